@@ -25,7 +25,7 @@
  * A `…Sync` method throws what the promise form rejects with.
  *
  * The classes are those of isolated-vm 7, with its names, defaults and messages. In addition there are ready-made sandboxes:
- * `createSandbox`, `IsolatedVMSandbox`, `IsolatedVmSandbox` and `SubprocessSandbox`.
+ * `createSandbox`, `AgentSandbox`, `PluginSandbox` and `SubprocessSandbox`.
  */
 declare namespace ivm {
   /** Values that cross without any option. */
@@ -205,9 +205,9 @@ declare namespace ivm {
     onCatastrophicError?: (message: string) => void;
     /**
      * Shows guests where the host's code is: the stacks of errors that host functions throw or return keep files and lines. Such
-     * stacks also keep them when they return to the host through a guest. Without this option, guests see function names and
-     * `<host>`. Isolates made by guests have it only if their maker has it. Default false. Not part of isolated-vm, whose guests
-     * always see files.
+     * stacks also keep them when they return to the host through a guest. Without this option, a stack has one line for the host's
+     * frames: the name of the innermost function, and `<host>`. Isolates made by guests have it only if their maker has it. Default
+     * false. Not part of isolated-vm, whose guests always see files.
      */
     hostStacks?: boolean;
     /**
@@ -807,6 +807,8 @@ declare namespace ivm {
      * thread share them. They end after waiting for a minute, and do not keep the program running. Each takes about 1.1 MB, plus the
      * contents of a `snapshot`. Default 1.
      */
+    poolSize?: number;
+    /** Another name of `poolSize`. Setting both is refused. */
     warm?: number;
     /**
      * A heap that executions start from, made by `Isolate.createSnapshot`. Each execution gets a new copy of what the scripts left on
@@ -849,7 +851,7 @@ declare namespace ivm {
     /** Same as `error`; for a plugin, the message of the error itself. */
     message: string;
     /** Set if a limit or this library is the reason: `ERR_ISOLATE_DEADLINE`, `_MEMORY`, `_LIMIT`, `_ABORTED`, `_DISPOSED`, … */
-    code?: string;
+    code?: ErrorCode;
     /** Name, message and the guest's frames, with lines and columns of the code as it was passed. Paths of the host are hidden. */
     stack: string;
     /** Name of the module where the error arose; absent if that is the code itself, or unknown. */
@@ -862,28 +864,49 @@ declare namespace ivm {
     frame?: string;
   }
 
-  /** The outcome of `Sandbox.execute`. */
-  interface SandboxResult {
-    /** A structured clone of the code's result; null if it failed. */
-    result: unknown;
-    /** Why the execution failed; absent if it succeeded. */
-    error?: string;
-    /** Details of `error`; present if `error` is. */
-    failure?: SandboxFailure;
-    /**
-     * Output of `console.log`, `info`, `warn`, `error` and `debug`. Strings are unchanged, other values are JSON, joined by a space. See
-     * `maxLogEntries` and `maxLogLength`. At most 8 MB in all.
-     */
-    logs: string[];
+  /** What the outcomes of all executions have. */
+  interface SandboxOutcome {
     /** Number of console calls that were not kept; absent if all were kept. */
     lostLogs?: number;
     /** Absent if the execution could not start. */
     usage?: SandboxUsage;
     /** Duration in milliseconds, rounded. */
     durationMs: number;
+  }
+
+  /** The outcome of an execution that succeeded. */
+  interface SandboxSuccessResult<T = unknown> {
+    /** A structured clone of the code's result. The type `T` is not checked. */
+    result: T;
+    /** Absent: the execution succeeded. */
+    error?: undefined;
+    /** Absent: the execution succeeded. */
+    failure?: undefined;
+  }
+
+  /** The outcome of an execution that failed. */
+  interface SandboxErrorResult<F extends SandboxFailure = SandboxFailure> {
+    /** Null: the execution failed. */
+    result: null;
+    /** Why it failed. */
+    error: string;
+    /** Details of `error`. */
+    failure: F;
+  }
+
+  /** What the outcome of `Sandbox.execute` has in any case. */
+  interface SandboxResultDetails extends SandboxOutcome {
+    /**
+     * Output of `console.log`, `info`, `warn`, `error` and `debug`. Strings are unchanged, other values are JSON, joined by a space. See
+     * `maxLogEntries` and `maxLogLength`. At most 8 MB in all.
+     */
+    logs: string[];
     /** Number of calls that `maxApiCalls` limits; absent if it limits none of the globals' functions. */
     apiCallCount?: number;
   }
+
+  /** The outcome of `Sandbox.execute`. `error` tells whether it is a failure: it is a string then, and otherwise absent. */
+  type SandboxResult<T = unknown> = (SandboxSuccessResult<T> | SandboxErrorResult) & SandboxResultDetails;
 
   /** A sandbox made by `createSandbox`. */
   interface Sandbox {
@@ -894,11 +917,18 @@ declare namespace ivm {
      * Otherwise it runs as the body of an async function. Only the code in a Markdown fence runs, if there is one. If the result is a
      * promise, it is awaited. Failures do not reject: they are in `error`, including an abort by `signal`.
      */
-    execute(code: string, options?: SignalOptions): Promise<SandboxResult>;
+    execute<T = unknown>(code: string, options?: SignalOptions): Promise<SandboxResult<T>>;
 
-    /** Ends running executions. They, and later ones, resolve with the error `Sandbox has been disposed`. */
+    /** Ends running executions, which resolve with the error `Sandbox has been disposed`. Later executions are not affected. */
+    dispose(): void;
+    /**
+     * Ends running executions. They, and later ones, resolve with the error `Sandbox has been disposed`.
+     * @returns a promise that resolves when the running executions have resolved
+     */
+    close(): Promise<void>;
+    /** Like `close()`, for `using`. */
     [Symbol.dispose](): void;
-    /** Like `[Symbol.dispose]()`, but waits until they have resolved. */
+    /** Like `close()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
@@ -921,42 +951,112 @@ declare namespace ivm {
    */
   function normalizeCode(code: string): string;
 
-  /** A tool that code may call. The sandbox reads only `name`. */
-  interface IsolatedVMTool {
+  /** A tool that code may call. */
+  interface SandboxTool {
     /**
      * `a:b` or `a.b` is called as `a.b(params)`; further parts are joined by `_`. A name of one part is called as
      * `name.call(params)`. Characters outside `[A-Za-z0-9_$]` become `_`.
      */
     name: string;
-    /** For the model. Not read by the sandbox. */
+    /** For the model; see `describeTools`. */
     description: string;
-    /** JSON Schema of the params, for the model. Not read by the sandbox: it does not validate what the code passes. */
-    inputSchema?: Record<string, unknown>;
+    /**
+     * The schema of the params. Before each call, the params are validated. If they are invalid, the call in the guest rejects with a
+     * `TypeError` that names the first 10 problems, and the tool is not called.
+     *
+     * - A Standard Schema (zod, valibot, ArkType): its `validate` is called, synchronous or not, and the tool gets its output, with
+     *   defaults and conversions. It runs on the host's thread, without a limit of time.
+     * - A JSON Schema: 2020-12, or an older one whose keywords have the same meaning. The tool gets the params unchanged. `format` and
+     *   unknown keywords are ignored. `$ref` may refer to parts of the same schema (`#/$defs/name`). `unevaluatedItems`,
+     *   `unevaluatedProperties`, `$dynamicRef` and other references are not supported: `execute` rejects with `ERR_INVALID_ARG`. A
+     *   `pattern` runs without a limit of time. The schema is read once: later changes to the object have no effect.
+     *
+     * Default: the params are not validated.
+     */
+    inputSchema?: StandardSchema | Readonly<Record<string, unknown>>;
+    /** The schema of the result, for `describeTools`. Results are not validated. */
+    outputSchema?: StandardSchema | Readonly<Record<string, unknown>>;
   }
 
-  /** The outcome of `IsolatedVMSandbox.execute`. */
-  interface IsolatedVMExecutionResult {
-    /** A structured clone of the code's result; null if it failed. */
-    result: unknown;
+  /** A schema of a library that implements [Standard Schema](https://standardschema.dev), such as zod, valibot or ArkType. */
+  interface StandardSchema {
+    readonly '~standard': {
+      readonly version: 1;
+      readonly vendor: string;
+      /** Returns `{ value }`, or `{ issues }` for an invalid value, or a promise for one of them. */
+      readonly validate: (value: unknown) => unknown;
+    };
+  }
+
+  /** Another name of `SandboxTool`. */
+  type IsolatedVMTool = SandboxTool;
+
+  /** The `AbortSignal` of the host's types, if the program is compiled with them. */
+  type HostAbortSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } } ? Signal : AbortSignalLike;
+
+  /** What a tool gets besides its name and params. */
+  interface ToolContext {
+    /**
+     * Aborts if the execution ends before the call has settled: at its timeout, when it is aborted or disposed of, or because its code
+     * has ended without waiting for the call. The `reason` is that of the execution's own `signal` if that has aborted, and otherwise an
+     * `Error` whose `name` is `AbortError`, with a `code`. What a listener throws or rejects with is reported
+     * (`isolated-v8:unhandled-host-error`). The signal of a call that has settled does not abort.
+     */
+    readonly signal: HostAbortSignal;
+  }
+
+  /** Runs the tools that code calls. */
+  type ToolExecutor = (toolName: string, params: any, context: ToolContext) => Promise<unknown>;
+
+  /** A call of a tool that needs approval. */
+  interface ToolCall extends ToolContext {
+    /** The tool's name. */
+    readonly name: string;
+    /** The params as the tool will get them: after validation. */
+    readonly params: any;
+  }
+
+  /** Options for the calls of tools. */
+  interface ToolOptions {
+    /**
+     * Called before each call of a tool, with valid params. The tool is called only if the function returns `true`, or a promise for it.
+     * For any other value, the call in the guest rejects with an `Error` that says so; if the function throws or rejects, with an
+     * `Error` that has the same message. Waiting counts towards the execution's `timeout`.
+     */
+    approve?: (call: ToolCall) => boolean | Promise<boolean>;
+    /**
+     * How results of tools arrive in the code. `'clone'`: as structured clones, with dates, maps and `undefined`. `'json'`: as what
+     * `JSON.parse` returns for their JSON; a result that has no JSON, such as a BigInt, is a `TypeError` in the guest. Default `'clone'`.
+     */
+    results?: 'clone' | 'json';
+  }
+
+  /**
+   * Returns TypeScript declarations of tools, as code calls them in an `AgentSandbox` or `SubprocessSandbox`, for a model's prompt. The
+   * types are those of the schemas: of JSON Schemas, and of Standard Schemas that can be converted to one (`~standard.jsonSchema`, as in
+   * zod 4.2 and ArkType). Others are `unknown`.
+   * @throws {TypeError} `ERR_INVALID_ARG` if `tools` is not an array of objects with a `name`
+   */
+  function describeTools(tools: readonly SandboxTool[]): string;
+
+  /** What the outcome of `AgentSandbox.execute` has in any case. */
+  interface AgentResultDetails extends SandboxOutcome {
     /**
      * Output of `console`. Strings are unchanged, other values are JSON, joined by a space. Errors start with `[ERROR] `, warnings with
      * `[WARN] `. See `maxLogEntries` and `maxLogLength`. At most 8 MB in all.
      */
     logs: string[];
-    /** Number of console calls that were not kept; absent if all were kept. */
-    lostLogs?: number;
-    /** Why the execution failed; absent if it succeeded. */
-    error?: string;
-    /** Details of `error`; present if `error` is. */
-    failure?: SandboxFailure;
-    /** Absent if the execution could not start. */
-    usage?: SandboxUsage;
-    /** Duration in milliseconds, rounded. */
+    /** Same as `durationMs`. */
     duration: number;
   }
 
-  /** Options of `new IsolatedVMSandbox`. */
-  interface IsolatedVMSandboxConfig {
+  /** The outcome of `AgentSandbox.execute`. `error` tells whether it is a failure: it is a string then, and otherwise absent. */
+  type AgentResult<T = unknown> = (SandboxSuccessResult<T> | SandboxErrorResult) & AgentResultDetails;
+  /** Another name of `AgentResult`. */
+  type IsolatedVMExecutionResult<T = unknown> = AgentResult<T>;
+
+  /** Options of `new AgentSandbox`. */
+  interface AgentSandboxConfig extends ToolOptions {
     /** Time limit of an execution in milliseconds, at least 1. All time counts, including pending tools. Default 30,000. */
     timeout: number;
     /** Memory limit of an execution in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
@@ -982,7 +1082,9 @@ declare namespace ivm {
     typescript?: boolean;
     /** ES modules that the code can import; see `SandboxOptions.modules`. */
     modules?: Readonly<Record<string, string>>;
-    /** Number of prepared isolates that wait for the next execution; see `SandboxOptions.warm`. Default 1. */
+    /** Number of prepared isolates that wait for the next execution; see `SandboxOptions.poolSize`. Default 1. */
+    poolSize?: number;
+    /** Another name of `poolSize`. Setting both is refused. */
     warm?: number;
     /** A heap that executions start from; see `SandboxOptions.snapshot`. */
     snapshot?: ExternalCopy<ArrayBuffer>;
@@ -990,13 +1092,16 @@ declare namespace ivm {
     inspector: boolean;
   }
 
+  /** Another name of `AgentSandboxConfig`. */
+  type IsolatedVMSandboxConfig = AgentSandboxConfig;
+
   /** A sandbox for code of an agent that calls tools. The code has timers, as with `SandboxOptions.timers`. */
-  class IsolatedVMSandbox {
+  class AgentSandbox {
     /**
      * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or too small
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `inspector`
      */
-    constructor(config?: Partial<IsolatedVMSandboxConfig> | null);
+    constructor(config?: Partial<AgentSandboxConfig> | null);
 
     /**
      * False if the native part of the package cannot be loaded: then the constructor throws `ERR_ISOLATE_UNSUPPORTED`, whose message says
@@ -1007,15 +1112,15 @@ declare namespace ivm {
     /**
      * Runs code as the body of an async function, in a new isolate that is disposed afterwards. Failures of the code, of its tools and
      * of its limits do not reject: they are in `error`. Executions may overlap.
-     * @param toolExecutor called with the tool's `name` and its params, which are copied as JSON; `{}` if there are none. The call in
-     *   the guest resolves with a structured clone of the result (or the result as JSON if it cannot be cloned), or rejects with an
-     *   `Error` that has the same message.
-     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types
+     * @param tools validated before each call if they have an `inputSchema`
+     * @param toolExecutor called with the tool's `name`, its params, which are copied as JSON (`{}` if there are none), and an
+     *   `AbortSignal`. The call in the guest resolves with a structured clone of the result (or the result as JSON if it cannot be
+     *   cloned; see also `results`), or rejects with an `Error` that has the same message.
+     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types, and for an `inputSchema` that is not supported
      */
-    execute(
-      code: string, tools: IsolatedVMTool[], toolExecutor: (toolName: string, params: any) => Promise<unknown>,
-      options?: SignalOptions,
-    ): Promise<IsolatedVMExecutionResult>;
+    execute<T = unknown>(
+      code: string, tools: readonly SandboxTool[], toolExecutor: ToolExecutor, options?: SignalOptions,
+    ): Promise<AgentResult<T>>;
 
     /** Ends running executions, which resolve with the error `Sandbox has been disposed`. Later executions are not affected. */
     dispose(): void;
@@ -1033,8 +1138,12 @@ declare namespace ivm {
     getHeapStatistics(): (HeapStatistics & HeapDetails) | null;
   }
 
-  /** Same as `new IsolatedVMSandbox(config)`. */
-  function createIsolatedVMSandbox(config?: Partial<IsolatedVMSandboxConfig> | null): IsolatedVMSandbox;
+  /** Another name of `AgentSandbox`: the same class. */
+  const IsolatedVMSandbox: typeof AgentSandbox;
+  type IsolatedVMSandbox = AgentSandbox;
+
+  /** Same as `new AgentSandbox(config)`. */
+  function createIsolatedVMSandbox(config?: Partial<AgentSandboxConfig> | null): AgentSandbox;
 
   /**
    * Layers that confine the processes of a `SubprocessSandbox`. For what each layer refuses, see
@@ -1087,7 +1196,7 @@ declare namespace ivm {
   }
 
   /** Options of `new SubprocessSandbox`. */
-  interface SubprocessSandboxConfig {
+  interface SubprocessSandboxConfig extends ToolOptions {
     /**
      * Time until the process of an execution is killed, in milliseconds, at least 1. All time counts, including starting the process
      * and pending tools. Default 30,000.
@@ -1144,7 +1253,7 @@ declare namespace ivm {
      * Set for failures of a limit or of the process; absent for errors of the code. One of:
      *
      * - `ERR_ISOLATE_DEADLINE`, `ERR_ISOLATE_MEMORY`, `ERR_ISOLATE_ABORTED`
-     * - `ERR_ISOLATE_DISPOSED` after `terminate()`
+     * - `ERR_ISOLATE_DISPOSED` after `dispose()` or `close()`
      * - `ERR_ISOLATE_SYSTEM_CALL` if the process made a forbidden system call
      * - `ERR_ISOLATE_PROTOCOL` if it sent a message that no valid process sends
      * - `ERR_ISOLATE_CRASH` if it ended by itself
@@ -1152,15 +1261,13 @@ declare namespace ivm {
      * - `ERR_ISOLATE_LIMIT` if the system provided no process, or the result is too large for this process
      * - `ERR_ISOLATE_UNSUPPORTED` if the executable or a required layer of confinement is missing
      */
-    code?: string;
+    code?: ErrorCode;
     /** The signal that ended the process, such as `SIGSEGV`, unless the sandbox killed it. */
     signal?: string;
   }
 
-  /** The outcome of `SubprocessSandbox.execute`. */
-  interface SubprocessExecutionResult {
-    /** A structured clone of the code's result; null if it failed. */
-    result: unknown;
+  /** What the outcome of `SubprocessSandbox.execute` has in any case. */
+  interface SubprocessResultDetails extends SandboxOutcome {
     /**
      * Each console call is `[log] `, `[warn] `, `[error] ` or `[debug] ` and JSON, of the only argument or of a list of all; `info`
      * counts as `log`. Each line that the process itself writes starts with `[stdout] ` or `[stderr] `. See `maxLogEntries` and
@@ -1170,22 +1277,40 @@ declare namespace ivm {
     /** Number of console calls and lines that were not kept; absent if all were kept. */
     lostLogs?: number;
     /**
-     * Why the execution failed; absent if it succeeded. `Execution terminated (timeout or resource limit)` if the process was killed or
-     * ran out of memory. `Process exited with code …` if it ended by itself; the code is 128 plus the signal's number if a signal
-     * ended it.
-     */
-    error?: string;
-    /** Details of `error`; present if `error` is. */
-    failure?: SubprocessFailure;
-    /**
      * Absent if the execution could not start. `cpuMs` is for the whole process from when it was sent the code, measured by this
      * process. `heapPeak` is what the process reports, at most two times `memoryLimit`; 0 if it could not report it.
      */
     usage?: SandboxUsage;
     /** The layers that confined the process; absent if the execution could not start. */
     confinement?: ConfinementLayerName[];
-    /** Duration in milliseconds, rounded. */
+    /** Same as `durationMs`. */
     duration: number;
+  }
+
+  /**
+   * The outcome of `SubprocessSandbox.execute`. `error` tells whether it is a failure: it is a string then, and otherwise absent. It is
+   * `Execution terminated (timeout or resource limit)` if the process was killed or ran out of memory, and `Process exited with code …` if it
+   * ended by itself; the code is 128 plus the signal's number if a signal ended it.
+   */
+  type SubprocessExecutionResult<T = unknown> = (SandboxSuccessResult<T> | SandboxErrorResult<SubprocessFailure>) & SubprocessResultDetails;
+  /** Another name of `SubprocessExecutionResult`. */
+  type SandboxExecutionResult<T = unknown> = SubprocessExecutionResult<T>;
+
+  /**
+   * A message between a process and its host, in programs that have such a protocol of their own. The sandboxes of this package do not use
+   * it: it is declared for code that imports the type.
+   */
+  interface SandboxMessage {
+    type: 'execute' | 'tool_call' | 'tool_result' | 'log' | 'result' | 'error' | 'ready';
+    id?: string;
+    toolName?: string;
+    params?: unknown;
+    result?: unknown;
+    error?: string;
+    data?: unknown;
+    code?: string;
+    tools?: SandboxTool[];
+    level?: 'log' | 'warn' | 'error' | 'debug';
   }
 
   /**
@@ -1207,20 +1332,26 @@ declare namespace ivm {
      * `Map`, `Set` and `Promise` are frozen. Assignment still creates own properties on objects that inherit from them, except
      * `constructor` from `Array`, `Promise` and `RegExp`, `then`, `exec`, and methods of `String`, `Number` and `Boolean` other than
      * `toString` and `valueOf`. Failures of the code or its process do not reject: they are in `error`. Executions may overlap.
-     * @param tools as for `IsolatedVMSandbox`; a tool `a` without a namespace can also be called as `tools.a(params)`
-     * @param toolExecutor called with the tool's `name` and its params, which are copied as JSON; `{}` if there are none. Params take
-     *   at most 8 MB and at most a sixteenth of `memoryLimit` (`RangeError` in the guest), and wait until other calls have been answered.
-     *   The call in the guest resolves with a structured clone of the result (or the result as JSON if it cannot be cloned), or rejects
-     *   with an `Error` that has the same message.
-     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types
+     * @param tools as for `AgentSandbox`; a tool `a` without a namespace can also be called as `tools.a(params)`
+     * @param toolExecutor called with the tool's `name`, its params, which are copied as JSON (`{}` if there are none), and an
+     *   `AbortSignal`. Params take at most 8 MB and at most a sixteenth of `memoryLimit` (`RangeError` in the guest), and wait until other
+     *   calls have been answered. The call in the guest resolves with a structured clone of the result (or the result as JSON if it
+     *   cannot be cloned; see also `results`), or rejects with an `Error` that has the same message.
+     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types, and for an `inputSchema` that is not supported
      */
-    execute(
-      code: string, tools: IsolatedVMTool[], toolExecutor: (toolName: string, params: any) => Promise<unknown>,
-      options?: SignalOptions,
-    ): Promise<SubprocessExecutionResult>;
+    execute<T = unknown>(
+      code: string, tools: readonly SandboxTool[], toolExecutor: ToolExecutor, options?: SignalOptions,
+    ): Promise<SubprocessExecutionResult<T>>;
 
     /** Kills the processes of running executions, which resolve with an error. Later executions are not affected. */
+    dispose(): void;
+    /** Another name of `dispose`. */
     terminate(): void;
+    /**
+     * Kills the processes of running executions. They, and later ones, resolve with the error `Sandbox has been disposed`.
+     * @returns a promise that resolves when the running executions have resolved
+     */
+    close(): Promise<void>;
 
     /** Whether any execution has not ended yet. */
     isRunning(): boolean;
@@ -1233,10 +1364,9 @@ declare namespace ivm {
      */
     confinement(): Promise<ConfinementLayer[]>;
 
-    /** Same as `terminate()`. */
+    /** Like `close()`, for `using`. */
     [Symbol.dispose](): void;
-
-    /** Like `terminate()`, but resolves when the executions have ended. */
+    /** Like `close()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
@@ -1272,7 +1402,10 @@ declare namespace ivm {
     };
     /** An addition to the manifest. Unlike other members, unknown limits are refused. */
     limits?: {
-      /** Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
+      /**
+       * Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. An execution is refused if the plugin already uses that much in
+       * all (`getMemoryUsage`) and a garbage collection does not change that. Default 128.
+       */
       memoryMB?: number;
       /** Time that an execution or an event handler may run, in milliseconds, at least 1. Default 5,000. */
       cpuMs?: number;
@@ -1458,7 +1591,7 @@ declare namespace ivm {
     [Symbol.asyncDispose](): Promise<void>;
   }
 
-  /** Options of `IsolatedVmSandbox.executeInSandbox`. */
+  /** Options of `PluginSandbox.executeInSandbox`. */
   interface PluginExecutionOptions extends SignalOptions {
     /** Runs the code in a new isolate, which is disposed afterwards. Default false. */
     fresh?: boolean;
@@ -1480,7 +1613,7 @@ declare namespace ivm {
     isolateId: string;
   }
 
-  /** Options of `new IsolatedVmSandbox`, its second argument. */
+  /** Options of `new PluginSandbox`, its second argument. */
   interface PluginSandboxOptions {
     /**
      * Provides `setTimeout`, `setInterval`, `setImmediate`, their `clear…` functions, and `queueMicrotask`. At most 1,000 may be pending
@@ -1528,14 +1661,33 @@ declare namespace ivm {
      * function handles has to wait.
      */
     onLog?: (entry: PluginLogEntry) => void;
-    /** Number of prepared isolates that wait for the next plugin, or execution with `fresh`; see `SandboxOptions.warm`. Default 1. */
+    /** Number of prepared isolates that wait for the next plugin, or execution with `fresh`; see `SandboxOptions.poolSize`. Default 1. */
+    poolSize?: number;
+    /** Another name of `poolSize`. Setting both is refused. */
     warm?: number;
     /** A heap that isolates of plugins start from; see `SandboxOptions.snapshot`. */
     snapshot?: ExternalCopy<ArrayBuffer>;
   }
 
+  /** Another name of `SandboxContext`, for the context as plugins see it. */
+  type IPluginContext = SandboxContext;
+
+  /** What a plugin system needs of a sandbox. `PluginSandbox` implements it, and so can a replacement for tests. */
+  interface IPluginSandbox {
+    /** See `PluginSandbox.createIsolate`. */
+    createIsolate(manifest: IPluginManifest): Promise<SandboxIsolate>;
+    /** See `PluginSandbox.executeInSandbox`. */
+    executeInSandbox<T>(isolate: SandboxIsolate, code: string, context: SandboxContext): Promise<T>;
+    /** See `PluginSandbox.dispose`. */
+    dispose(isolate: SandboxIsolate): void;
+    /** See `PluginSandbox.disposeAll`. */
+    disposeAll(): void;
+    /** See `PluginSandbox.getMemoryUsage`. */
+    getMemoryUsage(isolate: SandboxIsolate): number;
+  }
+
   /** A sandbox for plugins. */
-  class IsolatedVmSandbox {
+  class PluginSandbox implements IPluginSandbox {
     /**
      * @param logger if it has a `child` method, the sandbox uses `logger.child({ component: 'IsolatedVmSandbox' })`
      * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown or of a wrong type
@@ -1551,7 +1703,7 @@ declare namespace ivm {
     /**
      * Runs a script. It has `context`, `pluginId`, `console`, which writes to the logger and to `onLog`, and what earlier executions in
      * this isolate left. Resolves with a structured clone of its completion value, which is awaited if it is a promise. The isolate
-     * survives a failure, unless the plugin exceeded its memory limit, could not be stopped, or kept running by promises without end.
+     * survives a failure, unless the plugin exceeded its memory limit, could not be stopped, or kept running by promises indefinitely.
      * @throws {NotFoundError} as a rejection, like all of these: the isolate has ended, or never existed
      * @throws {SandboxViolationError} `CPU` if the plugin ran longer than `cpuLimit`, including code that continues by promises, or passed
      *   its `deadline`; `MEMORY`; another kind if the plugin did not catch a denied call
@@ -1565,21 +1717,24 @@ declare namespace ivm {
 
     /** Ends an isolate and the code that runs there. Does nothing if it has already ended. */
     dispose(isolate: SandboxIsolate): void;
-    /** Ends all isolates. */
+    /** Ends all isolates. Later ones are not affected. */
     disposeAll(): void;
-    /** Like `disposeAll()`. */
+    /** Ends all isolates. Later calls of `createIsolate` reject with `ERR_ISOLATE_DISPOSED`. */
+    close(): Promise<void>;
+    /** Like `close()`, for `using`. */
     [Symbol.dispose](): void;
-    /** Like `[Symbol.dispose]()`, for `await using`. */
+    /** Like `close()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
     /**
-     * Bytes of heap in use, as of the end of the last execution or a later garbage collection, or the value set by a later
-     * `updateMemoryUsage`; 0 for an isolate that has ended.
+     * Bytes of memory in use now: the heap, buffers, and V8's memory outside them, or the value set by a later `updateMemoryUsage`; 0 for
+     * an isolate that has ended. It does not wait for the plugin. While the plugin runs, the heap counts as of its last garbage
+     * collection, or as of when the plugin last waited. Includes objects that no collection has freed yet.
      */
     getMemoryUsage(isolate: SandboxIsolate): number;
     /**
      * Sets the memory use of an isolate, in MB, until its next execution has ended. At or above the isolate's limit, executions are refused.
-     * Above 90 % of it, the logger gets a warning, as it does for the measured heap.
+     * Above 90 % of it, the logger gets a warning, as it does for the measured memory.
      */
     updateMemoryUsage(isolateId: string, memoryMB: number): void;
 
@@ -1588,6 +1743,10 @@ declare namespace ivm {
     /** Isolates that have been created and have not ended, as a new array. */
     getActiveIsolates(): readonly SandboxIsolate[];
   }
+
+  /** Another name of `PluginSandbox`: the same class. */
+  const IsolatedVmSandbox: typeof PluginSandbox;
+  type IsolatedVmSandbox = PluginSandbox;
 
   /** An isolate has ended or never existed. `code` is `ERR_ISOLATE_NOT_FOUND`. */
   class NotFoundError extends Error {
@@ -1716,6 +1875,88 @@ declare namespace ivm {
    * @throws {TypeError} `ERR_INVALID_ARG` for a value out of range, and for an unknown setting
    */
   function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number };
+
+  /** Message about an isolate of this thread. */
+  interface IsolateMessage {
+    /** Number of the isolate, unique in its thread. Isolates that were created without subscribers have none. */
+    isolate: number;
+    /** `threadId` of `node:worker_threads`. */
+    threadId: number;
+    /** Who uses it: the program itself, an execution of `createSandbox` or `IsolatedVMSandbox`, or a plugin of `IsolatedVmSandbox`. */
+    owner: 'program' | 'execution' | 'plugin';
+    /** Megabytes. */
+    memoryLimit: number;
+  }
+
+  /** Message about an isolate that has ended. */
+  interface IsolateEndMessage extends IsolateMessage {
+    /** Why: it was disposed, it exceeded its memory limit, or it was abandoned. */
+    reason: 'disposed' | 'memory' | 'abandoned';
+    /** Milliseconds between its two messages. */
+    lifetimeMs: number;
+  }
+
+  /** Message about an isolate that was abandoned, because it did not stop on request. */
+  interface IsolateAbandonMessage extends IsolateMessage {
+    /** Why, as a call that failed because of it or `IsolateOptions.onCatastrophicError` reports. */
+    message: string;
+  }
+
+  /** Message about an execution of a sandbox. */
+  interface ExecutionMessage {
+    /** Number of the execution, unique in its thread. */
+    execution: number;
+    /** `threadId` of `node:worker_threads`. */
+    threadId: number;
+    /** The function or class of its sandbox. */
+    sandbox: 'createSandbox' | 'IsolatedVMSandbox' | 'IsolatedVmSandbox' | 'SubprocessSandbox';
+    /** `id` of the plugin's manifest; for `IsolatedVmSandbox` only. */
+    pluginId?: string;
+    /** Milliseconds that it may take in all. */
+    timeout: number;
+    /** Megabytes. */
+    memoryLimit: number;
+    /** Length of the code in UTF-16 code units. */
+    codeLength: number;
+  }
+
+  /** Message about an execution that has ended. Members of `SandboxUsage` are absent if it could not start. */
+  interface ExecutionEndMessage extends ExecutionMessage, Partial<SandboxUsage> {
+    /** Whether it succeeded. */
+    ok: boolean;
+    /** Name of the error of a failure, cut to 1,000 characters. The code chooses it. */
+    errorName?: string;
+    /** Message of the error of a failure, cut to 1,000 characters. The code chooses it. */
+    errorMessage?: string;
+    /** Code of the error of a failure; see `SandboxFailure.code`. */
+    errorCode?: string;
+    /** Milliseconds from its start to its outcome. */
+    durationMs: number;
+    /** Number of console calls; absent for `IsolatedVmSandbox`. */
+    logs?: number;
+  }
+
+  /**
+   * Messages that this library publishes to channels of `node:diagnostics_channel`, by the names of the channels. All but the last are
+   * frozen, and their members are primitives. Nothing is published to channels without subscribers, and nothing else is done for them.
+   */
+  interface DiagnosticsMessages {
+    /** An isolate was created. */
+    'isolated-v8:isolate:create': IsolateMessage;
+    /**
+     * An isolate has ended: by `dispose()`, with its execution, or as a call that failed because of it reports. There is no message once
+     * the host's garbage collector has found the `Isolate` object, and none when a worker thread ends; `engineStats()` counts them all.
+     */
+    'isolated-v8:isolate:end': IsolateEndMessage;
+    /** An isolate was abandoned. `isolated-v8:isolate:end` follows. */
+    'isolated-v8:isolate:abandon': IsolateAbandonMessage;
+    /** An execution of a sandbox starts. Published during the call of `execute`, in its asynchronous context. */
+    'isolated-v8:execution:start': ExecutionMessage;
+    /** An execution has ended, before its promise settles. */
+    'isolated-v8:execution:end': ExecutionEndMessage;
+    /** A host function failed, and nothing receives the error: what the function threw. */
+    'isolated-v8:unhandled-host-error': { error: unknown; origin: string };
+  }
 
   /** For calls that compile: a compilation cache to use or to create. */
   type CachedDataOptions = {

@@ -1,12 +1,10 @@
 // The ES module entry: the same instance as the CommonJS one, its members also under static names.
 
-import { createRequire } from 'node:module';
-
-// Not by `import`: outside of a package's scope Deno would take the file for an ES module.
-const ivm = createRequire(import.meta.url)('./index.js');
+import ivm from './index.cjs';
 
 export default ivm;
 export const {
+  AgentSandbox,
   Callback,
   configureEngine,
   Context,
@@ -14,6 +12,7 @@ export const {
   createPluginFetch,
   createSandbox,
   createSubprocessSandbox,
+  describeTools,
   engineStats,
   ExternalCopy,
   Isolate,
@@ -24,6 +23,7 @@ export const {
   normalizeCode,
   NotFoundError,
   PluginError,
+  PluginSandbox,
   Reference,
   SandboxViolationError,
   Script,

@@ -2,61 +2,151 @@
 'use strict';
 
 // Finds and loads the native part: a file beside this one (a source checkout), else the package of this platform.
-// The paths are literals so that bundlers and single-file builds see them.
+// The paths are literals so that bundlers and single-file builds see them, each inside of a `try` so that they leave out those that are not
+// there.
 
 const { existsSync, openSync, readSync, closeSync } = require('node:fs');
 const { join } = require('node:path');
 
-/** @type {Record<string, { file: string, beside: () => any, installed: () => any }>} */
+/**
+ * What was loaded, or why it was not.
+ * @typedef {{ native: any, error?: undefined } | { error: unknown, native?: undefined }} Loaded
+ */
+
+/** @type {Record<string, { file: string, beside: () => Loaded, installed: () => Loaded }>} */
 const binaries = {
   'darwin-arm64': {
     file: 'isolated-v8.darwin-arm64.node',
-    // @ts-ignore -- there after a build
-    beside: () => require('./isolated-v8.darwin-arm64.node'),
-    // @ts-ignore -- installed only on its own platform
-    installed: () => require('isolated-v8-darwin-arm64'),
+    beside() {
+      try {
+        // @ts-ignore -- there after a build
+        return { native: require('./isolated-v8.darwin-arm64.node') };
+      } catch (error) {
+        return { error };
+      }
+    },
+    installed() {
+      try {
+        // @ts-ignore -- installed only on its own platform
+        return { native: require('isolated-v8-darwin-arm64') };
+      } catch (error) {
+        return { error };
+      }
+    },
   },
   'darwin-x64': {
     file: 'isolated-v8.darwin-x64.node',
-    // @ts-ignore
-    beside: () => require('./isolated-v8.darwin-x64.node'),
-    // @ts-ignore
-    installed: () => require('isolated-v8-darwin-x64'),
+    beside() {
+      try {
+        // @ts-ignore
+        return { native: require('./isolated-v8.darwin-x64.node') };
+      } catch (error) {
+        return { error };
+      }
+    },
+    installed() {
+      try {
+        // @ts-ignore
+        return { native: require('isolated-v8-darwin-x64') };
+      } catch (error) {
+        return { error };
+      }
+    },
   },
   'linux-arm64-gnu': {
     file: 'isolated-v8.linux-arm64-gnu.node',
-    // @ts-ignore
-    beside: () => require('./isolated-v8.linux-arm64-gnu.node'),
-    // @ts-ignore
-    installed: () => require('isolated-v8-linux-arm64-gnu'),
+    beside() {
+      try {
+        // @ts-ignore
+        return { native: require('./isolated-v8.linux-arm64-gnu.node') };
+      } catch (error) {
+        return { error };
+      }
+    },
+    installed() {
+      try {
+        // @ts-ignore
+        return { native: require('isolated-v8-linux-arm64-gnu') };
+      } catch (error) {
+        return { error };
+      }
+    },
   },
   'linux-arm64-musl': {
     file: 'isolated-v8.linux-arm64-musl.node',
-    // @ts-ignore
-    beside: () => require('./isolated-v8.linux-arm64-musl.node'),
-    // @ts-ignore
-    installed: () => require('isolated-v8-linux-arm64-musl'),
+    beside() {
+      try {
+        // @ts-ignore
+        return { native: require('./isolated-v8.linux-arm64-musl.node') };
+      } catch (error) {
+        return { error };
+      }
+    },
+    installed() {
+      try {
+        // @ts-ignore
+        return { native: require('isolated-v8-linux-arm64-musl') };
+      } catch (error) {
+        return { error };
+      }
+    },
   },
   'linux-x64-gnu': {
     file: 'isolated-v8.linux-x64-gnu.node',
-    // @ts-ignore
-    beside: () => require('./isolated-v8.linux-x64-gnu.node'),
-    // @ts-ignore
-    installed: () => require('isolated-v8-linux-x64-gnu'),
+    beside() {
+      try {
+        // @ts-ignore
+        return { native: require('./isolated-v8.linux-x64-gnu.node') };
+      } catch (error) {
+        return { error };
+      }
+    },
+    installed() {
+      try {
+        // @ts-ignore
+        return { native: require('isolated-v8-linux-x64-gnu') };
+      } catch (error) {
+        return { error };
+      }
+    },
   },
   'linux-x64-musl': {
     file: 'isolated-v8.linux-x64-musl.node',
-    // @ts-ignore
-    beside: () => require('./isolated-v8.linux-x64-musl.node'),
-    // @ts-ignore
-    installed: () => require('isolated-v8-linux-x64-musl'),
+    beside() {
+      try {
+        // @ts-ignore
+        return { native: require('./isolated-v8.linux-x64-musl.node') };
+      } catch (error) {
+        return { error };
+      }
+    },
+    installed() {
+      try {
+        // @ts-ignore
+        return { native: require('isolated-v8-linux-x64-musl') };
+      } catch (error) {
+        return { error };
+      }
+    },
   },
   'win32-x64-msvc': {
     file: 'isolated-v8.win32-x64-msvc.node',
-    // @ts-ignore
-    beside: () => require('./isolated-v8.win32-x64-msvc.node'),
-    // @ts-ignore
-    installed: () => require('isolated-v8-win32-x64-msvc'),
+    beside() {
+      try {
+        // @ts-ignore
+        return { native: require('./isolated-v8.win32-x64-msvc.node') };
+      } catch (error) {
+        return { error };
+      }
+    },
+    installed() {
+      try {
+        // @ts-ignore
+        return { native: require('isolated-v8-win32-x64-msvc') };
+      } catch (error) {
+        return { error };
+      }
+    },
   },
 };
 
@@ -183,27 +273,24 @@ function load() {
   const binary = Object.hasOwn(binaries, triple) ? binaries[triple] : undefined;
   if (binary === undefined) throw notThere(triple);
   if (isBeside(binary.file)) {
-    try {
-      return binary.beside();
-    } catch (cause) {
-      throw notLoadable(binary.file, cause);
-    }
+    const { native, error } = binary.beside();
+    if (native === undefined) throw notLoadable(binary.file, error);
+    return native;
   }
   const name = PREFIX + triple;
-  try {
-    return binary.installed();
-  } catch (/** @type {any} */ cause) {
-    const missing = cause?.code === 'MODULE_NOT_FOUND' && String(cause.message).includes(name);
-    if (!missing) throw notLoadable(name, cause);
-    if (isBeside('Cargo.toml')) throw unsupported(`${binary.file} is not built yet: run 'npm run build'.`, cause);
-    if (!published().includes(triple)) throw notThere(triple);
-    throw unsupported(
-      `the package ${name} is missing. It is an optional dependency, which package managers leave out on request (--omit=optional, ` +
-        "--no-optional), and npm also where node_modules or package-lock.json come from another platform (npm's issue 4828): " +
-        'delete both and install again, here.',
-      cause,
-    );
-  }
+  /** @type {any} */
+  const { native, error: cause } = binary.installed();
+  if (native !== undefined) return native;
+  const missing = cause?.code === 'MODULE_NOT_FOUND' && String(cause.message).includes(name);
+  if (!missing) throw notLoadable(name, cause);
+  if (isBeside('Cargo.toml')) throw unsupported(`${binary.file} is not built yet: run 'npm run build'.`, cause);
+  if (!published().includes(triple)) throw notThere(triple);
+  throw unsupported(
+    `the package ${name} is missing. It is an optional dependency, which package managers leave out on request (--omit=optional, ` +
+      "--no-optional), and npm also where node_modules or package-lock.json come from another platform (npm's issue 4828): " +
+      'delete both and install again, here.',
+    cause,
+  );
 }
 
 module.exports = load();

@@ -1,4 +1,4 @@
-// Calls between a host and a guest that exists already.
+// Calls between a host and an existing guest.
 
 import { inContext } from './subjects.mjs';
 
@@ -16,7 +16,7 @@ const callbacks = (start) =>
     return () => start(script, context);
   });
 
-/** Calls of guests in several isolates, all begun before any has ended. */
+/** Calls of guests in several isolates, all started before any has ended. */
 function inFlight(ivm) {
   const guests = Array.from({ length: ISOLATES }, () => {
     const isolate = new ivm.Isolate();

@@ -1,4 +1,4 @@
-// Values on their way into a guest and out of it.
+// Values copied into a guest and out of it.
 
 import { copyIn, copyOut, inContext } from './subjects.mjs';
 
@@ -9,7 +9,7 @@ const MANY_MEGABYTES = 64;
 const text = 'x'.repeat(MEGABYTE);
 const small = { id: 7, name: 'a small object', tags: ['a', 'b'], nested: { ok: true, ratio: 0.5 } };
 
-/** Also source text for guests. */
+/** Guests get its source text, too. */
 const makeRecords = (count) =>
   Array.from({ length: count }, (_, id) => ({ id, name: `record ${id}`, at: { x: id, y: id / 2 } }));
 

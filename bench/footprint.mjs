@@ -1,5 +1,5 @@
-// The memory and threads that a library takes in a process of its own: `node --expose-gc --no-node-snapshot bench/footprint.mjs <library> idle|cycles` prints
-// as JSON what isolates that do nothing take, or what many life cycles leave behind.
+// The memory and threads of a library in a separate process: `node --expose-gc --no-node-snapshot bench/footprint.mjs <library> idle|cycles`
+// prints, as JSON, those of idle isolates, or those that remain after many life cycles.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,9 +9,9 @@ import lifecycles from './lifecycles.mjs';
 const IDLE = 100;
 const MANY_IDLE = 1_000;
 const CYCLES = 200;
-/** After the last call. */
+/** The time after the last call. */
 const QUIET_MS = 2_000;
-/** Only Linux tells of threads. */
+/** Only Linux reports threads. */
 const TASKS = '/proc/self/task';
 
 const [library, part] = process.argv.slice(2);
@@ -51,7 +51,7 @@ async function idle() {
   return { requireMs, perIsolate, ...(now !== undefined && { threads: now - threadsBefore }) };
 }
 
-/** Growth of resident memory from the first of one kind to the last. */
+/** The growth of resident memory from the first to the last of a kind. */
 async function cycles() {
   const grown = {};
   for (const { id, prepare, pauseMs = 0 } of lifecycles) {

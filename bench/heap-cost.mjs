@@ -1,5 +1,5 @@
-// The memory that guests' values take in a host, and the memory that the reader counts for them: `node bench/heap-cost.mjs [hosts] [kind prefix]`.
-// For each kind the memory of one, in bytes: what is counted, and on each host what the heap and the process have grown by.
+// The memory that guests' values use in a host, and the memory that the reader counts for them: `node bench/heap-cost.mjs [hosts] [kind prefix]`.
+// Prints bytes for one value of each kind: the counted ones, and the growth of heap and process on each host.
 // `--kind <kind> <count>` is the program that a host runs.
 
 import { spawnSync } from 'node:child_process';
@@ -10,7 +10,7 @@ import { bytesOf, KINDS, LARGE, liveMemory } from '../__test__/wire/memory-kinds
 import { selectHosts } from '../scripts/hosts.mjs';
 import { root } from '../scripts/process.mjs';
 
-/** Bytes on the wire, about, of which as many are read as stand for a few dozen megabytes. */
+/** Approximate bytes on the wire. Enough values are read for a few dozen megabytes. */
 const MAX_COUNT = 200_000;
 const WIRE = 3_000_000;
 const require = createRequire(import.meta.url);

@@ -7,7 +7,7 @@ import { hosts } from '../scripts/hosts.mjs';
 import { show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
 import { fetchLibrary, flagsOf, PEER, peerOf, QUICKJS } from './libraries.mjs';
-import { footprint, others, scale, shapes, subprocess } from './parts.mjs';
+import { footprint, others, packages, processMemory, scale, shapes, subprocess } from './parts.mjs';
 import { profiles } from './profiles.mjs';
 import { choose } from './scenarios.mjs';
 
@@ -21,6 +21,8 @@ const parts = {
   scale: { needs: peerOf, run: scale },
   others: { needs: () => QUICKJS, run: others },
   subprocess: { needs() {}, run: subprocess },
+  'process-memory': { needs() {}, run: processMemory },
+  packages: { needs() {}, run: packages },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
   // Not of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },

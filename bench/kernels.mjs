@@ -1,10 +1,10 @@
-// Guest code that only computes: the cost of another V8 than the host's, and of limits.
+// Guest code that only computes: the cost of a V8 other than the host's, and of limits.
 
 import { inContext } from './subjects.mjs';
 
 const RANDOM = 'let seed = 42; const random = () => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff;';
 
-/** Bodies of functions, each of which takes some milliseconds and returns a number or a string. */
+/** Bodies of functions. Each takes some milliseconds and returns a number or a string. */
 const kernels = {
   'sort numbers': `${RANDOM} const list = Array.from({ length: 20_000 }, random); list.sort((a, b) => a - b); return list[10_000];`,
   'sort objects by name': `${RANDOM} const list = Array.from({ length: 5_000 }, (_, id) => ({ id, name: 'n' + Math.floor(random() * 1e6) }));

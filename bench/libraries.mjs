@@ -1,6 +1,6 @@
-// The libraries that are compared: this package, isolated-vm, and QuickJS. The others are in no dependency list, because most hosts cannot install
-// isolated-vm, and only this needs them. They are fetched into a folder that git ignores; isolated-vm's package has prebuilt binaries, so
-// that no install script need run.
+// The compared libraries: this package, isolated-vm, and QuickJS. The others are not dependencies, because most hosts cannot install isolated-vm
+// and only the benchmark needs them. They are installed into a folder that git ignores. isolated-vm's package has prebuilt binaries, so no
+// install script needs to run.
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -32,7 +32,7 @@ const requireFrom = (folder) => createRequire(join(folder, 'package.json'));
 
 export const loadQuickJs = () => requireFrom(folderOf(QUICKJS))(QUICKJS).getQuickJS();
 
-/** A library with isolated-vm's API, or with a part of it. */
+/** A library with isolated-vm's API, or a part of it. */
 export async function load(name) {
   if (name === QUICKJS) return asIsolatedVm(await loadQuickJs());
   return name === OURS ? requireFrom(root)('./index.js') : requireFrom(folderOf(name))(name);
@@ -41,7 +41,7 @@ export async function load(name) {
 /** The libraries that this package is compared with on a host. isolated-vm 7.0.1 has binaries for few of them. */
 export const peerOf = (host) => (['node24', 'node26'].includes(host) ? PEER : QUICKJS);
 
-/** isolated-vm asks for the first; garbage can be dropped between samples by the second. */
+/** isolated-vm requires the first. The second allows garbage collection between samples. */
 export const flagsOf = (host) => [...(host.startsWith('node') ? ['--no-node-snapshot'] : []), '--expose-gc'];
 
 export const versionOf = (name) => (name === OURS ? requireFrom(root)('./package.json').version : VERSIONS[name]);

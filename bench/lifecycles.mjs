@@ -1,10 +1,10 @@
-// From an isolate's making to its end: by hand, and by a sandbox. Each is measured back to back and with pauses, as a server's work
-// comes, with and without isolates that wait.
+// The life cycle of an isolate: created directly, and by a sandbox. Each is measured back to back and with pauses, as in a server, with and
+// without warm isolates.
 
 import { withoutEnd } from './subjects.mjs';
 
 const PAUSE_MS = 5;
-/** Long enough that work in the background counts. */
+/** Long enough to include background work. */
 const LONG_SAMPLE_MS = 500;
 const LONG_ROUNDS = 10;
 const CALLS = 10;
@@ -56,7 +56,7 @@ function byHand(ivm, { body, globals }) {
   };
 }
 
-/** isolated-vm's side is the same whether isolates wait or not. */
+/** isolated-vm's side is the same with and without warm isolates. */
 const sandbox = (task) => (ivm, options) => (ivm.createSandbox ? bySandbox(ivm, task, options) : byHand(ivm, task));
 
 /** `targets`: back to back, and with pauses. */

@@ -1,5 +1,5 @@
-// Times one scenario on several libraries in one process. Samples alternate, so that other load of the machine falls on
-// all of them alike, and each library's share of a round is compared with the others' share of the same round.
+// Times one scenario with several libraries in one process. Samples alternate, so that other load on the machine affects all libraries
+// equally. Each library's time in a round is compared with the others' times in the same round.
 
 import { deepStrictEqual } from 'node:assert/strict';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,7 @@ export const plans = {
 };
 
 const SETTLE_MS = 2;
-/** Runs of a sample that consists mostly of pauses. */
+/** The number of runs in a sample that consists mostly of pauses. */
 const PAUSED_RUNS = 10;
 
 function quantile(values, at) {
@@ -45,7 +45,7 @@ async function asyncLoop(run, times) {
   return performance.now() - start;
 }
 
-/** Only the runs are timed, including the work that the last one leaves behind. */
+/** Only the runs are timed, including the remaining work of the last one. */
 async function pausedLoop(run, times, pauseMs) {
   let wall = 0;
   for (let i = 0; i < times; i += 1) {
@@ -55,7 +55,7 @@ async function pausedLoop(run, times, pauseMs) {
   return wall;
 }
 
-/** @returns {Promise<{ wall: number, cpu: number }>} milliseconds in all; processor time is that of the whole process */
+/** @returns {Promise<{ wall: number, cpu: number }>} milliseconds in total; processor time is that of the whole process */
 async function sample({ run, isAsync, pauseMs }, times) {
   const cpuBefore = process.cpuUsage();
   let wall;
@@ -65,7 +65,7 @@ async function sample({ run, isAsync, pauseMs }, times) {
   return { wall, cpu: (user + system) / 1000 };
 }
 
-/** Checks the result, then warms up; finds out how many runs make a sample. */
+/** Checks the result, warms up, and determines the number of runs in a sample. */
 async function warmUp(subject, expected, { sampleMs, warmupMs }) {
   const first = subject.run();
   subject.isAsync = isPromise(first);
@@ -84,7 +84,7 @@ async function warmUp(subject, expected, { sampleMs, warmupMs }) {
   subject.times = Math.max(1, Math.round((times * sampleMs) / wall));
 }
 
-/** Fails with the name of the library that failed. */
+/** Adds the name of the library to an error. */
 async function blaming({ name }, work) {
   try {
     return await work();
@@ -102,14 +102,14 @@ function summary(samples) {
   };
 }
 
-/** A scenario may have a plan of its own, unless the benchmark is to be quick. */
+/** A scenario may have its own plan, except in quick runs. */
 export function planOf({ sampleMs, rounds }, general) {
   const isFull = general === plans.full;
   return { ...general, ...(isFull && sampleMs && { sampleMs }), ...(isFull && rounds && { rounds }) };
 }
 
 /**
- * @param {Map<string, object>} libraries by name; ratios are the first one's to each other one's
+ * @param {Map<string, object>} libraries by name; ratios are those of the first one to each other one
  * @returns {Promise<object>} by library: milliseconds per call, and ratios of wall and processor time
  */
 export async function compare(scenario, libraries, general) {

@@ -1,4 +1,4 @@
-// This package beside other ways to run code apart: a table for hosts that isolated-vm does not run on, too.
+// Compares this package with other ways to isolate code, also on hosts that isolated-vm does not support.
 // `node --expose-gc bench/others.mjs` prints JSON: for each task and way, the median of the milliseconds that one call takes.
 
 import vm from 'node:vm';
@@ -18,7 +18,7 @@ const SERVICE = `
 const ivm = await load(OURS);
 const quickjs = await loadQuickJs();
 
-/** A worker, and its answer to code. */
+/** A worker, and its result for code. */
 function startWorker() {
   const worker = new Worker(SERVICE, { eval: true });
   let answer;
@@ -74,7 +74,7 @@ const ways = {
   worker_threads: startWorker,
 };
 
-/** Creates an environment, runs code in it and ends it; asynchronous only if the library is. */
+/** Creates an environment, runs code in it and ends it. Asynchronous only if the library is. */
 const once = (make) => () => {
   const place = make();
   const result = place.run('1 + 1');

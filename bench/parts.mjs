@@ -7,6 +7,7 @@ import { capture, root } from '../scripts/process.mjs';
 import { lineChart } from './chart.mjs';
 import lifecycles from './lifecycles.mjs';
 import { flagsOf, OURS, PEER, peerOf, QUICKJS } from './libraries.mjs';
+import { measurePackages } from './packages.mjs';
 import { publish, row, time } from './report.mjs';
 import { hosts } from '../scripts/hosts.mjs';
 
@@ -149,5 +150,28 @@ export async function shapes(host, { filter, quick }) {
   const table = tableOf(`Values of many shapes, on ${host.name}:`, ['one call with', OURS, hasPeer ? PEER : `${OURS} on ${BASE}`, 'ratio', 'target'], rows);
   console.log(table);
   if (!quick && filter === undefined) publish(`values-${host.name}`, measured, table);
+  return true;
+}
+
+/** The memory of a process of a sandbox. */
+export async function processMemory(host) {
+  const results = await ask(host, 'process-memory.mjs', []);
+  if (!isOk(results)) return false;
+  const table = tableOf(`Memory of a waiting process of \`SubprocessSandbox\`, on ${host.name}:`, ['', 'memory'], [
+    ['resident', megabytes(results.resident)],
+    ['of that, shared with no file', megabytes(results.own)],
+  ]);
+  console.log(table);
+  publish(`process-memory-${host.name}`, results, table);
+  return true;
+}
+
+/** Sizes of packages, which are the same for all hosts. */
+export async function packages() {
+  const results = await measurePackages();
+  const rows = Object.entries(results).map(([name, each]) => [name, megabytes(each.download), megabytes(each.installed), String(each.packages)]);
+  const table = tableOf('What npm downloads and unpacks on x64 Linux, with dependencies:', ['', 'download', 'unpacked', 'packages'], rows);
+  console.log(table);
+  publish('packages', results, table);
   return true;
 }

@@ -1,4 +1,4 @@
-// `node bench/profile.mjs <scenario>`: this package's side of one scenario for a while, for a profiler to look at.
+// `node bench/profile.mjs <scenario>`: runs this package's side of one scenario for some time, for a profiler.
 
 import { load, OURS } from './libraries.mjs';
 import { scenarios } from './scenarios.mjs';
@@ -9,7 +9,7 @@ const [id] = process.argv.slice(2);
 const { prepare, pauseMs } = scenarios.find((scenario) => scenario.id === id);
 const { run, end } = prepare(await load(OURS));
 
-/** Async runs give the event loop its turns; sync ones have nothing there. */
+/** Async runs need turns of the event loop; sync ones do not. */
 async function loop(ms) {
   const until = performance.now() + ms;
   while (performance.now() < until) {

@@ -1,4 +1,4 @@
-// Where the time of scenarios goes, by Linux' `perf`: the functions that take most of the processor, by thread, in docs/profiles.md.
+// Profiles scenarios with Linux's `perf`, and writes the functions with the most processor time, by thread, to bench/profiles.md.
 // The addon must have its symbols: CARGO_PROFILE_RELEASE_STRIP=none npm run build.
 
 import { cpus, tmpdir } from 'node:os';
@@ -8,9 +8,9 @@ import { capture, root } from '../scripts/process.mjs';
 import { flagsOf } from './libraries.mjs';
 import { choose } from './scenarios.mjs';
 
-/** Cold life cycles do on one thread what warm ones do on several. */
+/** Cold life cycles do all work on one thread, warm ones on several. */
 const LEFT_OUT = /-cold\b/;
-/** What a guest computes has no names: only its share is shown, and that of others. */
+/** Compiled guest code has no names: only its total share is shown. */
 const NAMELESS = /^kernel-/;
 const LIMIT_MS = 120_000;
 const SHOWN = 14;
@@ -26,7 +26,7 @@ async function perf(args) {
   return output;
 }
 
-/** Names of the process's own code must not contain paths of this machine. */
+/** Names must not contain paths of this machine. */
 const nameOf = (symbol) => symbol.replace(/^\[[.k]\] /, '').replaceAll(`${root}/`, '').slice(0, MAX_CHARS);
 const placeOf = (object) => object.replace('[kernel.kallsyms]', 'kernel').replace(/^isolated-v8\..*\.node$/, 'addon').replace(/^(perf-|\[JIT\]|\/\/anon|anon).*$/, 'JavaScript');
 
@@ -66,7 +66,7 @@ export async function profiles(host, { filter }) {
     rmSync(folder, { recursive: true });
     for (const name of maps()) if (!others.has(name)) rmSync(join(tmpdir(), name));
   }
-  if (filter === undefined) writeFileSync(join(root, 'docs/profiles.md'), `${introduction(host)}\n\n${sections.join('\n\n')}\n`);
+  if (filter === undefined) writeFileSync(join(root, 'bench/profiles.md'), `${introduction(host)}\n\n${sections.join('\n\n')}\n`);
   return true;
 }
 

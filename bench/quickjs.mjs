@@ -1,6 +1,6 @@
-// quickjs-emscripten behind as much of isolated-vm's API as the scenarios use, written as its documentation has it: on hosts that
-// isolated-vm does not run on, guests can run in it. It has neither threads nor compiled scripts: what is asynchronous
-// elsewhere is done at once here, and the source of a script is compiled whenever it runs.
+// quickjs-emscripten with the part of isolated-vm's API that the scenarios use, as in its documentation. It also runs on hosts that
+// isolated-vm does not support. It has neither threads nor compiled scripts: asynchronous methods do their work at once, and the source of
+// a script is compiled on each run.
 
 const RESOLVED = Promise.resolve();
 const MEGABYTE = 1_048_576;
@@ -47,7 +47,7 @@ export function asIsolatedVm(quickjs) {
       return handle;
     }
 
-    /** For objects. */
+    /** A Reference to an object. */
     get parse() {
       return (this.parser ??= this.hold(this.evaluate('JSON.parse')));
     }
@@ -56,7 +56,7 @@ export function asIsolatedVm(quickjs) {
       return (this.writer ??= this.hold(this.evaluate('JSON.stringify')));
     }
 
-    /** The arguments are done with. */
+    /** Releases the arguments. */
     call(callee, args) {
       const { vm } = this;
       try {
@@ -66,7 +66,7 @@ export function asIsolatedVm(quickjs) {
       }
     }
 
-    /** A handle of a value's counterpart in the guest. */
+    /** A handle of a value copied into the guest. */
     enter(value) {
       const { vm } = this;
       if (value instanceof Callback) return vm.newFunction('', (...args) => this.enter(value.call(...args.map((each) => vm.dump(each)))));
@@ -77,7 +77,7 @@ export function asIsolatedVm(quickjs) {
       return this.call(this.parse, [vm.newString(JSON.stringify(value))]);
     }
 
-    /** The counterpart of a guest's value in the host: of an object only if it is to be copied. Disposes of the handle. */
+    /** A guest's value in the host: a copy of an object only if requested. Disposes of the handle. */
     leave(handle, copy = false) {
       const { vm } = this;
       try {
@@ -91,10 +91,10 @@ export function asIsolatedVm(quickjs) {
       }
     }
 
-    /** Objects take half the time as JSON that they take by `dump`. */
+    /** Copying an object as JSON takes half the time of `dump`. */
     copy(handle) {
       const text = this.leave(this.call(this.stringify, [handle.dup()]));
-      // That is all that JSON tells of a buffer.
+      // JSON keeps no more of a buffer.
       if (text !== '{}') return JSON.parse(text);
       const lifetime = this.vm.getArrayBuffer(handle);
       try {

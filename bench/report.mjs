@@ -1,4 +1,4 @@
-// Results for people, as a Markdown table between the host's markers in BENCHMARKS.md, and for programs, in BENCHMARKS.json.
+// Writes results as a Markdown table between the host's markers in BENCHMARKS.md, and as data in BENCHMARKS.json.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export const row = (cells) => `| ${cells.join(' | ')} |`;
 
 function callsTable({ host, versions, cpus, cpu, platform, rows }) {
   const peer = Object.keys(versions).find((name) => name !== OURS);
-  // They are about isolated-vm.
+  // They concern isolated-vm.
   const withTarget = (cells, target = '') => row(peer === PEER ? [...cells, target] : cells);
   return [
     `${OURS} ${versions[OURS]} and ${peer} ${versions[peer]} on ${host}, ${platform}, ${cpus} CPUs (${cpu}):`,
@@ -42,7 +42,7 @@ function replaceBetweenMarkers(text, key, content) {
   return text.slice(0, from) + block + text.slice(to + end.length);
 }
 
-/** Keeps results under `key`: as data, and as a table for people. */
+/** Stores results under `key`, as data and as a table. */
 export function publish(key, results, table) {
   const data = existsSync(dataFile) ? JSON.parse(readFileSync(dataFile, 'utf8')) : {};
   data[key] = results;

@@ -6,7 +6,7 @@ import { load, OURS, peerOf, versionOf } from './libraries.mjs';
 import { line, publishCalls } from './report.mjs';
 import { choose, scenarios } from './scenarios.mjs';
 
-/** In this order: the others pass for Node, too. */
+/** In this order, because the others also report to be Node. */
 const runtime = ['Bun', 'Deno', 'Node'].find((name) => name.toLowerCase() in process.versions);
 const WIDTHS = [74, 11, 11, 7, 7];
 
@@ -37,7 +37,7 @@ for (const scenario of chosen) {
   }
 }
 
-// A part of the table, or a rough one, is for the terminal only.
+// Partial and rough tables are only printed.
 if (complete && !quick) {
   publishCalls(host, {
     host: `${runtime} ${process.versions[runtime.toLowerCase()]}`,

@@ -1,4 +1,4 @@
-// Many isolates at a time in a process of its own: `node --expose-gc --no-node-snapshot bench/scale.mjs <library> <isolates>` prints
+// Many isolates at the same time in a separate process: `node --expose-gc --no-node-snapshot bench/scale.mjs <library> <isolates>` prints
 // as JSON how fast they are created (none in advance), the memory of each, and the duration of a call of one of them.
 
 import { load } from './libraries.mjs';
@@ -28,7 +28,7 @@ for (let i = 0; i < count; i += 1) {
 const madeIn = performance.now() - start;
 const bytes = resident() - before;
 
-/** Calls each in turn, so that none is the one that was called last. */
+/** Calls each in turn, so that no isolate is called twice in a row. */
 const latency = async (call) => {
   const times = [];
   for (let i = 0; i < CALLS; i += 1) {

@@ -1,7 +1,7 @@
 // The scenarios. A scenario's `prepare` gets a library with isolated-vm's API and returns what to time: `run`, once or many times,
-// and `end` afterwards. A library that lacks what it `uses` is left out. `run` gives `expected`, which is checked before anything is
-// timed. One run counts as `calls` calls (default: 1); `title` says what one call is. `target` is what the ratio to isolated-vm's time
-// should be at most. `pauseMs` is waited before each run; `sampleMs` and `rounds` replace the plan's.
+// and `end` afterwards. A library that lacks what it `uses` is omitted. `run` returns `expected`, which is checked before timing. One run
+// counts as `calls` calls (default: 1); `title` describes one call. `target` is the maximum intended ratio to isolated-vm's time. `pauseMs`
+// is the pause before each run; `sampleMs` and `rounds` replace the plan's.
 
 import calls from './calls.mjs';
 import copies from './copies.mjs';

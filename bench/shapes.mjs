@@ -1,4 +1,4 @@
-// Values of many shapes on their way into a guest and out of it. Each `make` is also source text for guests, so it refers to nothing outside.
+// Values of many shapes, copied into a guest and out of it. Guests get the source text of each `make`, so it must be self-contained.
 
 import { copyIn, copyOut } from './subjects.mjs';
 

@@ -1,6 +1,6 @@
-// The parts of scenarios. A subject is the work of one library in a scenario: `run`, which is timed, and `end` afterwards.
+// The parts of scenarios. A subject is one library's work in a scenario: `run`, which is timed, and `end` afterwards.
 
-/** A context in an isolate of its own, and something to time in it. */
+/** A context in a new isolate, and work to time in it. */
 export function inContext(make) {
   return (ivm) => {
     const isolate = new ivm.Isolate();
@@ -9,7 +9,7 @@ export function inContext(make) {
   };
 }
 
-/** One call of a guest's function with a value that is copied in; it tells something of the value, as proof. */
+/** One call of a guest's function with a value that is copied in. It returns a property of the value as proof. */
 export const copyIn = (makeValue, proof) =>
   inContext(({ context }) => {
     const value = makeValue();

@@ -1,13 +1,13 @@
-// The duration of an execution in a process of its own, from the call to its outcome, and the processor time that it gets. Prints JSON:
-// for each kind of process and sandbox, milliseconds. `node bench/subprocess.mjs [executions]`; any host runs it.
+// The duration of an execution in a child process, from the call to its outcome, and its processor time. Prints milliseconds for each kind of
+// process and sandbox as JSON. `node bench/subprocess.mjs [executions]` runs on any host.
 
 import ivm from '../index.mjs';
 
 const count = Number(process.argv[2] ?? 100);
 const CODE = 'return 1 + 1';
-/** Between an execution and the next. */
+/** The pause between executions. */
 const PAUSE_MS = 5;
-/** Some megabytes of heap. */
+/** Code that uses some megabytes of heap. */
 const LIBRARY = 'var data = Array.from({ length: 100000 }, (_, i) => ({ i }));';
 const PERCENT_90 = 0.9;
 
@@ -15,7 +15,7 @@ const noTools = async () => {};
 const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
 const snapshot = ivm.Isolate.createSnapshot([{ code: LIBRARY }]);
 
-/** Settings of sandboxes, whose processes serve no others. */
+/** Settings of sandboxes. Their processes serve no other sandboxes. */
 const sandboxes = {
   '': {},
   ', with `web`': { web: true },

@@ -16,7 +16,7 @@ const { setInterval, clearInterval } = require('node:timers');
  */
 
 /** Longer than any of the checks takes, also on a busy machine. */
-const PATIENCE_MS = 30_000;
+const DEADLINE_MS = 30_000;
 const UNSUPPORTED = 'ERR_ISOLATE_UNSUPPORTED';
 
 /**
@@ -35,7 +35,7 @@ function same(what, found, wanted) {
  */
 async function fails(work, code) {
   const error = await Promise.resolve().then(work).then(() => undefined, (reason) => reason);
-  if (error?.code !== code) throw error ?? new Error(`it went on, in the place of ${code}`);
+  if (error?.code !== code) throw error ?? new Error(`it succeeded instead of failing with ${code}`);
 }
 
 /** @param {{ result?: unknown, error?: string, failure?: { code?: string } }} outcome */
@@ -49,26 +49,26 @@ const checks = {
   async 'runs code'(ivm) {
     const isolate = new ivm.Isolate({ memoryLimit: 16 });
     const context = isolate.createContextSync();
-    same('sync', context.evalSync('6 * 7', { deadline: PATIENCE_MS }), 42);
-    same('async', await context.eval('Promise.resolve([1, 2])', { promise: true, copy: true, deadline: PATIENCE_MS }), [1, 2]);
+    same('sync', context.evalSync('6 * 7', { deadline: DEADLINE_MS }), 42);
+    same('async', await context.eval('Promise.resolve([1, 2])', { promise: true, copy: true, deadline: DEADLINE_MS }), [1, 2]);
     isolate.dispose();
   },
   async 'has Intl, Temporal and WebAssembly'(ivm) {
     const isolate = new ivm.Isolate({ memoryLimit: 32 });
     const context = isolate.createContextSync();
     const code = '[new Intl.NumberFormat("de").format(1.5), String(Temporal.PlainDate.from("2024-02-29").add({ years: 1 })), typeof WebAssembly]';
-    same('values', await context.eval(code, { copy: true, deadline: PATIENCE_MS }), ['1,5', '2025-02-28', 'object']);
+    same('values', await context.eval(code, { copy: true, deadline: DEADLINE_MS }), ['1,5', '2025-02-28', 'object']);
     isolate.dispose();
   },
   async 'calls functions of the host'(ivm) {
     const sandbox = ivm.createSandbox({ twice: async (/** @type {number} */ n) => 2 * n });
     same('result', resultOf(await sandbox.execute('return twice(twice(10)) + 2')), 42);
   },
-  async 'stops a loop without end'(ivm) {
+  async 'stops an endless loop'(ivm) {
     const isolate = new ivm.Isolate({ memoryLimit: 16 });
     const context = isolate.createContextSync();
     await fails(() => context.evalSync('for (;;) { new Array(1000).fill(1.5) }', { timeout: 100 }), 'ERR_ISOLATE_TIMEOUT');
-    same('afterwards', context.evalSync('1', { deadline: PATIENCE_MS }), 1);
+    same('afterwards', context.evalSync('1', { deadline: DEADLINE_MS }), 1);
     isolate.dispose();
   },
   async 'leaves the event loop free meanwhile'(ivm) {
@@ -84,13 +84,13 @@ const checks = {
   async 'ends a guest that takes all memory'(ivm) {
     const isolate = new ivm.Isolate({ memoryLimit: 16 });
     const context = isolate.createContextSync();
-    await fails(() => context.eval('const kept = []; for (;;) kept.push(new Array(1000).fill(1.5));', { deadline: PATIENCE_MS }), 'ERR_ISOLATE_MEMORY');
+    await fails(() => context.eval('const kept = []; for (;;) kept.push(new Array(1000).fill(1.5));', { deadline: DEADLINE_MS }), 'ERR_ISOLATE_MEMORY');
     same('disposed', isolate.isDisposed, true);
   },
   async 'starts from a snapshot'(ivm) {
     const snapshot = ivm.Isolate.createSnapshot([{ code: 'const answer = 42' }]);
     const isolate = new ivm.Isolate({ snapshot });
-    same('value', isolate.createContextSync().evalSync('answer', { deadline: PATIENCE_MS }), 42);
+    same('value', isolate.createContextSync().evalSync('answer', { deadline: DEADLINE_MS }), 42);
     isolate.dispose();
   },
   async 'runs an agent with tools'(ivm) {
@@ -132,8 +132,8 @@ async function examine(ivm) {
     try {
       await check(ivm);
     } catch (/** @type {any} */ error) {
-      const told = String(error?.message ?? error);
-      Object.assign(outcome, error?.code === UNSUPPORTED ? { missing: told } : { failure: told });
+      const message = String(error?.message ?? error);
+      Object.assign(outcome, error?.code === UNSUPPORTED ? { missing: message } : { failure: message });
     }
     outcomes.push({ ...outcome, ms: Math.round(performance.now() - start) });
   }

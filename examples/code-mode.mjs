@@ -1,7 +1,7 @@
 // Code mode: a model does not call tools one by one; it writes one program that calls them, and reads the result. Failures are shown
 // to it with the position in its own code, so that it can correct them. `node examples/code-mode.mjs`
 
-import { IsolatedVMSandbox } from 'isolated-v8';
+import { AgentSandbox, describeTools } from 'isolated-v8';
 
 const ORDERS = [
   { id: 1, customer: 'ada', total: 120 },
@@ -9,23 +9,34 @@ const ORDERS = [
   { id: 3, customer: 'ada', total: 60 },
 ];
 
-/** The functions that programs may call, with descriptions for the model. They run here, in the host. */
-const catalogue = {
-  'orders:list': { description: 'orders.list({ customer }): Promise<{ id: number, total: number }[]>', run: async ({ customer }) => ORDERS.filter((order) => order.customer === customer) },
-  'mail:send': {
-    description: 'mail.send({ to, text }): Promise<{ sent: boolean }>. Only to customers',
-    run: async ({ to, text }) => {
-      // A program can pass any arguments, so a tool checks them.
-      if (!ORDERS.some(({ customer }) => customer === to)) throw new Error(`${to} is no customer`);
-      console.log(`  (mail to ${to}: ${text})`);
+const text = { type: 'string', minLength: 1 };
+const order = { type: 'object', properties: { id: { type: 'number' }, total: { type: 'number' } }, required: ['id', 'total'] };
+
+/** The functions that programs may call. They run here, in the host, with params that match their schemas. */
+const tools = [
+  {
+    name: 'orders:list',
+    description: 'The orders of a customer',
+    inputSchema: { type: 'object', properties: { customer: text }, required: ['customer'] },
+    outputSchema: { type: 'array', items: order },
+    run: async ({ customer }) => ORDERS.filter((each) => each.customer === customer),
+  },
+  {
+    name: 'mail:send',
+    description: 'Sends a message, only to customers',
+    inputSchema: { type: 'object', properties: { to: text, text }, required: ['to', 'text'], additionalProperties: false },
+    outputSchema: { type: 'object', properties: { sent: { type: 'boolean' } }, required: ['sent'] },
+    run: async (message) => {
+      // A schema does not know everything.
+      if (!ORDERS.some(({ customer }) => customer === message.to)) throw new Error(`${message.to} is no customer`);
+      console.log(`  (mail to ${message.to}: ${message.text})`);
       return { sent: true };
     },
   },
-};
+];
 
-const sandbox = new IsolatedVMSandbox({ timeout: 10_000, memoryLimit: 64, maxApiCalls: 20, maxOutputSize: 10_000, typescript: true });
-const tools = Object.entries(catalogue).map(([name, { description }]) => ({ name, description }));
-const callTool = (name, params) => catalogue[name].run(params);
+const sandbox = new AgentSandbox({ timeout: 10_000, memoryLimit: 64, maxApiCalls: 20, maxOutputSize: 10_000, typescript: true });
+const callTool = (name, params) => tools.find((tool) => tool.name === name).run(params);
 
 /**
  * In the place of a model: put your provider's call here, with these messages. These are two answers that one
@@ -44,7 +55,7 @@ const askModel = async (messages) => answers[messages.filter(({ role }) => role 
 
 /** Asks until a program succeeds. */
 async function solve(task, most = 3) {
-  const system = `Write the body of an async TypeScript function. It can call:\n${tools.map(({ description }) => description).join('\n')}`;
+  const system = `Write the body of an async TypeScript function. It can call:\n${describeTools(tools)}`;
   const messages = [{ role: 'system', content: system }, { role: 'user', content: task }];
   for (let attempt = 1; attempt <= most; attempt += 1) {
     const code = await askModel(messages);

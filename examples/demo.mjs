@@ -1,6 +1,6 @@
 // A sandbox with correct code, with slow host functions and with malicious code. `npm run demo` builds and runs this.
 
-import { createIsolatedVMSandbox, createSandbox } from '../index.mjs';
+import { AgentSandbox, createSandbox } from '../index.mjs';
 
 const later = (ms, value) => new Promise((resolve) => setTimeout(resolve, ms, value));
 
@@ -43,7 +43,7 @@ async function callTool(name, params) {
   if (name === 'mail:send') throw new Error(`mail to ${params.to} is not allowed`);
   return later(100, { city: params.city, degrees: params.city.length * 3 });
 }
-const agent = createIsolatedVMSandbox({ timeout: 2000 });
+const agent = new AgentSandbox({ timeout: 2000 });
 const agentCode = `
 const [oslo, lisbon] = await Promise.all([
   weather.today({ city: 'Oslo' }), weather.today({ city: 'Lisbon' }),
@@ -52,17 +52,17 @@ await mail.send({ to: 'all@example.org' }).catch((error) => console.warn(error.m
 return { warmer: lisbon.degrees > oslo.degrees ? lisbon.city : oslo.city };
 `;
 const answer = await agent.execute(agentCode, tools, callTool);
-show('An agent with tools: two calls at once, one refused', agentCode, answer, answer.duration);
+show('An agent with tools: two calls at once, one refused', agentCode, answer, answer.durationMs);
 
 // 3. A loop that V8 by default compiles to code which nothing stops.
 const before = ticks;
-await run('A loop without end, in a form that defeats a timeout of isolated-vm', createSandbox({}, { timeout: 250 }), `
+await run('An endless loop, in a form that defeats a timeout of isolated-vm', createSandbox({}, { timeout: 250 }), `
 for (;;) { new Array(1000).fill(1.5) }
 `);
 console.log(`  host     its timer fired ${ticks > before ? 'all along' : 'NOT ONCE'}`);
 
 // 4. Memory has a limit. A guest that exceeds it ends, and no other does.
-await run('Memory without end, with 16 MB', createSandbox({}, { memoryLimit: 16 }), `
+await run('Unbounded memory, with 16 MB', createSandbox({}, { memoryLimit: 16 }), `
 const kept = [];
 for (;;) kept.push(new Array(1000).fill(1.5));
 `);

@@ -14,7 +14,7 @@ const total = await context.eval(`
   (cart) => {
     let sum = 0;
     for (const { price, count } of cart) {
-      debugger; // nothing happens here unless somebody debugs
+      debugger; // no effect without a debugger
       sum += fixed ? Number(price) * count : price;
     }
     return sum;

@@ -2,7 +2,7 @@
 // `node examples/plugins.mjs`
 
 import { EventEmitter, once } from 'node:events';
-import { IsolatedVmSandbox, SandboxViolationError } from 'isolated-v8';
+import { PluginSandbox, SandboxViolationError } from 'isolated-v8';
 
 /** As they would come from files, or from a shop for plugins. */
 const plugins = [
@@ -42,7 +42,7 @@ const logger = {
     bus.emit('complaint');
   },
 };
-const sandbox = new IsolatedVmSandbox(logger);
+const sandbox = new PluginSandbox(logger);
 
 /** The application's API. A plugin sees the part that its manifest permits. */
 function contextFor() {

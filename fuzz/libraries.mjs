@@ -1,5 +1,5 @@
-// Jazzer.js is built for systems with a newer C library than some have. On an older Debian the libraries of the next release are
-// unpacked into a folder, for the fuzzer alone, and Node is started with them.
+// Jazzer.js needs a newer C library than some systems have. On an older Debian, the libraries of the next release are unpacked into a folder
+// for the fuzzer alone, and Node starts with them.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -16,8 +16,8 @@ function isNewEnough() {
 }
 
 /**
- * How to start Node: its path, behind a loader where one is needed.
- * @param {string} folder for what has to be fetched
+ * The command that starts Node: its path, after a loader if one is needed.
+ * @param {string} folder for downloads
  * @returns {string[]}
  */
 export function nodeCommand(folder) {
@@ -28,7 +28,7 @@ export function nodeCommand(folder) {
   return [loader, '--library-path', libraries, process.execPath];
 }
 
-/** Asks where this machine gets its packages from, and takes those of the newer release from there. */
+/** Downloads packages of the newer release from the machine's own package source. */
 function fetchLibraries(folder) {
   const run = (command, args) => execFileSync(command, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
   for (const name of ['state/lists/partial', 'cache/archives/partial', 'root']) mkdirSync(join(folder, name), { recursive: true });

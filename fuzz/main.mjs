@@ -15,7 +15,7 @@ const [target, ...options] = process.argv.slice(2);
 const fuzz = join(root, 'fuzz');
 const artifacts = join(fuzz, 'artifacts');
 
-/** Where new inputs go, and those that are checked in; nothing where the options name inputs of their own. */
+/** The folders for new inputs and for those that are checked in; none if the options name inputs. */
 function corpora() {
   if (options.some((option) => !option.startsWith('-'))) return [];
   const found = join(artifacts, 'corpus', target);
@@ -30,14 +30,14 @@ async function codec() {
   if (!existsSync(cli) && (await show('npm', ['ci', '--silent'], { cwd: fuzz })) !== 0) return 1;
   mkdirSync(join(artifacts, 'libraries'), { recursive: true });
   const [command, ...before] = nodeCommand(join(artifacts, 'libraries'));
-  // Only the host's side is instrumented, in its one file and as it is written, which some targets read; `-e` takes the place of
-  // Jazzer.js' own list. Its limit of 5 s for an input is about elapsed time, not processor time.
+  // Only the host's side is instrumented, both its bundle and its sources, which some targets load. `-e` replaces Jazzer.js's own list. Its
+  // limit of 5 s for an input measures elapsed time, not processor time.
   const args = [...before, cli, join(fuzz, 'codec/target.cjs'), '-i', 'host/', '-i', 'surface/', '-e', 'node_modules', '--timeout', String(INPUT_MS), ...corpora(), '--', ...common, ...options];
   return show(command, args, { env: { ...process.env, TARGET: target } });
 }
 
 function rust() {
-  // Threads free their memory when they end, so a search for leaks after each input finds none, and takes most of the time.
+  // Threads free their memory when they end, so a search for leaks after each input finds none, and would take most of the time.
   const late = '-detect_leaks=0';
   const env = { ...process.env, LSAN_OPTIONS: `suppressions=${join(fuzz, 'leaks.txt')}:print_suppressions=0` };
   return show('cargo', ['+nightly', 'fuzz', 'run', '--fuzz-dir', fuzz, target, ...corpora(), '--', ...common, late, ...options], { env });

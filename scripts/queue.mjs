@@ -15,16 +15,16 @@ import { capture, root } from './process.mjs';
 import { setup } from './setup.mjs';
 
 const LIMIT_MS = 180_000;
-/** How many workers must have shared the jobs, if there are as many. */
+/** The minimum number of workers that must have shared the jobs, if that many run. */
 const MIN_WORKERS = 2;
-/** How long workers may take to finish their jobs. */
-const PATIENCE_MS = 20_000;
+/** The time limit for workers to finish their jobs. */
+const FINISH_LIMIT_MS = 20_000;
 
 const EXPECTED = [
   ...Array.from({ length: 12 }, (_, n) => `square of ${n}: ${n * n}`),
-  'without end: ERR_ISOLATE_DEADLINE: Execution timed out after 5000ms',
-  'without measure: ERR_ISOLATE_MEMORY: Isolate was disposed during execution due to memory limit',
-  'curious: undefined',
+  'endless loop: ERR_ISOLATE_DEADLINE: Execution timed out after 5000ms',
+  'endless memory: ERR_ISOLATE_MEMORY: Isolate was disposed during execution due to memory limit',
+  'typeof process: undefined',
 ];
 
 async function freePort() {
@@ -86,11 +86,11 @@ try {
   const { code, output } = await capture(process.execPath, ['submit.mjs'], { limit: LIMIT_MS, ...options });
   const lines = output.trimEnd().split('\n');
   const [last] = lines.splice(-1);
-  // How many workers had a share is chance, but one worker for all jobs would be a bug.
+  // The number of workers with a share depends on chance, but one worker for all jobs would be a bug.
   const shared = Number(/^by (\d+) workers$/.exec(last)?.[1]) >= Math.min(MIN_WORKERS, hosts.length);
   const right = code === 0 && shared && JSON.stringify(lines) === JSON.stringify(EXPECTED);
   for (const { child } of workers) child.kill('SIGTERM');
-  const timer = setTimeout(() => workers.forEach(({ child }) => child.kill('SIGKILL')), PATIENCE_MS);
+  const timer = setTimeout(() => workers.forEach(({ child }) => child.kill('SIGKILL')), FINISH_LIMIT_MS);
   const ends = await Promise.all(workers.map(({ ended }) => ended));
   clearTimeout(timer);
   const ok = right && ends.every((end) => end.code === 0);

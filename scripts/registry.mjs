@@ -43,7 +43,7 @@ export async function serve(names, upstream) {
   return {
     url: `http://${host}/`,
     /** The arguments with which npm publishes here. */
-    args: [`--registry=http://${host}/`, `--//${host}/:_authToken=anybody`, '--provenance=false'],
+    args: [`--registry=http://${host}/`, `--//${host}/:_authToken=any`, '--provenance=false'],
     /** The names of the published packages. */
     published: () => [...known.keys()],
     close: () => {

@@ -1,9 +1,9 @@
 // `npm test`: prepares the checkout, checks the sources and the packed package, and runs the core of the suite. `npm run test:full` runs
 // everything, `npm run test:rest` what `npm test` leaves out.
 //
-// The options of suite.mjs choose a part: with `--shard 1/3` the checks are divided, too; with `--host` or `--file` there are none, with
-// `--changed` those of the sources that changed. `--skip-suite` leaves out the suite and what needs the hosts, `--skip-checks` the checks. `--with-rest 2/3` goes on with a shard of
-// what `npm test` leaves out.
+// The options of suite.mjs choose a part: `--shard 1/3` also divides the checks; `--host` and `--file` skip them; `--changed` runs those of
+// the changed sources. `--skip-suite` skips the suite and everything that needs the hosts, `--skip-checks` the checks. `--with-rest 2/3` then
+// runs a shard of what `npm test` leaves out.
 
 import { parseArgs } from 'node:util';
 import { capture } from './process.mjs';
@@ -23,11 +23,12 @@ const LIMIT_MS = 12 * 60_000;
 
 const SOURCES = /^(src|launcher|surface|fuzz|vendor|\.cargo)\/|^(Cargo\.(toml|lock)|build\.rs)$/;
 const LAYERED = /^(src|surface)\/|^scripts\/layers/;
+const PROSE = /\.(md|[cm]?[jt]s|rs|toml|ya?ml|txt)$/;
 const SCRIPTS = /\.[cm]?[jt]s$|^tsconfig|^package(-lock)?\.json$|^\.oxlintrc/;
 
 /**
- * `full`: not part of `npm test`. `hosts`: runs programs on all hosts, with packages from npm's registry. `of`: the changed files that it is
- * about. `seconds` and `load` are estimates, as those of files are. Cargo locks its folder, so its commands are a group.
+ * `full`: not part of `npm test`. `hosts`: runs programs on all hosts, with packages from npm's registry. `of`: the files whose change
+ * requires the check. `seconds` and `load` are estimates, as for test files. Cargo locks its folder, so its commands are a group.
  * @type {{
  *   name: string, command: string[], seconds: number, load: number, group?: string, timed?: boolean,
  *   count?: (output: string) => { passed: number, failed: number }, full?: boolean, hosts?: boolean, of?: RegExp,
@@ -42,8 +43,10 @@ const checks = [
   { name: 'tsc (surface)', command: [process.execPath, tsc, '--project', 'tsconfig.surface.json'], seconds: 4, load: 1.5, of: SCRIPTS },
   { name: 'oxlint', command: [process.execPath, 'node_modules/oxlint/bin/oxlint', '--deny-warnings'], seconds: 2, load: 1, of: SCRIPTS },
   { name: 'layers', command: script('layers'), seconds: 1, load: 1, of: LAYERED },
+  { name: 'prose', command: script('prose'), seconds: 2, load: 1, of: PROSE },
+  { name: 'figures', command: [...script('figures'), '--check'], seconds: 1, load: 1, of: /\.md$|^BENCHMARKS\.json$/ },
   { name: 'packaging', command: script('packaging'), seconds: 8, load: 1, group: 'packages' },
-  // What tests have of `cfg(any(test, fuzzing))` the first run of clippy has seen.
+  // The first run of clippy has checked the part of `cfg(any(test, fuzzing))` that tests use.
   { name: 'cargo clippy (fuzzing)', command: [...clippy, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'], seconds: 25, load: 1.2, group: 'cargo', full: true, of: SOURCES },
   { name: 'documentation', command: script('documentation'), seconds: 15, load: 1, full: true },
   { name: 'workflows', command: script('workflows'), seconds: 5, load: 1, full: true },

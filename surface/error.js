@@ -313,34 +313,48 @@ function isOurCode(code) {
   return code === CODE.INVALID_ARG || stringStartsWith(code, 'ERR_ISOLATE_');
 }
 
-/** Maximum number of frames that are kept without their locations. A guest may have made a stack of millions. */
+/** Maximum number of frames that are read. A guest may have made a stack of millions. */
 const MAX_FRAMES = 10_000;
 
 /**
- * Removes locations from frames and keeps the functions' names. Lines of another isolate, before a boundary, are kept: the receiver
- * was already allowed to see them.
+ * Removes locations from frames. Of this realm's own frames, those after the last boundary, only the innermost remains, with the name of its
+ * function: the others are mostly those of this library and of the runtime. Frames before a boundary, which are those of isolates that the
+ * error came through, keep the names of their functions.
  * @param {string} frames
  * @returns {string}
  */
 function withoutPaths(frames) {
-  let kept = '';
   let end = 0;
   for (let count = 0; end !== -1 && count < MAX_FRAMES; count += 1) {
     end = stringIndexOf(frames, '\n', end + 1);
   }
+  let kept = '';
+  // Since the last boundary.
+  let innermost = '';
+  let all = '';
   eachLine(end === -1 ? frames : stringSlice(frames, 0, end), (line) => {
     if (stringStartsWith(line, BOUNDARY)) {
-      kept += line;
+      kept += all + line;
+      innermost = '';
+      all = '';
       return;
     }
-    const place = stringIndexOf(line, ' (');
-    const called = place === -1 ? '' : stringSlice(line, FRAME.length + 1, place);
-    // A name that contains a path belongs to a module or a file, not to a function.
-    kept += called === '' || stringIncludes(called, '/') || stringIncludes(called, '\\')
-      ? `\n${FRAME}<host>`
-      : `\n${FRAME}${called} (<host>)`;
+    const hidden = withoutPath(line);
+    innermost ||= hidden;
+    all += hidden;
   });
+  kept += innermost;
   return end === -1 ? kept : `${kept}\n${FRAME}...`;
+}
+
+/** @param {string} line starts with its newline */
+function withoutPath(line) {
+  const place = stringIndexOf(line, ' (');
+  const called = place === -1 ? '' : stringSlice(line, FRAME.length + 1, place);
+  // A name that contains a path belongs to a module or a file, not to a function.
+  return called === '' || stringIncludes(called, '/') || stringIncludes(called, '\\')
+    ? `\n${FRAME}<host>`
+    : `\n${FRAME}${called} (<host>)`;
 }
 
 /** Maximum number of lines before the header of a syntax error. Hosts write its location, the source line, a marker and an empty line. */

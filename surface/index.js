@@ -45,6 +45,7 @@ const createSession = require('./session.js');
  * @property {() => { readonly isWanted: boolean, release(): void } | undefined} [hold] keeps the request that is being
  *   served open after its function has returned; hosts only
  * @property {Signals} [signals] present if calls can be aborted
+ * @property {Lifecycle} [lifecycle] hosts only
  * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind binds the function to the current async context
  * @property {(value: any) => any} settled prepares a function's return value for `await`: unusual thenables become promises
  * @property {() => Slices | undefined} startWork counts work that a module's imports cause; undefined on a side without an event loop
@@ -52,6 +53,15 @@ const createSession = require('./session.js');
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
  * @property {Local} local
+ */
+
+/**
+ * What is called when isolates are created and disposed.
+ * @typedef {object} Lifecycle
+ * @property {(memoryLimit: number | undefined, onCatastrophicError: any) =>
+ *   { onCatastrophicError: (message: string) => void, created: (isolate: object) => void } | undefined} creating
+ * @property {(isolate: object, memoryLimit: number) => void} taken
+ * @property {(isolate: object) => void} disposed
  */
 
 /**

@@ -35,7 +35,7 @@ const WARM = 1;
  */
 module.exports = function createIsolate(core, openSession) {
   const { binding, entries } = core;
-  const { idOf, invoke, pack, unpack } = binding;
+  const { idOf, invoke, lifecycle, pack, unpack } = binding;
 
   /**
    * @this {object}
@@ -72,10 +72,17 @@ module.exports = function createIsolate(core, openSession) {
         throw coded(Error, '`warm` must be at least 0', CODE.INVALID_ARG);
       }
     }
+    const creating = lifecycle === undefined ? undefined : lifecycle.creating(memory, onCatastrophicError);
+    if (creating !== undefined) {
+      onCatastrophicError = creating.onCatastrophicError;
+    }
     const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, snapshot === undefined ? undefined : pack(snapshot, 0), inspector,
       onCatastrophicError === undefined ? undefined : pack(binding.bind(onCatastrophicError), 0), hostStacks, warm);
     stamp(this, KIND.ISOLATE, adopt(entries.enter(idOf(carrier, Isolate))));
     freeze(this);
+    if (creating !== undefined) {
+      creating.created(this);
+    }
   }
 
   /**
@@ -95,6 +102,13 @@ module.exports = function createIsolate(core, openSession) {
       throw illegalInvocation();
     }
     return record.entry.id;
+  }
+
+  /** @param {object} isolate */
+  function noteDisposal(isolate) {
+    if (lifecycle !== undefined) {
+      lifecycle.disposed(isolate);
+    }
   }
 
   /**
@@ -278,7 +292,8 @@ module.exports = function createIsolate(core, openSession) {
       return openSession(idOfThis(this), methods.createInspectorSession);
     },
     dispose() {
-      return unpack(invoke(OP.DISPOSE, MODE.SYNC, 0, idOfThis(this)), methods.dispose);
+      unpack(invoke(OP.DISPOSE, MODE.SYNC, 0, idOfThis(this)), methods.dispose);
+      noteDisposal(this);
     },
     /** @param {any} [options] */
     getHeapStatistics(options = undefined) {
@@ -326,6 +341,7 @@ module.exports = function createIsolate(core, openSession) {
     if (!unpack(invoke(OP.IS_DISPOSED, MODE.SYNC, 0, id))) {
       unpack(carrier);
     }
+    noteDisposal(this);
   });
   define(Isolate, 'createSnapshot', createCreateSnapshot(core), true, true);
   return { Constructor: Isolate, adopt };

@@ -96,7 +96,7 @@ const OP = freeze({
   COMPILE_SCRIPT: 3, // isolate: code, filename, lineOffset, columnOffset, cachedData, produceCachedData
   COMPILE_MODULE: 4, // isolate: as COMPILE_SCRIPT, meta
   DISPOSE: 5, // isolate
-  HEAP_STATISTICS: 6, // isolate
+  HEAP_STATISTICS: 6, // isolate: whether to collect garbage first
   CPU_TIME: 7, // isolate
   WALL_TIME: 8, // isolate
   IS_DISPOSED: 9, // isolate

@@ -10,7 +10,7 @@ import { createSides } from './sides.mjs';
  * @property {boolean} original whether it is isolated-vm
  */
 
-/** What cases get: isolates of their own, which are disposed with them. */
+/** The argument of a case: opens isolates, which are disposed with the case. */
 function createRoom(ivm) {
   const isolates = [];
   return {

@@ -6,14 +6,15 @@ import { root } from '../harness.mjs';
 
 const FENCE = /^```(\w*)\n([\s\S]*?)^```$/gm;
 const PRINTS = /\/\/ prints (.*)$/gm;
-/** The name of the file that a text tells its reader to save the program below it as. */
+/** The file name under which a text says to save the program below it. */
 const SAVE = /\bsave it as `([\w.-]+)`/i;
 const LANGUAGES = ['js', 'ts'];
 
 /** Every page, as its path from the root. */
 export const pages = [
   'README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'BENCHMARKS.md', 'CHANGELOG.md',
-  ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`).toSorted(),
+  ...readdirSync(join(root, 'docs'), { recursive: true }).map((name) => `docs/${String(name).replaceAll('\\', '/')}`)
+    .filter((name) => name.endsWith('.md')).toSorted(),
 ];
 
 export const readPage = (page) => readFileSync(join(root, page), 'utf8');

@@ -11,7 +11,7 @@ const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); })
 const HANG = 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)';
 const OUT_OF_MEMORY = "'a'.repeat(2 ** 28).split('')";
 
-/** A process that ends by itself must not wait for anything without a limit. */
+/** A limit for processes that end by themselves, which must not wait forever. */
 const limits = ending === 'natural' ? { timeout: 200 } : {};
 /** A sandbox's limit includes the time to make it. */
 const sandboxLimits = ending === 'natural' ? { timeout: 1_000 } : {};
@@ -31,8 +31,8 @@ const starts = (code, { isolate, context } = make()) => new Promise((resolve) =>
   globalThis.kept = isolate;
 });
 
-/** Has a guest given up that cannot be stopped. */
-async function giveUp(code) {
+/** Makes the engine abandon a guest that cannot be stopped. */
+async function abandonGuest(code) {
   // On a busy machine the time may be over before the guest is where it cannot be stopped.
   for (let i = 0; i < 20; i += 1) {
     const error = await make().context.eval(code, { timeout: 20 }).catch((reason) => reason);
@@ -41,13 +41,13 @@ async function giveUp(code) {
   throw new Error('It was not given up');
 }
 
-/** Tells the main thread. */
+/** Sends a message to the main thread. */
 const tell = () => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has none
   parentPort.postMessage('ready');
 };
 
-/** Ends this thread now. If something else ends it, `stay` is what it does until then. */
+/** Ends this thread now. If something else ends it, it runs `stay` until then. */
 function end(stay = () => { setInterval(() => {}, 1_000); }) {
   if (isMainThread) console.log('x'.repeat(30_000));
   switch (ending) {
@@ -68,7 +68,7 @@ function end(stay = () => { setInterval(() => {}, 1_000); }) {
   }
 }
 
-const loopForEver = () => { for (;;); };
+const loopForever = () => { for (;;); };
 
 /** Brings a guest into a state, and ends there. */
 const STATES = {
@@ -99,11 +99,11 @@ const STATES = {
     end();
   },
   async 'given up'() {
-    await giveUp(HANG);
+    await abandonGuest(HANG);
     end();
   },
   async suspended() {
-    await giveUp('Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)');
+    await abandonGuest('Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)');
     // On a busy machine this may take several attempts.
     for (let i = 0; i < 1_000 && ivm.engineStats().lostRunning > 0; i += 1) await sleep(20);
     if (ivm.engineStats().lostRunning > 0) throw new Error('It was not suspended');
@@ -115,7 +115,7 @@ const STATES = {
   },
   'a sync call'() {
     const { context } = make();
-    context.global.setSync('started', new ivm.Callback(() => end(loopForEver)));
+    context.global.setSync('started', new ivm.Callback(() => end(loopForever)));
     try {
       context.evalSync(ending === 'natural' ? 'started(); for (;;);' : 'started()', limits);
     } catch (error) {
@@ -124,16 +124,16 @@ const STATES = {
   },
   async 'an async call'() {
     const { context } = make();
-    context.global.setSync('started', new ivm.Callback(() => end(loopForEver)));
+    context.global.setSync('started', new ivm.Callback(() => end(loopForever)));
     await context.eval('started()');
   },
   'nested calls'() {
     const { context } = make();
-    context.global.setSync('inner', () => end(loopForEver));
+    context.global.setSync('inner', () => end(loopForever));
     context.global.setSync('outer', () => context.evalSync('inner()'));
     context.evalSync('outer()');
   },
-  async 'calls without end'() {
+  async 'endless calls'() {
     const { context } = make();
     let calls = 0;
     const begun = new Promise((resolve) => {

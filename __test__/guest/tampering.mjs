@@ -133,7 +133,7 @@ export const TAMPERING = `(() => {
   };
   /** The result of each use, as text. */
   const exercise = (uses) => {
-    let told = '';
+    let report = '';
     const keys = ownKeys(uses);
     for (let i = 0; i < keys.length; i += 1) {
       const use = describe(uses, keys[i]).value;
@@ -143,9 +143,9 @@ export const TAMPERING = `(() => {
       armed = false;
       give(outcome);
       const message = isObject(outcome) ? describe(outcome, 'message') : undefined;
-      told += keys[i] + ': ' + (message !== undefined ? 'threw ' + message.value : isObject(outcome) ? 'object' : text(outcome)) + '\\n';
+      report += keys[i] + ': ' + (message !== undefined ? 'threw ' + message.value : isObject(outcome) ? 'object' : text(outcome)) + '\\n';
     }
-    return told;
+    return report;
   };
   /** What was seen but not given: functions, and objects that lead to more than numbers and texts. */
   const leaks = () => {
@@ -153,7 +153,7 @@ export const TAMPERING = `(() => {
     const fine = new SetClass();
     walk(given, fine, known);
     const found = walk(shown, new SetClass(), known);
-    let told = '';
+    let report = '';
     for (let i = 0; i < found.size; i += 1) {
       if (setHas(fine, found[i])) continue;
       const keys = ownKeys(found[i]);
@@ -166,9 +166,9 @@ export const TAMPERING = `(() => {
       }
       const prototype = getPrototypeOf(found[i]);
       const isPlain = typeof found[i] === 'object' && holds === '' && (prototype === Object.prototype || prototype === Array.prototype);
-      if (!isPlain) told += typeof found[i] + ' ' + slice(text(typeof found[i] === 'function' ? describe(found[i], 'name')?.value : holds), 0, 200) + '\\n';
+      if (!isPlain) report += typeof found[i] + ' ' + slice(text(typeof found[i] === 'function' ? describe(found[i], 'name')?.value : holds), 0, 200) + '\\n';
     }
-    return told;
+    return report;
   };
   return { arm(on) { armed = on; }, count: () => shown.size, exercise, give, leaks, tamper };
 })()`;

@@ -20,7 +20,7 @@ export const WALKER = `(() => {
   const functions = new Set([Function, async function () {}.constructor, function* () {}.constructor, async function* () {}.constructor]);
   const global = (0, eval)('this');
   const places = ${JSON.stringify(PLACES)};
-  return (roots, { calls = false, spare = [], most = 20000, tells = 20 } = {}) => {
+  return (roots, { calls = false, spare = [], max = 20000, tells = 20 } = {}) => {
     const seen = new Set();
     const queue = [];
     const findings = [];
@@ -83,7 +83,7 @@ export const WALKER = `(() => {
     };
     for (const [name, value] of Object.entries(roots)) put(name, value);
     let count = 0;
-    while (queue.length > 0 && count < most) {
+    while (queue.length > 0 && count < max) {
       const [path, value] = queue.shift();
       count += 1;
       try { look(path, value); } catch (error) { put(path + ' as looked at', error); }

@@ -1,6 +1,5 @@
 // The process that runs hostile programs: `child.mjs <JSON>` with { file, runs, together, kept }. Each run is a way and a program's name;
-// `kept` is the number of MB that all of them together may keep. It prints lines of JSON: what it starts, how that has ended, and what is
-// left of it.
+// `kept` is the number of MB that all of them together may keep. It prints lines of JSON: each start, each outcome, and the remaining memory.
 
 import { writeSync } from 'node:fs';
 import { programsOf } from './corpus.mjs';
@@ -15,7 +14,7 @@ const { default: ivm } = await import('../../index.mjs');
 const MEGABYTE = 2 ** 20;
 /** Work that programs leave to the event loop happens soon after them. */
 const MIN_REST_MS = 100;
-/** By then the memory of programs is returned, even if other processes take the processors. */
+/** After this time the memory of programs is returned, even if other processes use the processors. */
 const MAX_REST_MS = 6_000;
 const REST_POLL_MS = 50;
 /** After this time, a guest that has not stopped is certainly abandoned. */

@@ -34,7 +34,7 @@ function threads() {
   }
 }
 
-const isGivenUp = (thread) => Number(read(`/proc/self/task/${thread}/stat`).split(') ').at(-1).split(' ')[NICE]) === LOWEST;
+const isAbandoned = (thread) => Number(read(`/proc/self/task/${thread}/stat`).split(') ').at(-1).split(' ')[NICE]) === LOWEST;
 
 /** Starts to measure how long threads wait for processors. The result returns the host's wait, and the longest of any other thread. */
 export function watchDelays() {
@@ -45,7 +45,7 @@ export function watchDelays() {
     for (const thread of threads()) {
       const delay = delayOf(thread) - (before.get(thread) ?? 0);
       if (Number(thread) === process.pid) host = delay;
-      else if (delay > others && !isGivenUp(thread)) others = delay;
+      else if (delay > others && !isAbandoned(thread)) others = delay;
     }
     return { host, others };
   };

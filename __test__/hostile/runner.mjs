@@ -19,7 +19,7 @@ const START_MS = 20_000;
 const RUN_MS = 10_000;
 const PER_CHILD = 8;
 /** Guests that do not stop each leave a thread that uses a processor for some time. Unless their host waits, they run at the same time. */
-const STUBBORN_PER_CHILD = 5;
+const UNRESPONSIVE_PER_CHILD = 5;
 const AT_A_TIME = 3;
 
 /** How long a run may take if the host and its guest have waited this long for processors. */
@@ -37,21 +37,21 @@ function judge(program, way, run) {
   const expected = program.ends[way];
   if (!expected.some((one) => fits(one, run.outcome))) certain.push(`ended with ${run.outcome}, not ${expected.join(' or ')}`);
   if (!run.answered) certain.push('no new isolate answered afterwards');
-  const most = bound(program, way, run.delayed);
-  if (run.took > most) doubtful.push(`took ${rounded(run.took)} ms, more than ${rounded(most)}`);
+  const max = bound(program, way, run.delayed);
+  if (run.took > max) doubtful.push(`took ${rounded(run.took)} ms, more than ${rounded(max)}`);
   if (run.gap > MAX_GAP_MS) doubtful.push(`held up the event loop for ${rounded(run.gap)} ms`);
   if (run.grown > program.peak) doubtful.push(`took ${rounded(run.grown)} MB at its peak, more than ${program.peak}`);
   return { certain, doubtful };
 }
 
-/** The problems of the child at its end. It may keep `most` MB. */
-function judgeEnd(child, rest, most) {
+/** The problems of the child at its end. It may keep `max` MB. */
+function judgeEnd(child, rest, max) {
   if (child.killed !== undefined) return [child.killed];
   if (child.signal !== null) return [`was ended by ${child.signal}`];
   const wrong = [];
   if (child.code !== 0) wrong.push(`ended with exit code ${child.code}`);
   if (rest === undefined) return [...wrong, 'ended before it had said how it is'];
-  if (rest.grown > most + rest.lost) wrong.push(`kept ${rounded(rest.grown)} MB, of which ${rounded(rest.lost)} were lost`);
+  if (rest.grown > max + rest.lost) wrong.push(`kept ${rounded(rest.grown)} MB, of which ${rounded(rest.lost)} were lost`);
   if (rest.gap > MAX_GAP_MS) wrong.push(`held up the event loop for ${rounded(rest.gap)} ms in the end`);
   if (rest.polluted) wrong.push('found the prototype of its objects changed');
   return wrong;
@@ -65,8 +65,8 @@ const keptBy = (runs) => Math.max(...runs.map(({ program }) => program.kept));
  * Runs these in one child.
  * @param {{ program: import('./corpus.mjs').Program, way: string }[]} runs
  */
-async function runTogether(file, runs, limit = runs.reduce((sum, { program }) => sum + program.timeout + RUN_MS, START_MS), most = keptBy(runs)) {
-  const task = { file, runs: runs.map(({ program, way }) => [way, program.name]), together: runs.every(isStubborn), kept: most };
+async function runTogether(file, runs, limit = runs.reduce((sum, { program }) => sum + program.timeout + RUN_MS, START_MS), max = keptBy(runs)) {
+  const task = { file, runs: runs.map(({ program, way }) => [way, program.name]), together: runs.every(isUnresponsive), kept: max };
   const child = await runChild(task, limit);
   const ended = child.lines.filter((line) => line.ended !== undefined);
   const results = ended.map((line) => {
@@ -74,7 +74,7 @@ async function runTogether(file, runs, limit = runs.reduce((sum, { program }) =>
     return { ...run, ...line, ...judge(run.program, run.way, line) };
   });
   const rest = runs.filter((run) => !ended.some((line) => isOf(line, run)));
-  const wrong = judgeEnd(child, child.lines.find((line) => line.rests), most);
+  const wrong = judgeEnd(child, child.lines.find((line) => line.rests), max);
   return { results, wrong, rest, output: child.stderr };
 }
 
@@ -92,7 +92,7 @@ async function runBatch(file, runs, limit) {
   const { results, wrong, rest, output } = await runTogether(file, runs, limit);
   const died = rest.length > 0;
   // If they ran at the same time, any of them may have ended the child. Otherwise it was the first that has not ended.
-  const culprits = runs.every(isStubborn) ? rest : rest.slice(0, 1);
+  const culprits = runs.every(isUnresponsive) ? rest : rest.slice(0, 1);
   const done = culprits.map((run) => ({ ...run, problems: ofProcess(wrong, output) }));
   const suspects = [];
   for (const result of results) {
@@ -102,7 +102,7 @@ async function runBatch(file, runs, limit) {
     else done.push({ ...result, problems: [...result.certain, ...result.doubtful] });
   }
   if (!died && wrong.length > 0 && suspects.every(({ problems }) => problems.length === 0)) {
-    // None causes it alone. Then all of them together do, if it happens twice. Each may keep something, so they may keep more.
+    // No program causes the problem alone. If it happens twice, all of them together cause it. Each may keep some memory, so their sum may be larger.
     const { wrong: still } = await runTogether(file, runs, limit, 2 * keptBy(runs));
     for (const result of suspects) result.problems.push(...still.map((what) => `its process, with others in it, ${what}`));
   }
@@ -110,8 +110,8 @@ async function runBatch(file, runs, limit) {
   return [...done, ...suspects, ...(others.length > 0 ? await runBatch(file, others, limit) : [])];
 }
 
-const isStubborn = ({ program, way }) => way !== 'sync' && program.ends.async.includes('unresponsive');
-const sizeOf = ({ program }) => (program.ends.async.includes('unresponsive') ? STUBBORN_PER_CHILD : PER_CHILD);
+const isUnresponsive = ({ program, way }) => way !== 'sync' && program.ends.async.includes('unresponsive');
+const sizeOf = ({ program }) => (program.ends.async.includes('unresponsive') ? UNRESPONSIVE_PER_CHILD : PER_CHILD);
 
 const chunks = (list, size) => Array.from({ length: Math.ceil(list.length / size) }, (_, index) => list.slice(index * size, (index + 1) * size));
 
@@ -125,7 +125,7 @@ export async function runAll(file, runs, limit) {
   // Programs that run at the same time share no child with others.
   const kinds = new Map();
   for (const run of runs) {
-    const kind = `${sizeOf(run)} ${isStubborn(run)}`;
+    const kind = `${sizeOf(run)} ${isUnresponsive(run)}`;
     kinds.set(kind, [...(kinds.get(kind) ?? []), run]);
   }
   const batches = [...kinds.values()].flatMap((kind) => chunks(kind, sizeOf(kind[0])));

@@ -126,7 +126,7 @@ export const ATTEMPTS = {
     delete Object.prototype.polluted;`,
   'GHSA-6785-pvv7-mvg7: large buffers': `
     for (const make of [() => new ArrayBuffer(2 ** 40), () => new Uint8Array(2 ** 33), () => new SharedArrayBuffer(2 ** 36), () => new ArrayBuffer(1, { maxByteLength: 2 ** 44 })]) try { make(); } catch (error) { reach(error); }`,
-  'vm.js: who calls a function': `
+  'vm.js: the caller of a function': `
     function probe() { reach(probe.caller); reach(probe.arguments); try { reach(arguments.callee.caller.caller); } catch (error) { reach(error); } return 1; }
     for (const use of [() => host('call', probe), () => host('return', { get a() { return probe(); } }), () => host({ toString: probe, valueOf: probe }), () => later(probe)]) try { reach(await use()); } catch (error) { reach(error); }`,
   'vm.js: constructors of all that comes in': `

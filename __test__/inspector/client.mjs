@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout, clearTimeout } from 'node:timers';
 
-const PATIENCE_MS = 20_000;
+const WAIT_LIMIT_MS = 20_000;
 
 export class Client {
   #close;
@@ -77,7 +77,7 @@ export class Client {
 /** A promise with a time limit. */
 function patient(what, start) {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new assert.AssertionError({ message: `nothing came: ${what}` })), PATIENCE_MS);
+    const timer = setTimeout(() => reject(new assert.AssertionError({ message: `nothing came: ${what}` })), WAIT_LIMIT_MS);
     // Events that a test does not await need not arrive.
     timer.unref();
     const done = (settle) => (value) => {

@@ -245,12 +245,12 @@ export function createAgent(ivm, later) {
       switch (hop.how) {
         case 'sync': {
           const result = link.reference.applySync(undefined, args, options);
-          return hop.promise ? result.then((told) => told, refused) : result;
+          return hop.promise ? result.then((outcome) => outcome, refused) : result;
         }
         case 'direct':
           return link.direct(...args);
         case 'async':
-          return link.reference.apply(undefined, args, options).then((told) => told, refused);
+          return link.reference.apply(undefined, args, options).then((outcome) => outcome, refused);
         case 'wait':
           return link.reference.applySyncPromise(undefined, args);
         default:

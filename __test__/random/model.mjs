@@ -163,15 +163,15 @@ const after = (prefix, is) => (is instanceof RegExp ? new RegExp(`^${escaped(pre
  * @param {{ from: Body, to: Body, rooted: string, waits: boolean }} call
  */
 export function addEntering(stages, prefix, { from, to, rooted, waits, passed = false }) {
-  const told = (is) => (passed ? passedOn(after(prefix, is)) : after(prefix, is));
+  const textOf = (is) => (passed ? passedOn(after(prefix, is)) : after(prefix, is));
   if (to === from || to.isHost) return;
   if (waits && !from.isHost) {
     const refused = rooted === 'no' ? 'yes' : rooted === 'maybe' ? 'maybe' : 'no';
-    stages.add(() => refused, told(CALL_REFUSED));
+    stages.add(() => refused, textOf(CALL_REFUSED));
   }
   const down = during(() => to.dead);
-  stages.add(() => (down() === 'yes' ? 'yes' : 'no'), told(waits ? NOW : LATER));
-  stages.add(() => (down() === 'maybe' ? 'maybe' : 'no'), told(DISPOSED));
+  stages.add(() => (down() === 'yes' ? 'yes' : 'no'), textOf(waits ? NOW : LATER));
+  stages.add(() => (down() === 'maybe' ? 'maybe' : 'no'), textOf(DISPOSED));
 }
 
 /**
@@ -205,29 +205,29 @@ export function planPath(random, { realms, time, last }) {
  */
 export function addPath(stages, realms, hops) {
   let rooted = 'yes';
-  let heard = true;
+  let observed = true;
   for (const [index, hop] of hops.entries()) {
     const [from, to] = [realms[index], realms[index + 1]];
     const prefix = `^${index} `;
     const own = from === to;
     const down = during(() => to.dead);
-    if (heard) stages.add(() => (down() === 'no' ? 'no' : 'maybe'), `${prefix}absent`);
-    if (heard) hop.holds?.leaving(stages, prefix);
+    if (observed) stages.add(() => (down() === 'no' ? 'no' : 'maybe'), `${prefix}absent`);
+    if (observed) hop.holds?.leaving(stages, prefix);
     if (hop.how === 'wait') {
       const refused = from.isHost || own ? 'yes' : rooted;
-      if (heard) stages.add(() => refused, after(prefix, NOT_ON_DEFAULT));
+      if (observed) stages.add(() => refused, after(prefix, NOT_ON_DEFAULT));
     }
     if (hop.how === 'ignored') {
-      if (heard) stages.add(certainly, '= undefined');
-      heard = false;
+      if (observed) stages.add(certainly, '= undefined');
+      observed = false;
     }
     const waits = hop.how === 'sync' || hop.how === 'direct' || hop.how === 'wait';
-    if (heard) addEntering(stages, prefix, { from, to, rooted, waits });
-    if (heard) hop.holds?.arriving(stages, prefix);
+    if (observed) addEntering(stages, prefix, { from, to, rooted, waits });
+    if (observed) hop.holds?.arriving(stages, prefix);
     // A host's sync call is the root of what it calls. What a guest does to itself later runs when its outermost call is over.
     if (to.isHost) rooted = 'yes';
     else if (!waits) rooted = own ? 'maybe' : 'no';
     else if (!own) rooted = 'yes';
   }
-  return { rooted, heard };
+  return { rooted, observed };
 }

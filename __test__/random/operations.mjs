@@ -472,12 +472,12 @@ export const operations = {
       leaving(stages, prefix) {
         stages.add(absent, `${prefix}absent`);
         // A host refuses when it reads what has arrived, or what its promise holds.
-        const told = (text) => (realm.body.isHost || to.body.isHost ? passedOn(text) : text);
-        if (RELEASED[item.kind] !== undefined) stages.add(released, told(RELEASED[item.kind].replace('! ', prefix)));
+        const textOf = (text) => (realm.body.isHost || to.body.isHost ? passedOn(text) : text);
+        if (RELEASED[item.kind] !== undefined) stages.add(released, textOf(RELEASED[item.kind].replace('! ', prefix)));
         // A value that a guest dereferences may travel as long as it arrives in its own isolate.
-        if (realm.body.isHost && home === realm.body) stages.add(certainly, told(`${prefix}${NOT_INTO}`));
+        if (realm.body.isHost && home === realm.body) stages.add(certainly, textOf(`${prefix}${NOT_INTO}`));
         // A guest that calls itself checks what it has sent before the call begins.
-        if (home !== undefined && home !== realm.body && to.body === realm.body) stages.add(() => 'maybe', told(`${prefix}${NOT_INTO}`));
+        if (home !== undefined && home !== realm.body && to.body === realm.body) stages.add(() => 'maybe', textOf(`${prefix}${NOT_INTO}`));
       },
       arriving(stages, prefix) {
         if (home !== undefined && home !== to.body) stages.add(certainly, to.body.isHost ? passedOn(`${prefix}${NOT_INTO}`) : `${prefix}${NOT_INTO}`);

@@ -113,7 +113,7 @@ export class Plan {
     this.onIssue.push(() => (thing.pending += 1));
     this.onEnd.push(() => {
       // An ignored call may run at any time.
-      if (!this.unheard) thing.pending -= 1;
+      if (!this.unobserved) thing.pending -= 1;
     });
   }
 }

@@ -100,11 +100,11 @@ export class Program {
     const { hops, time } = planPath(random, { realms, time: order.mode === 'later' ? 'later' : 'now', last: plan.hands });
     const stages = new Stages();
     if (plan.hands !== undefined) hops.at(-1).holds = plan.holds;
-    const { rooted, heard } = addPath(stages, realms, hops);
-    if (heard) for (const add of plan.stages) add(stages, rooted);
-    else if (time === 'now' && hops.length === 0) throw new Error('an order to nobody');
-    plan.immediate = time === 'now' && heard && order.mode !== 'ignored';
-    plan.unheard = !heard || order.mode === 'ignored';
+    const { rooted, observed } = addPath(stages, realms, hops);
+    if (observed) for (const add of plan.stages) add(stages, rooted);
+    else if (time === 'now' && hops.length === 0) throw new Error('an order without a recipient');
+    plan.immediate = time === 'now' && observed && order.mode !== 'ignored';
+    plan.unobserved = !observed || order.mode === 'ignored';
     for (const act of plan.onIssue) act();
     this.tally.set(name, (this.tally.get(name) ?? 0) + 1);
 
@@ -115,9 +115,9 @@ export class Program {
     const ended = (outcome) => {
       if (this.trace) console.log(`  ${index}: ${outcome}`);
       if (typeof outcome !== 'string' || !stages.admits(outcome)) this.#fail(label, outcome, stages);
-      const carriedOut = heard && typeof outcome === 'string' && !outcome.startsWith('^') && outcome !== 'absent';
+      const carriedOut = observed && typeof outcome === 'string' && !outcome.startsWith('^') && outcome !== 'absent';
       // Others in progress may still access it.
-      if (typeof outcome === 'string' && outcome.startsWith('^') && outcome.includes('ERR_ISOLATE_DISPOSED')) plan.unheard = true;
+      if (typeof outcome === 'string' && outcome.startsWith('^') && outcome.includes('ERR_ISOLATE_DISPOSED')) plan.unobserved = true;
       if (carriedOut) for (const act of plan.onDone) act(outcome);
       for (const act of plan.onEnd) act(outcome);
     };

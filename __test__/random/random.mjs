@@ -30,7 +30,7 @@ const SETTLE_LATE_MS = 1_000;
 const NOISE_BYTES = 24 << 20;
 const NOISE_SHARE = 0.05;
 
-/** Watches from a thread of its own, because the host's thread may hang in a sync call. Ends the process and names the operation. */
+/** Watches from a separate thread, because the host's thread may hang in a sync call. Ends the process and names the operation. */
 class Watchdog {
   #beats;
   #text;
@@ -49,7 +49,7 @@ class Watchdog {
         if (beat !== last) return void ([last, since] = [beat, Date.now()]);
         if (Date.now() - since < patience) return;
         const text = Buffer.from(new Uint8Array(shared, 8, Atomics.load(beats, 1))).toString();
-        writeSync(1, 'FAIL seed ' + seed + ': nothing goes on for ' + patience / 1000 + ' s at ' + text + '\\n');
+        writeSync(1, 'FAIL seed ' + seed + ': no progress for ' + patience / 1000 + ' s at ' + text + '\\n');
         process.kill(process.pid, 'SIGKILL');
       }, 250);
     `;

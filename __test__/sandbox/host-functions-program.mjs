@@ -65,7 +65,7 @@ const reports = [];
 subscribe('isolated-v8:unhandled-host-error', ({ error, origin }) => { reports.push([origin, String(error?.message)]); });
 
 const shown = (value) => (typeof value === 'string' && value.length > 100 ? `a string of ${value.length}` : value instanceof ivm.Reference ? 'a Reference' : String(value));
-async function patience(promise, time) {
+async function settledWithin(promise, time) {
   let timer;
   const over = new Promise((resolve) => { timer = setTimeout(() => resolve('nothing came'), time); });
   try {
@@ -98,7 +98,7 @@ async function outcomeOf(run, behaviour, message) {
   const fail = () => behaviour(message);
   const wait = behaviour === BEHAVIOURS.never ? 300 : 10_000;
   try {
-    return `value: ${shown(await patience(run(fail, wait), wait + 1_000))}`;
+    return `value: ${shown(await settledWithin(run(fail, wait), wait + 1_000))}`;
   } catch (error) {
     return `error: ${shown(error?.message)}`;
   }
@@ -226,7 +226,7 @@ const GROUPS = {
 
 GROUPS[process.argv[2]]();
 await Promise.all(Array.from({ length: 24 }, work));
-// Guests that are given up end last.
+// Abandoned guests end last.
 for (let turns = 0; turns < 1_000 && ivm.engineStats().alive > 0; turns += 1) await sleep(10);
 // Timers run in order: all that behaviours have started are over.
 await sleep(2 * LATER);

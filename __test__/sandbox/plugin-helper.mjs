@@ -53,7 +53,7 @@ export function hostContext(more = {}) {
     eventBus: Object.assign(new EventEmitter(), {
       async emitAsync(event, ...args) {
         await Promise.all(this.listeners(event).map((listener) => listener(...args)));
-        return 'all have heard';
+        return 'all have received';
       },
     }),
     ...more,

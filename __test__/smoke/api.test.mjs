@@ -28,10 +28,10 @@ test('Context: code, with and without waiting', () => withContext(async (isolate
   assert.throws(() => context.evalSync('throw new RangeError("of the guest")'), { name: 'RangeError', message: 'of the guest' });
 }));
 
-test('Context: every kind of value, there and back', () => withContext(async (isolate, context) => {
+test('Context: every kind of value, in both directions', () => withContext(async (isolate, context) => {
   const value = {
     text: 'ä\ud800', numbers: [-0, 1.5, NaN, 2n ** 70n], nothing: [null, undefined], date: new Date(5), pattern: /a+/gi, map: new Map([[1, new Set(['x'])]]),
-    bytes: new Uint8Array([1, 2, 3]), error: new TypeError('told'),
+    bytes: new Uint8Array([1, 2, 3]), error: new TypeError('copied'),
   };
   const back = await context.evalClosure('return $0', [value], { arguments: { copy: true }, result: { copy: true } });
   assert.deepEqual(back, value);
@@ -55,7 +55,7 @@ test('Reference: to an object of the guest, and to a function of the host', () =
   assert.equal(await context.eval("host.applySyncPromise(undefined, ['a'])"), 'a!');
 }));
 
-test('ExternalCopy: a copy in no heap', () => withContext(async (isolate, context) => {
+test('ExternalCopy: a copy outside all heaps', () => withContext(async (isolate, context) => {
   const copy = new ivm.ExternalCopy({ list: [1, 2] });
   assert.deepEqual(copy.copy(), { list: [1, 2] });
   assert.equal(await context.evalClosure('return $0.list.length', [copy.copyInto()]), 2);
@@ -83,7 +83,7 @@ test('limits: memory', () => withContext(async (isolate, context) => {
   assert.equal(isolate.isDisposed, true);
 }, { memoryLimit: 8 }));
 
-test('dispose: what waits is answered', () => withContext(async (isolate, context) => {
+test('dispose: pending calls reject', () => withContext(async (isolate, context) => {
   const waiting = assert.rejects(context.eval('new Promise(() => {})', { promise: true }), Error);
   isolate.dispose();
   await waiting;
@@ -109,7 +109,7 @@ test('an inspector session, and a CPU profile', () => withContext(async (isolate
   assert.ok(profiles.length > 0);
 }, { inspector: true }));
 
-test('a guest that makes an isolate', () => withContext(async (isolate, context) => {
+test('a guest that creates an isolate', () => withContext(async (isolate, context) => {
   await context.global.set('ivm', ivm);
   assert.equal(context.evalSync('const inner = new ivm.Isolate(); inner.createContextSync().evalSync("6 * 7")'), 42);
 }));

@@ -20,8 +20,8 @@ for (const [what, code, expected] of [
   ['by itself, with its own work done', `${MAKE} console.log(await context.eval('6 * 7'));`, { exit: 0, stdout: '42' }],
   ['with an idle isolate', `${MAKE} context.evalSync('1'); process.exitCode = 3;`, { exit: 3, stdout: '' }],
   ['by process.exit while a guest runs', `${MAKE} ${BUSY} process.exit(7);`, { exit: 7, stdout: '' }],
-  ['by an error that nobody catches while a guest runs', `${MAKE} ${BUSY} throw new Error('of the program');`, { exit: 1, stdout: '' }],
-  ['after what it owes to a guest', `${MAKE} context.global.setSync('log', (text) => console.log(text)); context.evalIgnored('log("done")');`, { exit: 0, stdout: 'done' }],
+  ['by an uncaught error while a guest runs', `${MAKE} ${BUSY} throw new Error('of the program');`, { exit: 1, stdout: '' }],
+  ['after pending work for a guest', `${MAKE} context.global.setSync('log', (text) => console.log(text)); context.evalIgnored('log("done")');`, { exit: 0, stdout: 'done' }],
 ]) {
   test(`a process ends ${what}`, async () => assert.deepEqual(await ending(code), { signal: null, timedOut: false, ...expected }));
 }

@@ -5,7 +5,7 @@ import { strictEqual } from 'node:assert/strict';
 /** The possible errors of an isolate that is disposed while it is in use, or that reaches a limit. */
 const EXPECTED = new Set(['ERR_ISOLATE_DISPOSED', 'ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_DEADLINE', 'ERR_ISOLATE_MEMORY']);
 const ABANDONED = 'Promise was abandoned';
-/** What the guest itself throws, and what a guest gets as a plain error if the isolate ends while it waits for the host. */
+/** Errors of the guest itself, and the plain error that a guest gets if the isolate ends while it waits for the host. */
 const THROWN = /^(guest's own|host's own|Isolated? (is|was) disposed)/;
 
 export const isExpected = (error) =>
@@ -84,9 +84,9 @@ const uses = {
     strictEqual(await context.evalClosure('return $0($1) + 1', [hostFunctions.twice, n]), 2 * n + 1);
   },
   callbackModes: ({ ivm, context }, n) => {
-    const heard = new ivm.Callback(hostFunctions.nothing, { ignored: true });
+    const discarding = new ivm.Callback(hostFunctions.nothing, { ignored: true });
     const answer = new ivm.Callback(hostFunctions.same, { async: true });
-    return context.evalClosure('$0($2); return $1($2)', [heard, answer, n], { result: { promise: true } }).then((value) =>
+    return context.evalClosure('$0($2); return $1($2)', [discarding, answer, n], { result: { promise: true } }).then((value) =>
       strictEqual(value, n),
     );
   },

@@ -103,14 +103,14 @@ const USES = {
   external: ({ context }, random) =>
     watch('external', context.eval(value(random), { externalCopy: true, ...limitsOf(random, true) }).then((copy) => { if (random() < 0.5) copy.copy(); if (random() < 0.5) copy.release(); return undefined; })),
   ignoredStorm: ({ context }, random) => {
-    const heard = new ivm.Reference(random() < 0.5 ? host.nothing : host.late);
+    const callee = new ivm.Reference(random() < 0.5 ? host.nothing : host.late);
     return watch('ignoredStorm', context.evalClosure(`const v = ${value(random)}; for (let i = 0; i < $1; i += 1) $0.applyIgnored(undefined, [v], { arguments: { copy: true } })`,
-      [heard, Math.floor(random() * 50)], { timeout: 500, ...limitsOf(random, true) }));
+      [callee, Math.floor(random() * 50)], { timeout: 500, ...limitsOf(random, true) }));
   },
   callbackStorm: ({ context }, random) => {
-    const heard = new ivm.Callback(random() < 0.5 ? host.nothing : host.lateFails, { ignored: true });
+    const callee = new ivm.Callback(random() < 0.5 ? host.nothing : host.lateFails, { ignored: true });
     return watch('callbackStorm', context.evalClosure(`const v = ${value(random)}; for (let i = 0; i < $1; i += 1) $0(v)`,
-      [heard, Math.floor(random() * 50)], { timeout: 500, ...limitsOf(random, true) }));
+      [callee, Math.floor(random() * 50)], { timeout: 500, ...limitsOf(random, true) }));
   },
   callbackSync: ({ context }, random) => { context.evalClosureSync(`const v = ${value(random)}; for (let i = 0; i < 3; i += 1) $0(v)`, [host.size], { ...limitsOf(random, false) }); },
   callbackBack: ({ context }, random) => watch('callbackBack', context.evalClosure(`return $0(${value(random)})`, [host.same], { result: { copy: true }, ...limitsOf(random, true) })),

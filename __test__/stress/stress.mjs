@@ -98,10 +98,10 @@ async function stress() {
   let next = step ?? performance.now() + (minutes * 60_000) / SAMPLES;
   const isDue = () => (step ? made >= next : performance.now() >= next);
 
-  const goesOn = () => made < total && performance.now() < end && watch.problems.length === 0;
+  const isRunning = () => made < total && performance.now() < end && watch.problems.length === 0;
   const worker = async (lane) => {
     const random = createRandom(seed * 1000 + lane);
-    while (goesOn()) {
+    while (isRunning()) {
       try {
         other = await live(counting, random, { tally, watch: watch.add, other });
       } catch (error) {
@@ -131,7 +131,7 @@ async function stress() {
   clearInterval(heart);
   const seconds = (performance.now() - start) / 1000;
 
-  // Back to nothing: the collector and the threads get some time for this.
+  // Wait until all memory and threads are released.
   other = undefined;
   const settled = performance.now() + SETTLE_MS;
   const isBack = () => alive.size === 0 && ivm.ExternalCopy.totalExternalSize === 0 && threads() <= baseThreads + THREADS_ABOVE_BASE;
@@ -166,17 +166,17 @@ function supervise() {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let timer;
-  const heard = () => {
+  const progress = () => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      console.log(`FAIL nothing heard for ${SILENCE_LIMIT_MS / 1000} s: a deadlock`);
+      console.log(`FAIL nothing progress for ${SILENCE_LIMIT_MS / 1000} s: a deadlock`);
       process.exitCode = 1;
       child.kill('SIGKILL');
     }, SILENCE_LIMIT_MS);
   };
-  heard();
+  progress();
   child.stdout.on('data', (chunk) => {
-    heard();
+    progress();
     if (String(chunk) !== HEARTBEAT) process.stdout.write(chunk);
   });
   child.on('close', (code, signal) => {

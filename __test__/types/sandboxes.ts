@@ -2,39 +2,54 @@
 
 import { EventEmitter } from 'node:events';
 import {
+  AgentSandbox,
   createIsolatedVMSandbox,
   createPluginFetch,
   createSandbox,
   createSubprocessSandbox,
+  describeTools,
   Isolate,
   IsolatedVMSandbox,
   IsolatedVmSandbox,
   normalizeCode,
   NotFoundError,
   PluginError,
+  PluginSandbox,
   SandboxViolationError,
   SubprocessSandbox,
 } from 'isolated-v8';
 import type {
+  AgentResult,
+  AgentSandboxConfig,
   ConfinementLayer,
+  ErrorCode,
   HeapDetails,
   HeapStatistics,
   ILogger,
+  IPluginContext,
   IPluginManifest,
+  IPluginSandbox,
   IsolatedVMExecutionResult,
   IsolatedVMSandboxConfig,
   IsolatedVMTool,
   PluginFetchResponse,
   Sandbox,
   SandboxContext,
+  SandboxExecutionResult,
+  SandboxFailure,
   SandboxIsolate,
+  SandboxMessage,
   SandboxOptions,
   SandboxResult,
+  SandboxTool,
   SandboxViolationType,
   SubprocessExecutionResult,
   SubprocessFailure,
   SubprocessSandboxConfig,
+  ToolCall,
+  ToolExecutor,
 } from 'isolated-v8';
+import { z } from 'zod';
 import { expectType } from './expect';
 
 export async function code() {
@@ -52,6 +67,20 @@ export async function code() {
   expectType<number>()(outcome.durationMs);
   expectType<number | undefined>()(outcome.apiCallCount);
   expectType<string | undefined>()(outcome.failure?.module);
+  expectType<ErrorCode | undefined>()(outcome.failure?.code);
+  const typed = await sandbox.execute<number[]>('[1]');
+  expectType<SandboxResult<number[]>>()(typed);
+  if (typed.error === undefined) {
+    expectType<number[]>()(typed.result);
+    expectType<undefined>()(typed.failure);
+  } else {
+    expectType<null>()(typed.result);
+    expectType<string>()(typed.error);
+    expectType<SandboxFailure>()(typed.failure);
+  }
+  expectType<void>()(sandbox.dispose());
+  expectType<Promise<void>>()(sandbox.close());
+  createSandbox({}, { poolSize: 2 });
   expectType<string>()(normalizeCode('1'));
   // @ts-expect-error -- globals are required
   createSandbox();
@@ -83,6 +112,32 @@ export async function agent() {
   expectType<string | undefined>()(outcome.error);
   expectType<string[]>()(outcome.logs);
   expectType<number>()(outcome.duration);
+  expectType<number>()(outcome.durationMs);
+  const same: AgentResult = outcome;
+  const other: AgentSandboxConfig = config;
+  const typed = await new AgentSandbox(other).execute<{ sum: number }>('return { sum: 1 }', tools, async () => same);
+  if (typed.failure === undefined) {
+    expectType<{ sum: number }>()(typed.result);
+  } else {
+    expectType<ErrorCode | undefined>()(typed.failure.code);
+  }
+  const schemas: readonly SandboxTool[] = [
+    { name: 'a:b', description: '', inputSchema: z.object({ x: z.number() }), outputSchema: z.string() },
+    { name: 'a:c', description: '', inputSchema: { type: 'object', properties: {} } as const },
+  ];
+  expectType<string>()(describeTools(schemas));
+  const executor: ToolExecutor = async (_name, _params, { signal }) => {
+    expectType<AbortSignal>()(signal);
+    await fetch('https://example.org/', { signal });
+  };
+  await sandbox.execute('', schemas, executor);
+  new AgentSandbox({ results: 'json', poolSize: 1, approve: async (call: ToolCall) => call.name === 'a:b' && call.params.x > 1 && !call.signal.aborted });
+  // @ts-expect-error -- no such form
+  new AgentSandbox({ results: 'text' });
+  // @ts-expect-error -- a boolean
+  new AgentSandbox({ approve: () => 'yes' });
+  class Mine extends IsolatedVMSandbox {}
+  expectType<boolean>()(Mine.isAvailable());
   expectType<(HeapStatistics & HeapDetails) | null>()(sandbox.getHeapStatistics());
   expectType<boolean>()(IsolatedVMSandbox.isAvailable());
   expectType<void>()(sandbox.dispose());
@@ -127,6 +182,13 @@ export async function plugins(logger: ILogger, context: SandboxContext) {
     expectType<string | undefined>()(error.failure?.frame);
   }
   await new IsolatedVmSandbox().createIsolate({ id: 'p' });
+  const other: IPluginSandbox = new PluginSandbox(logger);
+  const given: IPluginContext = context;
+  expectType<number>()(await other.executeInSandbox<number>(isolate, '1', given));
+  expectType<Promise<void>>()(sandbox.close());
+  class Plugins extends IsolatedVmSandbox implements IPluginSandbox {}
+  expectType<PluginSandbox>()(new PluginSandbox(null, { poolSize: 1 }));
+  expectType<IsolatedVmSandbox>()(new Plugins() as IsolatedVmSandbox);
   new IsolatedVmSandbox(null, { typescript: true, maxLogEntries: 1, maxLogLength: 1, onLog: ({ level, message, pluginId, isolateId }) => { expectType<string>()(level + message + pluginId + isolateId); } });
   await sandbox.executeInSandbox(isolate, '1', context, { onUsage: ({ cpuMs, hostCalls }) => { expectType<number>()(cpuMs + hostCalls); } });
   new SubprocessSandbox({ snapshot: Isolate.createSnapshot([{ code: '' }]) });
@@ -150,6 +212,14 @@ export async function apart() {
   expectType<SubprocessFailure | undefined>()(outcome.failure);
   expectType<string | undefined>()(outcome.failure?.signal);
   expectType<number>()(outcome.duration);
+  expectType<number>()(outcome.durationMs);
+  const typed: SandboxExecutionResult<number> = await sandbox.execute<number>('return 1', [], async () => 1);
+  if (typed.error === undefined) expectType<number>()(typed.result);
+  else expectType<SubprocessFailure>()(typed.failure);
+  const message: SandboxMessage = { type: 'tool_call', id: '1', toolName: 'a', params: {} };
+  expectType<string | undefined>()(message.toolName);
+  expectType<void>()(sandbox.dispose());
+  expectType<Promise<void>>()(sandbox.close());
   expectType<boolean>()(sandbox.isRunning());
   expectType<void>()(sandbox.terminate());
   expectType<ConfinementLayer[]>()(await sandbox.confinement());

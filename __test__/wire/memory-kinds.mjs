@@ -1,4 +1,4 @@
-// Kinds of values whose few bytes on the wire become many in the host: `KINDS[name](bytes, index)` appends the `index`-th of many.
+// Kinds of values with few bytes on the wire and many in the host: `KINDS[name](bytes, index)` appends the `index`-th value of a kind.
 
 import { Buffer } from 'node:buffer';
 import { memoryUsage } from 'node:process';
@@ -261,14 +261,14 @@ export async function liveMemory() {
     return heapSize + extraMemorySize;
   }
   // Bytes of buffers are freed after a collection. Copied ones are garbage of an earlier collection.
-  let least = Infinity;
+  let lowest = Infinity;
   for (let stable = 0; stable < 2;) {
     globalThis.gc();
     await new Promise((resolve) => { setTimeout(resolve, 2); });
     const { heapUsed, external } = memoryUsage();
     const now = heapUsed + external;
-    stable = now < least - 10_000 ? 0 : stable + 1;
-    least = Math.min(least, now);
+    stable = now < lowest - 10_000 ? 0 : stable + 1;
+    lowest = Math.min(lowest, now);
   }
-  return least;
+  return lowest;
 }

@@ -16,7 +16,7 @@ function read(bytes) {
   return { value: reader.run(), weight: reader.weight };
 }
 
-/** In a frame of its own, so that it keeps nothing of the kind before. */
+/** In a separate frame, so that nothing of the previous kind stays reachable. */
 async function measure(kind) {
   const { weight } = read(bytesOf(kind, FEW));
   const bytes = bytesOf(kind, Math.floor(size / (weight / FEW)));

@@ -8,7 +8,7 @@ const PRELUDE = `
   const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
   const make = () => { const isolate = new ivm.Isolate({ memoryLimit: 16 }); return { isolate, context: isolate.createContextSync() }; };
   const same = (actual, expected) => { if (actual !== expected) throw new Error('got ' + String(actual) + ', not ' + String(expected)); };
-  /** Tells the main thread that it may continue. */
+  /** Notifies the main thread that it may continue. */
   const tell = () => parentPort.postMessage('ready');
   const work = (data) => new Worker(new URL(import.meta.url), { workerData: data });
   /** The exit code of a worker; an error in it ends this process. */

@@ -64,9 +64,9 @@ const terminated = (count) => `
  * @param {number} before workers that are terminated before `process.exit`
  */
 export function terminating({ many, pending, before }) {
-  test(`${many}, while the main thread goes on`, () => workers(terminated(many), WORK, { limit: 150_000 }));
+  test(`${many}, while the main thread continues`, () => workers(terminated(many), WORK, { limit: 150_000 }));
 
-  test(`${pending} with a call under way, one after the other`, () => workers(`
+  test(`${pending} with a pending call, one after the other`, () => workers(`
     for (let i = 0; i < ${pending}; i += 1) await (await ready()).terminate();
     same(make().context.evalSync('6 * 7'), 42);`, `
     const { context } = make();

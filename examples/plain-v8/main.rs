@@ -54,6 +54,6 @@ fn main() -> std::io::Result<()> {
         writeln!(output, "{outcome}")?;
         output.flush()?;
     }
-    // Agents that wait for ever do not keep the process.
+    // Agents that wait forever do not keep the process alive.
     std::process::exit(0)
 }

@@ -1,6 +1,6 @@
 'use strict';
-// Builds a value from bytes. One function with nothing around it, by means that every engine has: its source runs in a guest as
-// well, and the same bytes make the same value there.
+// Builds a value from bytes. The function is self-contained and uses only what every engine has: its source also runs in a guest, where the
+// same bytes produce the same value.
 
 /**
  * @param {Uint8Array} bytes
@@ -9,7 +9,7 @@
 function build(bytes) {
   let at = 0;
   const MOST = 400;
-  // Far more than the codec recurses, and less than V8's stack is good for.
+  // Far more than the codec's recursion, and less than overflows V8's stack.
   const MAX_LEVELS = 1000;
   let values = 0;
   let levels = 0;
@@ -68,7 +68,7 @@ function build(bytes) {
     const on = buffer();
     const size = View.BYTES_PER_ELEMENT ?? 1;
     if (on.resizable) {
-      // A part of one would be all that travels.
+      // Only the viewed part of a resizable buffer would be transferred.
       if (on.byteLength % size !== 0) return on;
       return keep(below(2) ? new View(on) : new View(on, 0, on.byteLength / size));
     }
@@ -80,11 +80,11 @@ function build(bytes) {
   function property(object, depth) {
     const key = below(4) === 0 && Array.isArray(object) ? String(below(20)) : text();
     if (key === 'length' && Array.isArray(object)) return;
-    // An array has plain elements.
+    // Elements of arrays are plain properties.
     const kind = Array.isArray(object) && key <= '9' ? 11 : below(12);
     if (kind === 0) define(object, key, { enumerable: false, value: value(depth + 1) });
     else if (kind === 1) define(object, key, { get: () => key });
-    // An array's length cannot be deleted, which is an error in strict code only.
+    // Deleting an array's length fails, and throws in strict code only.
     else if (kind === 2) define(object, key, { get() { Reflect.deleteProperty(object, text()); return 1; } });
     else if (kind === 3) define(object, key, { get() { define(object, 'late', { writable: true, value: 5 }); return 2; } });
     else if (kind === 4 && Array.isArray(object)) define(object, key, { get() { object.length = Math.min(object.length, 1); return 3; } });

@@ -1,5 +1,5 @@
 'use strict';
-// Calls of the native side with carriers that no surface would make, and carriers that no native side would give: an answer or an
+// Calls the native side with carriers that no surface makes, and reads carriers that no native side makes. The outcome must be a result or an
 // error, never a crash.
 
 const assert = require('node:assert');
@@ -9,7 +9,7 @@ const { MODE, OP, TAG } = require('../../surface/protocol.js');
 const { outcomeOf, pollution } = require('./values.cjs');
 
 const CODES = ['1', '({})', 'throw 1', '(a) => a', 'globalThis', '[1, [2]]', 'return $0', 'new Promise(() => {})', 'Promise.resolve({})', 'import a from "b"'];
-/** These take long, or wait for what never comes. */
+/** Operations that are slow, or can wait forever. */
 const LEFT_OUT = new Set([OP.CREATE_SNAPSHOT, OP.LINK_WATCH, OP.DISPOSE]);
 const OPERATIONS = Object.values(OP).filter((op) => !LEFT_OUT.has(op));
 const MAX_USES = 500;
@@ -20,12 +20,12 @@ let environment;
 let unpack;
 let release;
 let uses = 0;
-/** What the native side has given: ids to ask about. */
+/** Ids that the native side has returned, for further calls. */
 let ids = [];
 
 function open(native) {
   if (environment === undefined) {
-    // What is unpacked here was never given, so that nothing of it can be released.
+    // The native side does not own the values unpacked here, so they cannot be released.
     const host = createHostBinding({
       open(...args) {
         const opened = native.open(...args);
@@ -45,7 +45,7 @@ function open(native) {
   ids = [isolate, context];
 }
 
-/** Ends what is behind an id, which may be an isolate. */
+/** Disposes of the object with an id, which may be an isolate. */
 function giveUp(id) {
   outcomeOf(() => environment.invoke(OP.DISPOSE, MODE.SYNC, 0, id));
   outcomeOf(() => release(id));
@@ -120,7 +120,7 @@ function call(input) {
   if (LEFT_OUT.has(op)) return undefined;
   const mode = [MODE.SYNC, MODE.IGNORED, MODE.SYNC, 7][input.below(4)];
   const args = input.list(0);
-  // A limit where the operation has one, so that nothing waits for what never comes.
+  // Set a limit if the operation has one, so that no call waits forever.
   if (op === OP.EVAL || op === OP.EVAL_CLOSURE) args.splice(0, Infinity, CODES[input.below(CODES.length)], ...args.slice(1, 4), input.below(64), 20, 50, ...args.slice(4));
   if (op === OP.RUN || op === OP.REF_APPLY || op === OP.REF_APPLY_SYNC_PROMISE) args.splice(0, 4, input.below(2) ? input.id() : input.below(64), input.below(64), 20, 50);
   return environment.invoke(op, mode, 0, input.id(), ...args);

@@ -4,7 +4,7 @@
 const { ready } = require('./difference.cjs');
 const { targets } = require('./targets.cjs');
 
-/** Carriers that are unpacked may hold promises, for which nobody waits. */
+/** Unpacked carriers may hold promises that are never awaited. */
 process.on('unhandledRejection', (reason) => {
   if (!(reason instanceof Error) || reason.message !== 'Promise was abandoned') throw reason;
 });

@@ -1,5 +1,5 @@
 'use strict';
-// The targets by name: each takes any bytes, and throws where there is something to mend.
+// The targets by name. Each accepts any bytes, and throws for a bug.
 
 const ivm = require('../../index.js');
 const native = require('../../native.js');

@@ -1,23 +1,22 @@
 'use strict';
-// Values on their way host → guest → host and guest → host, against what the host's own V8 makes of the same value.
+// Compares values sent host → guest → host and guest → host with the clones of the host's own V8.
 //
-// What differs from V8 on purpose, all of it:
-// - a view of a part of a buffer of 8 KB or more, or of a resizable one, takes only its own bytes along (none is built here);
-// - an array without holes is written as dense even where elements are getters or not enumerable, which V8 would write as sparse:
-//   what is not enumerable travels, and so does what a getter adds (none is built here; asking about each of all elements would
-//   cost more than it is worth);
+// All intended differences from V8:
+// - a view of a part of a buffer of 8 KB or more, or of a resizable one, brings only its own bytes (none is built here);
+// - an array without holes is written as dense even if elements are getters or not enumerable, which V8 would write as sparse: elements that
+//   are not enumerable are sent, as are those that a getter adds (none is built here; checking each element would cost too much);
 // - paths of the host are hidden in the stacks of errors (none here has frames);
-// - the codec does not recurse, but V8 does, in hosts and in guests: how deep a value may nest depends on who reads or writes it and on
-//   how much is left of the stack (none here nests so deep that it matters);
-// - a thread has 4,096 resizable buffers from guests at most, and so much space for them, and here few turns in which those of earlier
-//   values are collected.
+// - the codec does not recurse, but V8 does, in hosts and in guests: how deeply a value may nest depends on the reader or writer and on
+//   the remaining stack (no value here nests deeply enough to reach it);
+// - a thread has at most 4,096 resizable buffers from guests, with a limit on their address space. Here, few turns of the event loop collect
+//   those of earlier values.
 
 const assert = require('node:assert');
 const v8 = require('node:v8');
 const { build } = require('./build.cjs');
 const { difference } = require('./difference.cjs');
 
-/** The version that the host's V8 writes; 0 where the host has another engine. */
+/** The version that the host's V8 writes; 0 if the host has another engine. */
 const hostVersion = (() => {
   try {
     const [mark, version] = serialized(1);
@@ -26,7 +25,7 @@ const hostVersion = (() => {
     return 0;
   }
 })();
-/** The parts of an error go in another order before, and their causes not at all. */
+/** Earlier versions write the parts of an error in another order, and no causes. */
 const FIRST_WITH_CAUSES = 15;
 
 function serialized(value) {
@@ -51,7 +50,7 @@ function outcomeOf(run) {
   }
 }
 
-/** What is said where a thread has as many resizable buffers as it may, or as much space for them. */
+/** The errors for too many resizable buffers in a thread, or too much address space for them. */
 const FULL = /more resizable buffers than a host has room for|buffers that may become too long/;
 
 const MAX_USES = 2000;
@@ -60,7 +59,7 @@ let isolate;
 let echo;
 let make;
 
-/** A guest that gives back what it gets, or builds the value itself; a new one now and then. */
+/** A guest that returns its argument or builds the value itself. It is replaced after `MAX_USES` uses. */
 function ensureGuest(ivm) {
   if (isolate !== undefined && !isolate.isDisposed && uses++ < MAX_USES) return;
   if (isolate !== undefined && !isolate.isDisposed) isolate.dispose();
@@ -80,7 +79,7 @@ const OPTIONS = { arguments: { copy: true }, result: { copy: true }, timeout: 50
 function checkValue(ivm, bytes) {
   ensureGuest(ivm);
   const before = pollution();
-  // Getters change what they are part of, so that everybody gets a value of their own.
+  // Getters change the object that has them, so each use gets its own value.
   const expected = hostVersion >= FIRST_WITH_CAUSES ? outcomeOf(() => nativeClone(build(bytes))) : undefined;
   const through = outcomeOf(() => echo.applySync(undefined, [build(bytes)], OPTIONS));
   const out = outcomeOf(() => make.applySync(undefined, [bytes], OPTIONS));
@@ -106,7 +105,7 @@ function agree(expected, actual, what) {
   assert.strictEqual(difference(expected.value, actual.value), undefined, what);
 }
 
-/** What a value must not change. */
+/** The state of prototypes, which a value must not change. */
 const pollution = () => [Object.prototype, Array.prototype, Map.prototype, Error.prototype, Function.prototype].map((prototype) => Reflect.ownKeys(prototype).length);
 
 module.exports = { checkValue, FULL, hostVersion, outcomeOf, pollution };

@@ -1,6 +1,6 @@
 'use strict';
-// Bytes and tables that a guest might send, read by the host's codec: a value or a clear error, soon, and nothing else happens.
-// What the codec reads, V8 reads as the same value, and the codec writes and reads it again.
+// Lets the host's codec read bytes and tables that a guest might send. The outcome must be a value or a clear error, soon, without side
+// effects. V8 must read the same value, which must also survive another round trip through the codec.
 
 const assert = require('node:assert');
 const v8 = require('node:v8');
@@ -10,10 +10,10 @@ const { difference } = require('./difference.cjs');
 const { FULL, hostVersion, outcomeOf, pollution } = require('./values.cjs');
 
 const CLEAR = /^(Unable to deserialize cloned data: |Value is nested too deeply|Value is too large)/;
-/** Of processor time: others may have the processor meanwhile. */
+/** Processor time, because other processes may use the processor. */
 const SLOW_MS = 2000;
 const processorMs = () => (({ user, system }) => (user + system) / 1000)(process.cpuUsage());
-/** Older V8s cut the lengths of resizable buffers to 32 bits; immutable ones exist in some only. */
+/** Older versions of V8 truncate the lengths of resizable buffers to 32 bits, and not all have immutable ones. */
 const UNLIKE = ['~', 'C'].map((tag) => tag.charCodeAt(0));
 
 const shared = new SharedArrayBuffer(8);
@@ -53,7 +53,7 @@ function checkWire(data) {
   if (rows === 0 && hostVersion >= bytes[1] && !UNLIKE.some((tag) => bytes.includes(tag))) sameAsNative(ours.value, bytes);
 }
 
-/** What was read can be written; read once more it is the same. */
+/** A value that was read survives a round trip. */
 function again(value) {
   const { bytes, table } = serialize(value, written);
   const arrived = table.map(([tag, buffer, offset, length]) => (tag === CARRIER.BUFFER ? [tag, buffer.slice(offset, offset + length)] : [tag, buffer]));
@@ -63,7 +63,7 @@ function again(value) {
   assert.strictEqual(difference(value, back.value), undefined, 'there and back');
 }
 
-/** The codec is stricter than V8 here and there, and never the other way round. */
+/** The codec may refuse what V8 accepts, but not the reverse. */
 function sameAsNative(value, bytes) {
   const native = outcomeOf(() => {
     const deserializer = new v8.Deserializer(Buffer.from(bytes));

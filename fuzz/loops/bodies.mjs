@@ -1,5 +1,5 @@
-// What the loops are around. COUNT, ARRAY, TYPED, TEXT, VALUE and FRESH are holes, which the writer fills in; `n` counts.
-// Nothing here takes long by itself: what ignores a termination for long is known, and documented.
+// Bodies of the loops. The writer replaces COUNT, ARRAY, TYPED, TEXT, VALUE and FRESH; `n` is the counter.
+// Each body is fast by itself: built-ins that ignore a termination for long are known and documented.
 
 /** Values of every kind. `warm` calls something until V8 has had time to optimize it. */
 export const PRELUDE = `'use strict';

@@ -1,6 +1,6 @@
 // `node fuzz/loops/main.mjs [--seed N] [--programs N] [--timeout ms] [--seconds S] [--only javascript|wasm] [--show]`
-// The program of a seed is always the same. One that cannot be stopped is printed, and the exit code is 1. `starved`
-// got no processor, five times.
+// The same seed always produces the same program. A program that cannot be stopped is printed, and the exit code is 1. `starved` counts
+// programs that got no processor time in five attempts.
 
 import { parseArgs } from 'node:util';
 import ivm from '../../index.mjs';

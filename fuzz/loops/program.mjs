@@ -1,11 +1,11 @@
-// Programs without end, put together from a seed: loops in loops, around whatever V8 inlines, peels, unrolls and specializes.
-// Each has a part that is hot for a while and does end, so that the part that does not end is optimized code.
+// Endless programs generated from a seed: nested loops around code that V8 inlines, peels, unrolls and specializes.
+// Each has a hot part that ends, so that the endless part is optimized code.
 
 import { Random } from '../../__test__/random/numbers.mjs';
 import { BODIES, PRELUDE } from './bodies.mjs';
 
 const DEEPEST = 3;
-/** Counts that optimizers treat differently: none, few enough to unroll, few enough to go without a check, too many. */
+/** Counts that optimizers treat differently: none, few enough to unroll, few enough to omit checks, too many. */
 const COUNTS = [0, 1, 2, 3, 4, 5, 8, 10, 16, 33, 64, 100, 1000];
 const STEPS = ['++', ' += 1', ' += 2', ' += 3', ' += 7'];
 
@@ -16,7 +16,7 @@ class Writer extends Random {
     return `${letter}${(this.#names += 1)}`;
   }
 
-  /** A statement of the list, its holes filled in. */
+  /** A statement of the list, with its names replaced. */
   plain() {
     const fresh = this.name('v');
     return this.pick(BODIES)
@@ -61,7 +61,7 @@ class Writer extends Random {
     return this.pick(shapes)();
   }
 
-  /** A loop that does not end while `n !== end`, which `end` decides. */
+  /** A loop that runs until `n === end`, endlessly for a negative `end`. */
   endless(body) {
     const i = this.name('i');
     return this.pick([
@@ -85,7 +85,7 @@ class Writer extends Random {
 }
 
 /**
- * The program of a seed: code that makes `hot` and calls it for a while, and the call that has no end.
+ * The program of a seed: code that defines `hot` and calls it until it is optimized, and the endless call.
  * @param {number} seed
  */
 export function programOf(seed) {
@@ -93,9 +93,9 @@ export function programOf(seed) {
   const body = writer.block(0);
   const loop = writer.endless(body);
   const [prepare, call] = writer.pick([
-    // Whole functions are optimized when they were called often enough, ...
+    // V8 optimizes a function that is called often, ...
     [`function hot(end) { let n = 0; const step = (end) => n++ === end;\n${loop}\n}\nwarm(() => hot(12));`, 'hot(-1)'],
-    // ... and those that are never left while they run.
+    // ... and one that runs for long, while it runs.
     [`function hot(end) { let n = 0; const step = (end) => n++ === end;\n${loop}\n}`, 'hot(-1)'],
     [`let n = 0; const step = (end) => n++ === end; function hot(end) {\n${loop}\n}\nwarm(() => { n = 0; hot(12); });`, 'n = 0; hot(-1)'],
     [`async function hot(end) { let n = 0; const step = (end) => n++ === end;\n${loop}\n}\nwarm(() => hot(12));`, 'hot(-1); 0'],

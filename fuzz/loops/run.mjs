@@ -1,11 +1,11 @@
-// Runs a program in an isolate of its own. It must end at its timeout, or by lack of memory; a thing that throws, or is not without
-// end after all, proves nothing and is counted.
+// Runs a program in a new isolate. It must end at its timeout or its memory limit. A program that throws or ends by itself proves nothing
+// and is counted.
 
 /** @typedef {'stopped' | 'memory' | 'ended' | 'unstoppable' | 'starved'} Outcome */
 
 const OUTCOMES = { ERR_ISOLATE_TIMEOUT: 'stopped', ERR_ISOLATE_MEMORY: 'memory', ERR_ISOLATE_UNRESPONSIVE: 'unstoppable' };
 const PREPARATION_MS = 2000;
-/** A guest that gets too little of a processor to stop is given up, too, but later than one that runs. */
+/** A guest that gets too little processor time to stop is abandoned, too, but later than a running one. */
 const STARVED_MS = 3500;
 
 /**

@@ -1,5 +1,5 @@
-// The same for WebAssembly: a module whose function `f(turns, step)` counts `turns` down by `step` in a loop. With step 0 it has no
-// end. Loops do not change to optimized code while they run, so it is called with short loops until it is optimized.
+// The same for WebAssembly: a module whose function `f(turns, step)` counts `turns` down by `step` in a loop. With step 0 the loop is endless.
+// A running loop does not switch to optimized code, so the function is called with short loops until it is optimized.
 
 import { Random } from '../../__test__/random/numbers.mjs';
 
@@ -7,7 +7,7 @@ const I32 = 0x7f;
 const VOID = 0x40;
 const END = 0x0b;
 const LOCALS = 8;
-/** Locals: the turns, the step, and those that count and compute. */
+/** Locals: the turns, the step, and those for counting and computing. */
 const [TURNS, STEP, FIRST] = [0, 1, 2];
 const ARRAY = 0;
 const ARRAY64 = 1;
@@ -75,7 +75,7 @@ class Writer extends Random {
 
   nested(depth) {
     const count = this.pick([0, 1, 2, 4, 5, 16, 100]);
-    // A counter of its own, so that the loop ends; others may compute with it.
+    // A separate counter that no other code changes, so that the loop ends.
     const counter = FIRST + LOCALS + depth;
     const body = this.block(depth);
     const again = [get(counter), constant(1), 0x6a, 0x22, counter, constant(count), this.pick([0x48, 0x49]), 0x0d, 0];

@@ -23,7 +23,7 @@ mod tests {
     use super::{message, process};
 
     #[test]
-    fn comes_back_as_it_went() {
+    fn survives_a_round_trip() {
         assert_eq!(process(&message(0x1234_5678)), Some(0x1234_5678));
         assert_eq!(process(&[0; 9]), None);
     }

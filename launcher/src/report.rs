@@ -77,7 +77,7 @@ mod tests {
     use super::Report;
 
     #[test]
-    fn comes_back_as_it_went() {
+    fn survives_a_round_trip() {
         let mut report = Report::default();
         assert_eq!(Report::decode(""), Some(report.clone()));
         report.add("rlimits", true, "core 0");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn is_not_believed_whatever_it_says() {
+    fn rejects_invalid_reports() {
         for text in ["a", "a\ton", "a\tperhaps\tb", "a\ton\tb\tc"] {
             assert_eq!(Report::decode(text), None, "{text}");
         }

@@ -75,7 +75,7 @@ mod tests {
     use super::Settings;
 
     #[test]
-    fn come_back_as_they_went() {
+    fn survive_a_round_trip() {
         let off = vec!["seccomp".to_owned(), "landlock".to_owned()];
         let timeout = Duration::from_millis(1_234);
         let mut settings =

@@ -1,6 +1,6 @@
 // JUnit reports in the forms that the three runtimes write.
 
-/** Between the names of groups and tests. */
+/** The separator between names of groups and tests. */
 export const PATH_SEPARATOR = ' > ';
 /** Bun and Deno list files as suites. */
 const FILE = /\.(mjs|ts)$/;

@@ -5,10 +5,10 @@
 
 import { availableParallelism } from 'node:os';
 
-/** What waits leaves its processor to others. Beside a run that measures time there is less of that. */
+/** A waiting run leaves its processor to others. Beside a run that measures time, fewer others may run. */
 const OVERCOMMIT = 0.5;
 const TIMED_OVERCOMMIT = 0.25;
-/** However little they compute, runs take memory. */
+/** Runs use memory even if they compute little. */
 const MAX_PER_PROCESSOR = 2;
 /** After this many others, the run that has waited longest is next. */
 const MAX_PASSED_OVER = 10;

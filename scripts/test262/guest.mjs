@@ -1,4 +1,4 @@
-// What a test has in its realm beside the language: function bodies that run there first, with the arguments `$0`, `$1` and so on.
+// The globals that a test has in addition to the language: function bodies that run first in its realm, with the arguments `$0`, `$1` and so on.
 
 /** Defines `print`, given the host's function. */
 export const PRINT = `
@@ -8,7 +8,7 @@ export const PRINT = `
   });
 `;
 
-/** What agents of both kinds have, given `ivm`. */
+/** Globals of agents of both kinds, given `ivm`. */
 const CLOCKS = `
   const { ExternalCopy, lib: { hrtime } } = ivm;
   const { wait } = Atomics;

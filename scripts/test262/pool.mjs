@@ -1,4 +1,4 @@
-// Processes that execute tests: each gets one line of JSON per test and answers with one. A process that dies, or does not answer in time,
+// Processes that execute tests: each gets one line of JSON per test and answers with one. A process that crashes, or does not answer in time,
 // is replaced.
 
 import { spawn } from 'node:child_process';

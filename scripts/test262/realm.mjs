@@ -75,7 +75,7 @@ class Modules {
   };
 }
 
-/** Runs a script inside another call, and tells the host when it has finished. */
+/** Runs a script inside another call, and notifies the host when it has finished. */
 const RUN_INSIDE = '$0.runSync($1, { timeout: $2 }); $3();';
 
 export class Worker {

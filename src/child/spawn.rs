@@ -321,7 +321,7 @@ fn reap(pid: libc::pid_t, flags: libc::c_int) -> Option<(Exit, Duration)> {
         match io::Error::last_os_error().raw_os_error() {
             _ if found == 0 => return None,
             Some(libc::EINTR) => {}
-            // Something else has reaped it, or the kernel was told to.
+            // Something else has reaped it, or the kernel does so itself.
             _ => return Some((Exit::Unknown, Duration::ZERO)),
         }
     }

@@ -102,7 +102,7 @@ mod tests {
     use super::{lift, with_ceiling};
 
     #[test]
-    fn refuses_above_the_ceiling_only_within() {
+    fn refuses_above_the_ceiling_only_inside_the_scope() {
         let mut vector: Vec<u8> = Vec::new();
         assert!(with_ceiling(2 << 20, || vector.try_reserve(3 << 20)).is_none());
         assert_eq!(with_ceiling(2 << 20, || vector.try_reserve(1 << 20)), Some(Ok(())));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn is_lifted_for_callbacks() {
+    fn does_not_apply_to_callbacks() {
         let ended = with_ceiling(2 << 20, || {
             let outer = lift();
             assert!(Vec::<u8>::new().try_reserve(3 << 20).is_ok());

@@ -66,7 +66,7 @@ mod linux {
         use super::policy_of;
 
         #[test]
-        fn goes_to_the_background_and_back() {
+        fn moves_to_the_background_and_back() {
             let seen = thread::spawn(|| {
                 [true, true, false, false, true].map(|background| {
                     super::set(background);
@@ -78,7 +78,7 @@ mod linux {
         }
 
         #[test]
-        fn a_thread_that_is_started_in_the_background_leaves_it() {
+        fn a_thread_started_in_the_background_leaves_it() {
             let start = || {
                 super::set(true);
                 let started = thread::spawn(|| {
@@ -92,7 +92,7 @@ mod linux {
         }
 
         #[test]
-        fn leaves_what_somebody_has_chosen() {
+        fn keeps_a_chosen_priority() {
             let seen = thread::spawn(|| {
                 let parameters = libc::sched_param { sched_priority: 0 };
                 // SAFETY: `parameters` is valid for reads; the call affects only this thread.

@@ -24,7 +24,7 @@ mod start;
 mod stub_cache;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
-    allow(dead_code, reason = "only the linker of the addon on Linux sends anybody there")
+    allow(dead_code, reason = "only the linker of the addon on Linux calls it")
 )]
 mod wasm;
 mod weak;
@@ -55,6 +55,8 @@ pub use space::for_isolate as address_space;
 pub use start::Unavailable;
 pub use wasm::began_compiling;
 pub use weak::Weak;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use worker::replace_thread;
 
 /// Flags set before V8 starts. A test proves that each one is needed.
 const FLAGS: &str = concat!(

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_was_changed() {
+    fn refuses_changed_bytes() {
         let sealed = seal(*b"test", [7, 8], b"some contents");
         assert_eq!(open(*b"test", &sealed), Some(([7, 8], &b"some contents"[..])));
         assert_eq!(open::<2>(*b"tset", &sealed), None);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_less_and_more_of_small_numbers_and_zeros() {
+    fn refuses_shorter_and_longer_small_numbers_and_zeros() {
         for contents in [&b""[..], &[1], &[2, 0], &[3, 0, 0], &[0; 8], &[8, 0, 0, 0, 0, 0, 0, 0], &[16; 16], &[0; 64]] {
             let sealed = seal(*b"test", [0, 0], contents);
             for length in (0..sealed.len()).chain(sealed.len() + 1..sealed.len() + 20) {

@@ -213,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn comments_go() {
+    fn comments_are_removed() {
         let source =
             "'use strict';\n// one\n\n/** two */\n  /**\n   * three\n   */\n  /** four */ f('//', /\\/*/); // five\n";
         assert_eq!(without_comments(source), "'use strict';\nf('//', /\\/*/); // five\n");
     }
 
     #[test]
-    fn nothing_else_spans_lines() {
+    fn only_comments_span_lines() {
         let recipes = [RECIPE, crate::web::RECIPE, crate::sandbox::BUILTINS];
         for (name, source) in recipes.iter().flat_map(|recipe| recipe.modules) {
             for line in source.lines() {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn preludes_are_of_one_byte_characters() {
+    fn preludes_have_one_byte_characters() {
         for recipe in [crate::web::RECIPE, crate::sandbox::BUILTINS] {
             assert!(recipe.script().is_ascii(), "{}", recipe.entry);
         }

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_start_again_what_has_failed() {
+    fn does_not_retry_a_failed_start() {
         static ONCE: Once<u8> = Once::new();
         assert_eq!(ONCE.get_or_start(|| true, || Err(Unavailable::Unlimited)), Err(Unavailable::Unlimited));
         assert_eq!(ONCE.get_or_start(|| true, || Ok(1)), Err(Unavailable::Unlimited));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_wait_for_a_thread_that_was_given_up() {
+    fn does_not_wait_for_an_abandoned_thread() {
         static ONCE: Once<u8> = Once::new();
         let (begun, begins) = mpsc::channel();
         let (lose, lost) = mpsc::channel::<()>();

@@ -1,9 +1,16 @@
 //! Tasks that V8 runs on its own threads: compiling, decoding, collecting. The memory that such a task uses counts for the isolate whose
 //! thread has posted it. V8's platform does not allow its tasks to be wrapped, so the linker replaces the functions that receive them with
 //! the ones here (`build.rs`).
+//!
+//! V8's platform has a fixed number of threads. One that cannot continue, because V8 has run out of something, stops permanently, and the
+//! tasks of all isolates would wait for it. So the tasks are in a queue of this module, which other threads can take them from. V8's own
+//! queue only has one [`NEXT`] for each of them.
 
+use std::collections::VecDeque;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::ptr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use crate::native::{self, NativeQuota};
 
@@ -110,6 +117,75 @@ unsafe extern "C" fn delete(task: *mut Task) {
     }
 }
 
+/// A task that waits for a thread.
+struct Waiting(*mut Task);
+
+// SAFETY: V8 posts its tasks to be run on any thread.
+unsafe impl Send for Waiting {}
+
+static QUEUE: Mutex<VecDeque<Waiting>> = Mutex::new(VecDeque::new());
+static ADDED: Condvar = Condvar::new();
+
+fn queue() -> MutexGuard<'static, VecDeque<Waiting>> {
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs and deletes a task.
+fn perform(Waiting(task): Waiting) {
+    // SAFETY: V8 has posted the task, and it was taken from the queue once. A task ignores the argument of `run`.
+    unsafe {
+        ((*(*task).functions).run)(task, ptr::null_mut());
+        ((*(*task).functions).delete)(task);
+    }
+}
+
+/// Runs the task that has waited for longest, unless another thread was faster.
+unsafe extern "C" fn run_next(_task: *mut Task, _delegate: Object) {
+    let next = queue().pop_front();
+    if let Some(next) = next {
+        perform(next);
+    }
+}
+
+unsafe extern "C" fn no_concurrency(_task: *const Task, _workers: usize) -> usize {
+    0
+}
+
+/// It is static.
+unsafe extern "C" fn keep(_task: *mut Task) {}
+
+static NEXT_TABLE: Table = Table {
+    _offset: 0,
+    _type: 0,
+    functions: Functions { destroy: keep, delete: keep, run: run_next, max_concurrency: no_concurrency },
+};
+
+struct Next(Task);
+
+// SAFETY: it has no state.
+unsafe impl Sync for Next {}
+
+/// A task that runs the next task of the queue.
+static NEXT: Next = Next(Task { functions: &raw const NEXT_TABLE.functions });
+
+/// This thread, one of V8's own, stops permanently. Another one takes its place.
+pub fn replace_thread() {
+    let serve = || loop {
+        let next = {
+            let wait = ADDED.wait_while(queue(), |queue| queue.is_empty());
+            wait.unwrap_or_else(PoisonError::into_inner).pop_front()
+        };
+        if let Some(next) = next {
+            perform(next);
+        }
+    };
+    // Without memory for a thread, the others have to do.
+    let _ = thread::Builder::new().name("isolated-v8 V8".to_owned()).stack_size(STACK_SIZE).spawn(serve);
+}
+
+/// As V8's own threads have.
+const STACK_SIZE: usize = 8 << 20;
+
 /// `v8::platform::DefaultPlatform::CreateJobImpl`. `std::unique_ptr` is passed and returned like a pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN2v88platform15DefaultPlatform13CreateJobImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_7JobTaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE(
@@ -130,8 +206,11 @@ unsafe extern "C" fn __wrap__ZN2v88platform15DefaultPlatform26PostTaskOnWorkerTh
     task: *mut Task,
     location: Object,
 ) {
-    // SAFETY: forwards the call.
-    unsafe { post_task(platform, priority, counted(task), location) }
+    queue().push_back(Waiting(counted(task)));
+    ADDED.notify_one();
+    let next = (&raw const NEXT.0).cast_mut();
+    // SAFETY: forwards the call with another task, whose functions do not write to it.
+    unsafe { post_task(platform, priority, next, location) }
 }
 
 /// `v8::platform::DefaultPlatform::PostDelayedTaskOnWorkerThreadImpl`.

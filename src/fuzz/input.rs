@@ -1,4 +1,4 @@
-//! Choices that are read from the fuzzer's bytes. After the last byte come zeros without end.
+//! Choices that are read from the fuzzer's bytes. After the last byte come endless zeros.
 
 use crate::value::Text;
 

@@ -86,11 +86,11 @@ fn request(
             Ok(()) => {}
             // A limit has stopped the module. The importer is notified in a new task, which has time again.
             Err(Fault::Stopped) => {
-                let told = move |scope: &mut v8::PinScope<'_, '_>, at: &Place, _outcome| {
+                let notify = move |scope: &mut v8::PinScope<'_, '_>, at: &Place, _outcome| {
                     let importer = v8::Local::new(scope, &resolver);
                     reject(scope, at, importer, &Fault::module_stopped());
                 };
-                if let Ok(later) = outgoing::later(scope, at, false, told) {
+                if let Ok(later) = outgoing::later(scope, at, false, notify) {
                     later.complete(Ok(Value::Undefined));
                 }
             }

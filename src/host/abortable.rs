@@ -28,7 +28,7 @@ fn is_abortable(request: i64) -> bool {
 }
 
 impl Abortable {
-    /// A call begins. It can be aborted if its number says so.
+    /// A call begins. Its number determines whether it can be aborted.
     pub fn begin(&self, request: i64, completion: &Arc<dyn Completion>, remote: &Weak<Remote>) {
         if is_abortable(request) {
             let call = Underway { completion: Arc::downgrade(completion), remote: remote.clone() };

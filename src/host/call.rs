@@ -357,7 +357,7 @@ pub fn flush_wake_ups(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> J
     js.undefined()
 }
 
-/// `open(settle, serve, serveLater, defer, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`: opens this environment.
+/// `open(settle, serve, serveLater, defer, runMicrotasks, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`: opens this environment.
 /// The result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.

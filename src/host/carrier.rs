@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue};
-use super::memory;
+use super::{memory, strings};
 use crate::ops::Transfer;
 use crate::protocol::tag;
 use crate::value::{
@@ -213,7 +213,7 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
         Value::Boolean(boolean) => js.boolean(boolean),
         Value::Number(number) => js.number(number),
         Value::BigInt(bigint) => js.bigint(&bigint),
-        Value::String(text) => js.text(&text),
+        Value::String(text) => strings::write(js, &local.adopted, text),
         Value::Payload(payload)
             if **payload.bytes == Payload::ONLY_BUFFER || **payload.bytes == Payload::ONLY_SHARED =>
         {

@@ -70,7 +70,7 @@ struct WakeUps {
 
 impl Local {
     /// Opens the environment that `js` is in.
-    pub fn open(js: Js<'_>, functions: [JsValue; 7], settings: Settings) -> JsResult<&'static Local> {
+    pub fn open(js: Js<'_>, functions: [JsValue; 8], settings: Settings) -> JsResult<&'static Local> {
         let shared = Shared::open();
         let host: Weak<dyn Host> = shared.me.clone();
         let maker = Arc::downgrade(&shared.warm_pool);

@@ -45,6 +45,11 @@ impl Event {
             _ => None,
         }
     }
+
+    /// Whether code of the host runs when the event is handled.
+    pub fn calls_host(&self) -> bool {
+        matches!(self, Event::Settle { .. } | Event::Ask { .. })
+    }
 }
 
 /// The origin of an event: an isolate, a child process, or none if the order does not matter.

@@ -36,11 +36,16 @@ impl Local {
         self.flush_wake_ups();
         let mut share = Share::begin();
         let mut events = self.shared.take_events();
-        while let Some(event) = events.pop_front() {
+        let mut can_continue = true;
+        while can_continue && let Some(event) = events.pop_front() {
             let Some(event) = self.shared.hold_back(event) else { continue };
             let origin = event.origin().map_or(0, |origin| origin.id);
+            let calls_host = event.calls_host();
             // A refusal means that the host is shutting down, or that an exception is pending, which the host will report.
             let _ = js.scoped(|| self.handle_event(js, event, true));
+            if calls_host && (!events.is_empty() || self.shared.has_streams()) {
+                can_continue = self.run_microtasks(js);
+            }
             if share.is_used_up_by(origin) && origin != 0 {
                 self.shared.set_aside(origin);
             }
@@ -49,12 +54,13 @@ impl Local {
             }
         }
         // At least one of these, however many other events there are.
-        while let Some(next) = self.shared.next_held() {
+        while can_continue && let Some(next) = self.shared.next_held() {
             let (event, wanted) = match next {
                 Next::Event(event) => (event, true),
                 Next::Unwanted(event) => (event, false),
             };
             let _ = js.scoped(|| self.handle_event(js, event, wanted));
+            can_continue = self.run_microtasks(js);
             share.is_used_up_by(0);
             if share.is_over() {
                 break;
@@ -66,6 +72,12 @@ impl Local {
         } else if !self.shared.has_streams() {
             self.update_hold(js);
         }
+    }
+
+    /// Runs the host's microtasks, as the host does after each of its own callbacks. False if no more events may be handled on this turn.
+    fn run_microtasks(&self, js: Js<'_>) -> bool {
+        let done = js.scoped(|| js.call(js.dereference(&self.functions.run_microtasks)?, &[])).flatten();
+        done.is_ok() || !js.report_exception()
     }
 
     /// Handles an event. A request that is not `wanted` is refused.

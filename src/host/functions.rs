@@ -8,6 +8,7 @@ pub struct Functions {
     pub serve: Reference,
     pub serve_later: Reference,
     pub defer: Reference,
+    pub run_microtasks: Reference,
     pub flush_later: Reference,
     pub own: Reference,
     pub leave: Reference,
@@ -17,13 +18,14 @@ impl Functions {
     /// `functions`: in the order of the fields.
     pub fn of(
         js: Js<'_>,
-        [settle, serve, serve_later, defer, flush_later, own, leave]: [JsValue; 7],
+        [settle, serve, serve_later, defer, run_microtasks, flush_later, own, leave]: [JsValue; 8],
     ) -> JsResult<Self> {
         Ok(Self {
             settle: js.reference(settle)?,
             serve: js.reference(serve)?,
             serve_later: js.reference(serve_later)?,
             defer: js.reference(defer)?,
+            run_microtasks: js.reference(run_microtasks)?,
             flush_later: js.reference(flush_later)?,
             own: js.reference(own)?,
             leave: js.reference(leave)?,

@@ -64,29 +64,26 @@ pub struct Adopted {
     uncounted: Arc<Uncounted>,
 }
 
-/// Bytes of buffers created, minus those gone, that were not yet reported to the environment's garbage collector. The collector sees only
-/// small objects, while the guest's budget is charged for their memory until they are collected.
+/// Bytes of buffers and strings created, minus those gone, that were not yet reported to the environment's garbage collector. The collector
+/// sees only small objects.
 #[derive(Default)]
 struct Uncounted(AtomicI64);
 
-/// The hold of a host's buffer on a guest's memory.
-struct Lease {
-    memory: Arc<SharedMemory>,
+/// Memory outside the heap of an environment's engine, which belongs to an object there.
+pub struct External<T> {
+    pub memory: T,
+    bytes: i64,
     uncounted: Arc<Uncounted>,
 }
 
-impl Lease {
-    fn new(memory: &Arc<SharedMemory>, uncounted: &Arc<Uncounted>) -> Self {
-        uncounted.0.fetch_add(memory.len() as i64, Ordering::Relaxed);
-        Self { memory: Arc::clone(memory), uncounted: Arc::clone(uncounted) }
+impl<T> Drop for External<T> {
+    fn drop(&mut self) {
+        self.uncounted.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.uncounted.0.fetch_sub(self.memory.len() as i64, Ordering::Relaxed);
-    }
-}
+/// The hold of a host's buffer on a guest's memory. While the buffer lives, the guest's budget is charged for it.
+type Lease = External<Arc<SharedMemory>>;
 
 struct Buffer {
     memory: Weak<SharedMemory>,
@@ -95,6 +92,18 @@ struct Buffer {
 }
 
 impl Adopted {
+    /// Counts `memory` of so many bytes until the result is dropped.
+    pub fn external<T>(&self, memory: T, bytes: usize) -> External<T> {
+        let bytes = bytes as i64;
+        self.uncounted.0.fetch_add(bytes, Ordering::Relaxed);
+        External { memory, bytes, uncounted: Arc::clone(&self.uncounted) }
+    }
+
+    /// Reports to the garbage collector what has changed since the last report.
+    pub fn report(&self, js: Js<'_>) {
+        js.adjust_external_memory(self.uncounted.0.swap(0, Ordering::Relaxed));
+    }
+
     /// A buffer of `memory`. `None` if the host cannot create one.
     pub fn buffer(&self, js: Js<'_>, memory: &Arc<SharedMemory>) -> JsResult<Option<JsValue>> {
         // Memory that another environment has pinned ends with that environment. An empty buffer shares nothing.
@@ -151,7 +160,7 @@ impl Adopted {
 
     fn make(&self, js: Js<'_>, memory: &Arc<SharedMemory>) -> Option<JsValue> {
         let create = create_external()?;
-        let owner = Box::into_raw(Box::new(Lease::new(memory, &self.uncounted))).cast::<c_void>();
+        let owner = Box::into_raw(Box::new(self.external(Arc::clone(memory), memory.len()))).cast::<c_void>();
         let mut buffer = ptr::null_mut();
         // SAFETY: the memory is valid for its length while the lease lives, which `let_go` ends. `js` proves that a callback of this
         // environment runs.
@@ -162,7 +171,7 @@ impl Adopted {
             drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
             return None;
         }
-        js.adjust_external_memory(self.uncounted.0.swap(0, Ordering::Relaxed));
+        self.report(js);
         Some(buffer)
     }
 }

@@ -25,6 +25,7 @@ mod share;
 mod shared;
 mod signal;
 mod streams;
+mod strings;
 mod warm;
 
 use napi::bindgen_prelude::Object;

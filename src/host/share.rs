@@ -12,7 +12,7 @@ const SHARE: Duration = Duration::from_millis(1);
 pub struct Share {
     until: Instant,
     now: Instant,
-    /// The isolate that has had the turn last, and since when.
+    /// The isolate of the last event, and when its turn started.
     origin: u64,
     since: Instant,
 }

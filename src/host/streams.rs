@@ -48,7 +48,7 @@ pub enum Subject {
 struct Stream {
     events: VecDeque<Event>,
     reading: Option<Reading>,
-    /// Calls that were stopped. Their outcomes, which say so, are among the events.
+    /// Calls that were stopped. Their outcomes are errors, which are among the events.
     stopped: Vec<(i64, Undelivered)>,
 }
 

@@ -85,8 +85,8 @@ pub fn make_warm(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResul
     carrier::write(js, local, Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote)))))
 }
 
-/// `meter(isolate, anew)`: the nanoseconds for which the isolate has run, and the most bytes of heap in use since the last call with
-/// `anew`.
+/// `meter(isolate, anew)`: the nanoseconds for which the isolate has run, the most bytes of heap in use since the last call with `anew`, and
+/// the bytes of memory in use now.
 pub fn meter(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
     let [isolate, anew, ..] = args else {
         return Err(Refused);
@@ -102,5 +102,6 @@ pub fn meter(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<Js
     let mut figures = [0; meter_figure::ALL.len()];
     figures[meter_figure::CPU as usize] = meter.cpu_time();
     figures[meter_figure::HEAP_PEAK as usize] = meter.heap_peak() as u64;
+    figures[meter_figure::MEMORY as usize] = remote.in_use() as u64;
     js.array(&figures.map(|figure| js.number(figure as f64)).into_iter().collect::<Result<Vec<_>, _>>()?)
 }

@@ -64,6 +64,8 @@ pub struct Accounts {
     /// The entry in the process's registry.
     pub(super) account: Arc<Account>,
     figures: Mutex<Option<HeapFigures>>,
+    /// Bytes of the heap that were in use, and its size, when it was last looked at.
+    heap: [AtomicUsize; 2],
     /// The isolate has received memory of a host.
     pub shares_memory: AtomicBool,
     /// Buffers in the isolate whose memory a host has given away.
@@ -91,6 +93,7 @@ impl Accounts {
             meter: Meter::default(),
             account: Arc::new(account),
             figures: Mutex::default(),
+            heap: Default::default(),
             shares_memory: AtomicBool::new(false),
             borrowed: Arc::default(),
         }
@@ -107,8 +110,20 @@ impl Accounts {
     pub(super) fn measured(&self, figures: HeapFigures) {
         self.meter.saw_heap(figures[heap_statistic::USED_HEAP_SIZE as usize]);
         let total = figures[heap_statistic::TOTAL_HEAP_SIZE as usize];
+        self.saw_heap(figures[heap_statistic::USED_HEAP_SIZE as usize], total);
         self.account.measured(total.saturating_add(self.beside_heap()));
         *lock(&self.figures) = Some(figures);
+    }
+
+    /// Stores how many bytes of the heap are in use, and its size.
+    pub(super) fn saw_heap(&self, used: usize, total: usize) {
+        self.heap[0].store(used, Ordering::Relaxed);
+        self.heap[1].store(total, Ordering::Relaxed);
+    }
+
+    /// Bytes of the heap that were in use, and its size, when it was last looked at.
+    pub(super) fn heap(&self) -> (usize, usize) {
+        (self.heap[0].load(Ordering::Relaxed), self.heap[1].load(Ordering::Relaxed))
     }
 
     /// The last measured figures of the heap.

@@ -168,6 +168,7 @@ impl Remote {
         // instead of stopped.
         self.stop_children();
         dispose();
+        self.execution.delayed_tasks.clear();
         drop(self.children.take_membership());
         self.promises.abandon();
         self.accounts.account.recover();

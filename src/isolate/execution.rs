@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
+use super::delayed_tasks::DelayedTasks;
 use crate::engine::GuestThread;
 use crate::native::locks;
 
@@ -12,6 +13,7 @@ pub struct Execution {
     v8: OnceLock<v8::IsolateHandle>,
     /// The thread that works for the isolate.
     pub thread: GuestThread,
+    pub delayed_tasks: DelayedTasks,
 }
 
 impl Execution {

@@ -58,7 +58,7 @@ pub enum Action<B> {
     Wake,
     /// Dispose of the V8 side.
     Dispose(B),
-    /// Go on with the V8 side: the isolate cannot be idle.
+    /// Continue with the V8 side: the isolate cannot be idle.
     Continue(B),
 }
 
@@ -153,7 +153,7 @@ impl<B> Lifecycle<B> {
         self.summary.load(Ordering::SeqCst)
     }
 
-    /// Why the isolate ends or has ended; `None` if it goes on.
+    /// Why the isolate ends or has ended; `None` if it continues to run.
     pub fn stop_reason(&self) -> Option<Stop> {
         let reason = self.read() & REASON;
         Stop::ALL.into_iter().find(|stop| *stop as u8 == reason)

@@ -1,4 +1,4 @@
-//! Who learns that an isolate ends.
+//! Listeners that are notified when an isolate ends.
 
 use std::sync::{Arc, Mutex, OnceLock};
 

@@ -101,9 +101,21 @@ impl Remote {
 
     /// Checks the limit where V8 does not: it allocates large objects without a collection, and does not collect in idle isolates.
     pub(super) fn check_memory(&self, isolate: &mut v8::Isolate) {
-        if isolate.get_heap_statistics().used_heap_size() > self.settings.memory_limit && !self.is_disposed() {
+        let heap = isolate.get_heap_statistics();
+        self.accounts.saw_heap(heap.used_heap_size(), heap.total_heap_size());
+        if heap.used_heap_size() > self.settings.memory_limit && !self.is_disposed() {
             isolate.low_memory_notification();
         }
+    }
+
+    /// Bytes that are in use now: of the heap, as it was last looked at and by how much it has grown since if that can be queried from outside,
+    /// of buffers, and of V8's other memory. Never waits for the guest.
+    pub fn in_use(&self) -> usize {
+        let (used, total) = self.accounts.heap();
+        let grown = self.execution.thread.heap_size().map_or(0, |size| size.saturating_sub(total));
+        used.saturating_add(grown)
+            .saturating_add(self.accounts.beside_heap())
+            .saturating_add(self.accounts.copies.used())
     }
 }
 

@@ -13,6 +13,7 @@ mod create;
 mod creation;
 mod current;
 mod deferred_disposal;
+mod delayed_tasks;
 mod descendants;
 mod detached;
 mod ending;

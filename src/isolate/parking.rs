@@ -50,6 +50,8 @@ pub fn park(refused: bool) {
 fn park_helper() {
     if let Some(quota) = native::current() {
         quota.exceed();
+        #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+        engine::replace_thread();
         park_forever();
     }
 }

@@ -67,7 +67,7 @@ impl Stop {
     }
 }
 
-/// Why a call is stopped, in an isolate that goes on.
+/// Why a call is stopped. Its isolate stays usable.
 #[derive(Clone, Copy, Debug)]
 pub enum Expired {
     Timeout,

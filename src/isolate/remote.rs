@@ -92,7 +92,7 @@ impl Remote {
         }
     }
 
-    /// Why the isolate ends or has ended; `None` if it goes on.
+    /// Why the isolate ends or has ended; `None` if it continues to run.
     pub fn stop_reason(&self) -> Option<Stop> {
         self.lifecycle.stop_reason()
     }
@@ -106,7 +106,7 @@ impl Remote {
         self.lifecycle.is_stopping()
     }
 
-    /// Queues `job`. If the isolate is gone, the job's answer says so.
+    /// Queues `job`. If the isolate has ended, the job is answered with that error.
     pub fn post(&self, job: Job) {
         if let Some(inbox) = self.queue(job) {
             self.signal(inbox);

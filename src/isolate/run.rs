@@ -287,16 +287,15 @@ fn platform_job(task: v8::Task) -> Job {
 
 impl TaskSink for Remote {
     fn post(&self, task: v8::Task, delay: Duration) {
-        let me = self.me.clone();
-        let post = move || {
-            if let Some(remote) = me.upgrade() {
-                Remote::post(&remote, platform_job(task));
-            }
-        };
         if delay.is_zero() {
-            post();
+            Remote::post(self, platform_job(task));
         } else {
-            clock::after(delay, post);
+            let me = self.me.clone();
+            self.execution.delayed_tasks.add(self.accounts.quota.as_ref(), delay, move || {
+                if let Some(remote) = me.upgrade() {
+                    remote.post(platform_job(task));
+                }
+            });
         }
     }
 }

@@ -316,9 +316,9 @@ mod tests {
     use super::{NativeQuota, PATIENCE, Share, TypeBudget, Watch, draw_on, draw_on_in_background};
 
     #[derive(Default)]
-    struct Heard([AtomicUsize; 2]);
+    struct Notifications([AtomicUsize; 2]);
 
-    impl Watch for Arc<Heard> {
+    impl Watch for Arc<Notifications> {
         fn soft_limit_reached(&self) {
             self.0[0].fetch_add(1, Ordering::Relaxed);
         }
@@ -334,9 +334,9 @@ mod tests {
 
     #[test]
     fn reports_its_soft_limit_and_once_its_limit() {
-        let heard = Arc::new(Heard::default());
-        let counts = || heard.0.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
+        let notifications = Arc::new(Notifications::default());
+        let counts = || notifications.0.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&notifications)));
         assert!(hold(1).is_none());
         let held = draw_on(Some(&quota), || {
             let first = hold(60);
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_panic_ends_the_work_for_an_isolate() {
-        let quota = || NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::new(Heard::default())));
+        let quota = || NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::new(Notifications::default())));
         let (outer, inner) = (quota(), quota());
         draw_on(Some(&outer), || {
             super::refusal::note();
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn nothing_is_refused_to_a_thread_that_holds_a_lock() {
-        let quota = || NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::new(Heard::default())));
+        let quota = || NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::new(Notifications::default())));
         let is_within_limit = || Share::of_current(PATIENCE + 101).is_some_and(|share| share.is_within_limit());
         let (one, other) = (quota(), quota());
         draw_on(Some(&one), || {
@@ -403,9 +403,9 @@ mod tests {
 
     #[test]
     fn notifies_when_the_last_lock_is_released() {
-        let heard = Arc::new(Heard::default());
-        let counts = || heard.0.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
+        let notifications = Arc::new(Notifications::default());
+        let counts = || notifications.0.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&notifications)));
         draw_on(Some(&quota), || {
             super::locks::set(1);
             let held = [hold(60), hold(60)];
@@ -466,14 +466,14 @@ mod tests {
 
     #[test]
     fn a_refusal_ends_the_isolate_and_takes_nothing() {
-        let heard = Arc::new(Heard::default());
-        let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&heard)));
+        let notifications = Arc::new(Notifications::default());
+        let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&notifications)));
         draw_on(Some(&quota), || {
             let share = Share::of_current(PATIENCE + 101).filter(|share| !share.is_within_limit());
             assert!(!super::refusal::is_noted());
             share.into_iter().for_each(Share::refuse);
             assert!(super::refusal::is_noted());
         });
-        assert_eq!((heard.0[1].load(Ordering::Relaxed), quota.used()), (1, 0));
+        assert_eq!((notifications.0[1].load(Ordering::Relaxed), quota.used()), (1, 0));
     }
 }

@@ -51,7 +51,7 @@ mod tests {
     use crate::native::draw_on;
 
     #[test]
-    fn is_of_one_isolate_on_one_thread() {
+    fn applies_to_one_isolate_on_one_thread() {
         super::note();
         assert!(super::is_noted());
         assert!(!std::thread::spawn(super::is_noted).join().unwrap_or(true));

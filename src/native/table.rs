@@ -108,7 +108,7 @@ mod tests {
     use super::{BUCKET, Readers, bucket, insert, private, remove};
 
     #[test]
-    fn knows_what_was_noted_once() {
+    fn removes_an_entry_once() {
         let other = std::ptr::dangling();
         assert!(insert(0x1000, other, 5, Readers::Isolate));
         assert_eq!(remove(0x2000), None);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_bucket_takes_no_more() {
+    fn a_full_bucket_refuses_entries() {
         let first = bucket(0x10);
         let alike: Vec<usize> =
             (2..).map(|n| n << 4).filter(|address| bucket(*address) == first).take(BUCKET + 1).collect();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_which_blocks_are_private() {
+    fn distinguishes_private_blocks() {
         let quota = std::ptr::without_provenance(0x77);
         let readers = [Readers::Any, Readers::Isolate, Readers::IsolateButForModules];
         for (address, readers) in [0x5000, 0x6000, 0x7000].into_iter().zip(readers) {

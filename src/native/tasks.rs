@@ -57,7 +57,7 @@ mod tests {
     use super::{Tasks, entered};
 
     #[test]
-    fn none_begins_after_the_end() {
+    fn no_task_starts_after_the_end() {
         let tasks = Tasks::default();
         let mut ran = 0;
         tasks.run(|| {

@@ -83,7 +83,7 @@ mod tests {
     use crate::value::Text;
 
     #[test]
-    fn is_of_the_code_it_was_made_of_only() {
+    fn is_valid_for_its_own_code_only() {
         let identity = |code: &str, is_module| Identity::new(&Text::from(code), is_module);
         let made_of = identity("one", false);
         let sealed = to_value(&seal(made_of, b"contents").into());

@@ -151,14 +151,18 @@ pub fn dispose(target: Option<Value>, caller: &dyn Caller) -> Result<Prepared, F
     Err(Fault::coded(ErrorClass::Error, "Isolate is already disposed", Code::Disposed))
 }
 
-/// V8's heap statistics, each at its index of `HEAP_STATISTIC`.
-pub fn heap_statistics(target: Option<Value>) -> Result<Prepared, Fault> {
+/// V8's heap statistics, each at its index of `HEAP_STATISTIC`, after a collection of all garbage if that is wanted.
+pub fn heap_statistics(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let remote = remote_of(target)?;
+    let collects = args.boolean();
     Ok(Prepared::Enter {
         remote,
         limits: Limits::standard(),
-        work: Guest::work(|scope, guest| {
+        work: Guest::work(move |scope, guest| {
             let remote = guest.remote()?;
+            if collects {
+                scope.low_memory_notification();
+            }
             Ok(figures(&remote.measure(scope)))
         }),
     })

@@ -64,7 +64,7 @@ fn prepared(op: u32, target: Option<Value>, mut args: Vec<Value>, caller: &dyn C
         op::SCRIPT_CACHED_DATA => script::cached_data(target),
         op::CREATE_SNAPSHOT => snapshot::create(args, caller),
         op::DISPOSE => isolate::dispose(target, caller),
-        op::HEAP_STATISTICS => isolate::heap_statistics(target),
+        op::HEAP_STATISTICS => isolate::heap_statistics(target, args),
         op::HEAP_FIGURES => isolate::heap_figures(target),
         op::CPU_TIME | op::WALL_TIME | op::IS_DISPOSED | op::REFERENCE_COUNT => isolate::counter(op, target),
         op::RUN => script::run(target, args, caller),

@@ -105,7 +105,7 @@ mod tests {
     use super::generate;
 
     #[test]
-    fn every_form_of_a_declaration_is_generated() {
+    fn generates_every_form_of_a_declaration() {
         let source = "const { freeze } = Object;\n/** About it. */\nconst MODE = freeze({\n  __proto__: null,\n  /** Waits. */\n  SYNC: 0, // as it is\n  asLater: 1, LAST: 2,\n});\n\
                       const TEXTS = freeze([\n  'a', 'b',\n]);\nconst CODE = freeze({\n  ONE: 'E_ONE',\n});\nconst NO_WASM = 512;\nconst ROOT = 'x:';\nmodule.exports = freeze({ MODE });";
         let rust = generate(source).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_generated_is_an_error() {
+    fn unsupported_declarations_are_errors() {
         for wrong in [
             "const A = 1 << 3;",
             "const A = freeze({\n  ONE: 1 << 3,\n});",

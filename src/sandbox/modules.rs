@@ -281,9 +281,9 @@ impl Graph {
         });
         found.ok_or_else(|| {
             let by = source.map_or_else(|| Text::from(MAIN), |(name, _)| name);
-            let told: String = specifier.chars().take(MAX_SHOWN_SPECIFIER).collect();
-            let more = if told.len() < specifier.len() { "..." } else { "" };
-            Fault::error(&format!("Cannot find module '{told}{more}' imported by {by}"))
+            let shown: String = specifier.chars().take(MAX_SHOWN_SPECIFIER).collect();
+            let more = if shown.len() < specifier.len() { "..." } else { "" };
+            Fault::error(&format!("Cannot find module '{shown}{more}' imported by {by}"))
         })
     }
 

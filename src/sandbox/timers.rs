@@ -2,14 +2,15 @@
 //! timer applies to the job too.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::property::put;
 use crate::convert::{self, cap};
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{self, Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, async_context};
-use crate::native::lock;
+use crate::native::locks::{self, Hold};
 use crate::value::{Chain, Completion, Fault, Outcome, Value};
 
 /// The maximum number of pending timers.
@@ -61,6 +62,28 @@ impl Table {
     }
 }
 
+/// The locked table. V8 takes memory meanwhile. If the isolate exceeds its limit then, it is stopped when the table is unlocked, because
+/// the end of an execution locks the table.
+struct Locked<'table> {
+    // Dropped in this order.
+    table: MutexGuard<'table, Table>,
+    _hold: Hold,
+}
+
+impl Deref for Locked<'_> {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        &self.table
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Table {
+        &mut self.table
+    }
+}
+
 /// Returns the recipient of the outcomes of callbacks, or `None` if there is none any more.
 type Listener = Box<dyn Fn() -> Option<Arc<dyn Completion>> + Send + Sync>;
 
@@ -80,9 +103,14 @@ impl Timers {
         isolate::attached(scope)
     }
 
+    fn lock(&self) -> Locked<'_> {
+        let hold = locks::hold();
+        Locked { table: self.table.lock().unwrap_or_else(PoisonError::into_inner), _hold: hold }
+    }
+
     /// Removes all timers, and refuses new ones.
     pub fn clear(&self) {
-        let mut table = lock(&self.table);
+        let mut table = self.lock();
         table.closed = true;
         let pending = std::mem::take(&mut table.pending);
         // Not under the lock: an alarm that fires now takes it.
@@ -102,7 +130,7 @@ impl Timers {
 
     /// Timer `id` fires.
     fn go_off(self: &Arc<Self>, id: u32) {
-        let mut table = lock(&self.table);
+        let mut table = self.lock();
         let Some(timer) = table.pending.get_mut(&id) else { return };
         let (request, limits) = (timer.request, timer.limits);
         let (Some(remote), Some(completion), false) = (self.remote.upgrade(), (self.listener)(), is_over(&limits))
@@ -230,7 +258,7 @@ fn set<'s>(
     let arguments: Vec<_> = (first..args.length()).map(|index| args.get(index)).collect();
     let arguments = if arguments.is_empty() { None } else { Some(v8::Array::new_with_elements(scope, &arguments)) };
     let limits = guest.limits();
-    let mut table = lock(&timers.table);
+    let mut table = timers.lock();
     if table.closed {
         return;
     }
@@ -243,7 +271,7 @@ fn set<'s>(
         if full {
             return throw(scope, "Too many timers are pending", true);
         }
-        table = lock(&timers.table);
+        table = timers.lock();
     }
     table.last = table.last.wrapping_add(1).max(1);
     let id = table.last;
@@ -266,7 +294,7 @@ fn set<'s>(
 }
 
 fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, timers: &Arc<Timers>, id: u32) -> Outcome {
-    let mut table = lock(&timers.table);
+    let mut table = timers.lock();
     let Some(timer) = table.pending.get_mut(&id) else {
         table.orphans = table.orphans.saturating_sub(1);
         return Ok(Value::Undefined);
@@ -315,7 +343,7 @@ fn clear<'s>(
     }
     // Converting those runs no guest code.
     let Some(number) = id.number_value(scope) else { return };
-    let timer = lock(&timers.table).remove(number as u32);
+    let timer = timers.lock().remove(number as u32);
     drop(timer);
 }
 

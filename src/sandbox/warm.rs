@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn forgets_what_nobody_asks_for() {
+    fn drops_unused_isolates() {
         let (pool, settings, template) =
             (Pool::keeping(Duration::from_millis(50)), crate::guest::settings(), template(16));
         drop(pool.take(&template, 1, &settings));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_over_what_has_ended() {
+    fn skips_ended_isolates() {
         let (pool, settings, template) = (Pool::new(), crate::guest::settings(), template(16));
         drop(pool.take(&template, 2, &settings));
         pool.restock(&template);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn has_no_more_than_there_may_be() {
+    fn keeps_no_more_than_the_maximum() {
         let (pool, settings) = (Pool::new(), crate::guest::settings());
         for megabytes in 16..20 {
             drop(pool.take(&template(megabytes), MAX_WARM / 2, &settings));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn has_none_after_its_end() {
+    fn is_empty_after_its_end() {
         let (pool, settings, template) = (Pool::new(), crate::guest::settings(), template(16));
         drop(pool.take(&template, 1, &settings));
         pool.restock(&template);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn has_none_where_none_is_wanted() {
+    fn takes_none_if_none_is_requested() {
         let (pool, settings, template) = (Pool::new(), crate::guest::settings(), template(16));
         drop(pool.take(&template, 1, &settings));
         pool.restock(&template);

@@ -94,7 +94,7 @@ impl Budget {
     }
 }
 
-/// Bytes taken from a budget, given back when this is dropped.
+/// Bytes taken from a budget, returned when this is dropped.
 #[derive(Debug, Default)]
 pub struct Charge(Option<(Arc<Budget>, usize)>);
 
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_charge_is_given_back() {
+    fn a_charge_is_returned() {
         let budget = Budget::new(10);
         let charge = Charge::take(&budget, 8);
         assert!(charge.is_some());

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn names_who_has_taken_it() {
+    fn reports_its_taker() {
         let holder: Arc<dyn Owner> = Arc::new(Holder);
         let loan = loan(Arc::default());
         let lent = Lease::new(Arc::clone(&loan)).take(Arc::downgrade(&holder));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_back_where_nobody_takes_it() {
+    fn is_returned_if_not_taken() {
         let pin = Arc::new(());
         let loan = loan(Arc::clone(&pin));
         drop(Bytes::Lent(Arc::new(Lease::new(Arc::clone(&loan)))));

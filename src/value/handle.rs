@@ -17,7 +17,7 @@ pub enum Handle {
     Context(Arc<ContextHandle>),
     Script(Arc<Slot>),
     Module(Arc<ModuleHandle>),
-    /// Modules that are to be instantiated; the layer above defines its type.
+    /// Modules to instantiate; the layer above defines its type.
     Linker(Arc<dyn Any + Send + Sync>),
     Reference(Arc<Reference>),
     ExternalCopy(Arc<ExternalCopy>),

@@ -91,7 +91,7 @@ mod tests {
     use super::Text;
 
     #[test]
-    fn narrows_where_it_can() {
+    fn narrows_if_possible() {
         assert_eq!(Text::from("ÿ"), Text::Latin1([0xff].into()));
         assert_eq!(Text::from("Ā"), Text::Utf16([0x100].into()));
         assert_eq!(Text::from_utf16(vec![0x41, 0xff]), Text::Latin1([0x41, 0xff].into()));

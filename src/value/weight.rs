@@ -201,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn of_objects_is_a_multiple_of_their_bytes() {
+    fn objects_count_a_multiple_of_their_bytes() {
         let empty = b"o{\0".repeat(1000);
         assert_eq!(weight(&empty, vec![]), 1000 * OBJECT);
         assert_eq!(weight(b"\xff\x10o\"\x01aI\x02{\x01", vec![]), OBJECT + STRING + 1 + ELEMENT + PROPERTY);
     }
 
     #[test]
-    fn of_texts_and_buffers_is_theirs() {
+    fn strings_and_buffers_count_their_bytes() {
         let text = [b"\"\xe8\x07".as_slice(), &[b'o'; 1000]].concat();
         assert_eq!(weight(&text, vec![]), STRING + 1000);
         assert_eq!(weight(b"t\0", vec![Entry::Buffer(vec![0; 5000].into())]), OBJECT + BUFFER + 5000);
@@ -216,18 +216,18 @@ mod tests {
     }
 
     #[test]
-    fn of_collections_includes_their_tables() {
+    fn collections_include_their_tables() {
         assert_eq!(weight(b";I\x02T:\x02", vec![]), OBJECT + MAP_TABLE + 2 * MAP_ITEM + 2 * ELEMENT);
         assert_eq!(weight(b"a\x09I\x02T@\x01\x09", vec![]), OBJECT + SPARSE_TABLE + SPARSE + 2 * ELEMENT);
     }
 
     #[test]
-    fn of_errors() {
+    fn errors_count_their_parts() {
         assert_eq!(weight(b"rRm\"\x01aco{\0s\"\x01b.", vec![]), ERROR + 2 * (STRING + 1) + 3 * OBJECT);
     }
 
     #[test]
-    fn of_what_is_not_understood_is_the_most() {
+    fn unknown_bytes_count_the_maximum() {
         assert_eq!(weight(b"o!!!", vec![]), OBJECT + 3 * UNKNOWN);
         // A length beyond the end, and numbers without one.
         assert_eq!(weight(b"\"\xff\xff\xff\xff\x0f", vec![]), 6 * UNKNOWN);

@@ -67,7 +67,7 @@ mod tests {
     use super::forgiving;
 
     #[test]
-    fn forgives_as_the_web_does() {
+    fn accepts_what_the_web_accepts() {
         let decoded = |text: &str| forgiving(text.as_bytes().to_vec());
         assert_eq!(decoded(""), Some(vec![]));
         assert_eq!(decoded(" YQ = =\n"), Some(b"a".to_vec()));

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_begin_and_end_where_they_should() {
+    fn parts_have_the_right_offsets() {
         let parts = |text: &str| {
             parsed(text).map(layout).map(|(href, offsets)| {
                 let part = |from: usize, to: usize| href[offsets[from]..offsets[to]].to_owned();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_crate_is_lenient_with() {
+    fn rejects_where_the_crate_is_lenient() {
         for wrong in ["foo://u@", "foo://@/a", "foo://h:80\\a", " FOO:/\t/u@#a"] {
             assert!(parsed(wrong).is_none(), "{wrong}");
         }

@@ -8,11 +8,12 @@ const { CODE, coded } = require('../error.js');
 const { alone } = require('../primordials.js');
 const { TAG } = require('../protocol.js');
 const { ORIGIN } = require('./host-calls.js');
+const { runMicrotasks } = require('./microtasks.js');
 const { LIMIT, WANTED } = require('./protocol.js');
-const { FIXED_TIME, MAX_WEIGHT, Reader } = require('./wire/index.js');
+const { FIXED_TIME, MAX_WEIGHT, mayHaveRegexps, Reader } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
-/** Messages of up to this many bytes are read at once, however long that takes. */
+/** Messages of up to this many bytes are read at once, since that takes negligible time, unless they have regular expressions. */
 const SMALL = 4096;
 /** Milliseconds of reading in one turn of the event loop. */
 const TURN = 16;
@@ -55,6 +56,21 @@ const wiresIn = (carriers) => carriers.flatMap((carrier) => {
   return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE ? [carrier] : [];
 });
 
+/**
+ * @param {any[]} carriers of up to SMALL bytes
+ * @returns {boolean}
+ */
+const haveRegexps = (carriers) => carriers.some((carrier) => {
+  if (isList(carrier)) return haveRegexps(carrier);
+  return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && mayHaveRegexps(carrier[1]);
+});
+
+/** @param {any[]} carriers */
+const isSmall = (carriers) => {
+  const bytes = weightOf(carriers);
+  return bytes <= SMALL && (bytes === 0 || !haveRegexps(carriers));
+};
+
 /** @param {unknown} error */
 const thrown = (error) => [TAG.THROWN, [TAG.VALUE, error]];
 
@@ -90,7 +106,7 @@ class Message {
    * @param {any[]} carriers
    * @param {import('./wire/leaf-reader.js').ReadHooks} hooks
    * @param {() => void} deliver called when the message is read
-   * @param {() => void} drop called when the message is no longer wanted
+   * @param {() => void} drop called when the message is abandoned
    * @param {ReadLimits} limits
    */
   constructor(carriers, hooks, deliver, drop, { until, stopped }) {
@@ -170,9 +186,9 @@ class Message {
  * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
- * @param {number} [host.mostWeight] bytes that all messages together may take
+ * @param {number} [host.maxWeight] bytes that all messages together may take
  */
-function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, mostWeight = MAX_WEIGHT }) {
+function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, maxWeight = MAX_WEIGHT }) {
   /** Messages that are being read, oldest first. @type {Message[]} */
   const messages = [];
   /** Index of the message whose turn it is. */
@@ -202,10 +218,10 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
   const weightBeside = (one) => messages.reduce((bytes, message) => (message === one ? bytes : bytes + message.weight), 0);
 
   /** Bytes that one message may take: what the others leave. `makeRoom` restarts others for the oldest. @param {Message} message */
-  const allowanceOf = (message) => mostWeight - weightBeside(message);
+  const allowanceOf = (message) => maxWeight - weightBeside(message);
 
   /**
-   * Whether all of a message is already read. If not, `deliver` is called when it is, or `drop` when it is no longer wanted.
+   * Whether all of a message is already read. If not, `deliver` is called when it is, or `drop` when it is abandoned.
    * @param {any[]} carriers
    * @param {() => void} deliver
    * @param {() => void} drop
@@ -234,6 +250,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     const until = now() + TURN;
     while (messages.length > 0) {
       readNext(until);
+      runMicrotasks();
       if (now() >= until) return;
     }
   }
@@ -310,7 +327,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
       const deliver = () => settle(request, carrier);
       // When an outcome is dropped, its caller has already been answered.
       const drop = () => settle(request, [TAG.FAULT, 'Error', undefined, 'The call was aborted', '', CODE.ABORTED]);
-      if (weightOf(carriers) <= SMALL || isRead(carriers, deliver, drop, limited.get(request))) {
+      if (isSmall(carriers) || isRead(carriers, deliver, drop, limited.get(request))) {
         deliver();
       }
     },
@@ -363,7 +380,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
         }
         if (carrier !== undefined) native.reply(args[0], carrier);
       };
-      return weightOf(args) <= SMALL || isRead(args, answerLater, () => {}) ? serveDirectly(caller, args) : undefined;
+      return isSmall(args) || isRead(args, answerLater, () => {}) ? serveDirectly(caller, args) : undefined;
     },
     /**
      * Serves a request of a synchronous call. The event loop is blocked until the request is answered, so `hold` returns undefined, even if a

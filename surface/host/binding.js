@@ -3,11 +3,14 @@
 // environment, so worker threads have their own.
 
 const { types } = require('node:util');
+const { TAG } = require('../protocol.js');
 const { createArrivals } = require('./arrivals.js');
+const { createLifecycle } = require('./diagnostics.js');
 const { Owned } = require('./owned.js');
 const { bind, Callers } = require('./callers.js');
 const { adopt, discard, isThenable, ORIGIN } = require('./host-calls.js');
 const { createLocal } = require('./local.js');
+const { runMicrotasks } = require('./microtasks.js');
 const { createPack } = require('./pack.js');
 const { createServe } = require('./serve.js');
 const { createSignals } = require('./signals.js');
@@ -18,7 +21,7 @@ const { bigint: now } = process.hrtime;
 const isDeno = process.versions.deno !== undefined;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveLater, defer, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`
+ * @param {any} native the addon: `open(settle, serve, serveLater, defer, runMicrotasks, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
 function createHostBinding(native) {
@@ -28,6 +31,7 @@ function createHostBinding(native) {
   /** @type {any} */
   const bound = {};
   const theSurface = () => surface;
+  const lifecycle = createLifecycle(bound);
 
   const owned = new Owned(() => bound.disowned());
   /** @param {number} request @param {any} carrier */
@@ -42,6 +46,7 @@ function createHostBinding(native) {
     pack,
     owned,
     surface: theSurface,
+    failed: lifecycle.failed,
     delegateTo: (target, name, length, mode) => delegateTo(target, name, length, mode),
   });
   const { delegateTo, local } = createLocal({ native: bound, surface: theSurface, unpack });
@@ -52,6 +57,9 @@ function createHostBinding(native) {
   const settle = (request, carrier) => {
     callers.settled(request, carrier);
     surface.settle(request, carrier);
+    if (typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.FAULT) {
+      lifecycle.failed(carrier[5], carrier[3]);
+    }
   };
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */
   const serveFor = (caller, args) => callers.run(caller, serve, args);
@@ -61,6 +69,7 @@ function createHostBinding(native) {
     arrivals.serveNow,
     arrivals.serve,
     arrivals.later,
+    runMicrotasks,
     () => queueMicrotask(bound.flushWakeUps),
     (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     (/** @type {import('../handle.js').Row} */ entry) => surface.core.entries.leave(entry),
@@ -87,6 +96,7 @@ function createHostBinding(native) {
       limitReading: arrivals.limit,
       hold: arrivals.hold,
       signals: createSignals(bound),
+      lifecycle,
       bind,
       settled: (value) => (isThenable(value) ? adopt(value) : value),
       startWork: () => new Work(),

@@ -3,11 +3,10 @@
 // function of this file, so that no promise is left without a handler: an unhandled rejection ends the process. Errors that have no
 // receiver are reported.
 
-const { channel } = require('node:diagnostics_channel');
-const { emitWarning } = require('node:process');
 const { types } = require('node:util');
-const { thrownText } = require('../error.js');
 const { TRANSFER } = require('../protocol.js');
+const { now, setImmediate } = require('./clock.js');
+const { reportUnhandled } = require('./unhandled.js');
 const { culpritOf } = require('./wire/refusal.js');
 const { Work } = require('./work.js');
 
@@ -24,10 +23,6 @@ const ThePromise = Promise;
 const PromisePrototype = Promise.prototype;
 const promiseThen = Promise.prototype.then;
 
-/** The channel of `diagnostics_channel`, and the code of the process warning. Both are documented. */
-const CHANNEL = 'isolated-v8:unhandled-host-error';
-const WARNING = 'ISOLATED_V8_UNHANDLED_HOST_ERROR';
-
 /** Kinds of host functions, as reports name them. */
 const ORIGIN = Object.freeze({
   CALLBACK: 'callback',
@@ -43,9 +38,6 @@ const ORIGIN = Object.freeze({
   CONTEXT: 'context',
 });
 
-/** Characters of an error that a warning shows. */
-const MAX_MESSAGE = 1_000;
-const MAX_STACK = 4_000;
 /** Most parts of one value that are searched for promises. A guest may choose how many parts a function returns. */
 const MAX_PARTS = 1_000_000;
 /**
@@ -55,6 +47,12 @@ const MAX_PARTS = 1_000_000;
 const MAX_PARTS_AT_ONCE = 50_000;
 /** Most parts that are searched of a value that waits for its turn. */
 const MAX_GUARDED_PARTS = 1_000;
+/**
+ * Milliseconds of searching, in one turn of the event loop, what promises resolve to, and of those that need no new turn. A guest decides how many
+ * promises settle at once. The values that follow are not searched.
+ */
+const MAX_SEARCHING = 50;
+const UNNOTICED = 1;
 /** Most values that are searched on later turns. A guest can cause more to be discarded, and each is kept until it is searched. */
 const MAX_UNFINISHED = 8;
 /** Parts between two checks of the clock. */
@@ -67,57 +65,22 @@ const MAX_DEPTH = 100;
 /** @type {readonly string[]} */
 const NO_KEYS = Object.freeze([]);
 
-const failures = channel(CHANNEL);
 /** Searches that continue on later turns. */
 let unfinished = 0;
+/** Milliseconds of searching what promises resolve to, in this turn of the event loop. */
+let searching = 0;
+let isTurnScheduled = false;
 /** Promises that already have a handler that reports rejections. @type {WeakSet<Promise<unknown>>} */
 const discarded = new WeakSet();
-/** Origins for which a warning was emitted. @type {Set<string>} */
-const warned = new Set();
 
 /**
- * Reports an error that has no receiver to the subscribers of the diagnostics channel. If there are none, emits a process warning for
- * the first error of each origin.
+ * Reports an error that has no receiver.
  * @param {string} origin one of ORIGIN
  * @param {unknown} error
  */
 function report(origin, error) {
   discardThrown(origin, error);
-  if (failures.hasSubscribers) {
-    try {
-      failures.publish({ error, origin });
-    } catch {
-      // Errors of the host's subscribers are ignored.
-    }
-    return;
-  }
-  if (warned.has(origin)) {
-    return;
-  }
-  warned.add(origin);
-  try {
-    const text = `A host function (${origin}) failed, and nobody can receive its error: ${textOf(error, 'message', MAX_MESSAGE)}. Subscribe to the diagnostics channel '${CHANNEL}' for all such errors.`;
-    emitWarning(text, /** @type {any} */ ({ __proto__: null, code: WARNING, detail: textOf(error, 'stack', MAX_STACK) }));
-  } catch {
-    // The host does not support warnings.
-  }
-}
-
-/**
- * A property of an error as text that is safe to show in a terminal.
- * @param {any} error
- * @param {string} key
- * @param {number} length
- * @returns {string}
- */
-function textOf(error, key, length) {
-  try {
-    const isObject = typeof error === 'object' && error !== null;
-    const text = isObject && typeof error[key] === 'string' ? error[key] : thrownText(error);
-    return text.slice(0, length).replaceAll(/[^\P{Cc}\n\t]/gu, '');
-  } catch {
-    return 'an error that has no text';
-  }
+  reportUnhandled(origin, error);
 }
 
 /**
@@ -192,7 +155,7 @@ function discardProperties(origin, instance) {
 function discardPromise(origin, promise) {
   if (!discarded.has(promise)) {
     discarded.add(promise);
-    watch(promise, (inner) => discard(origin, inner), (error) => report(origin, error));
+    watch(promise, (inner) => searchResolved(inner, () => discard(origin, inner)), (error) => report(origin, error));
   }
 }
 
@@ -258,7 +221,30 @@ function discardWithin(origin, value) {
  * @param {unknown} value
  */
 function guard(origin, value) {
-  new Search(origin, value).run(MAX_GUARDED_PARTS);
+  searchResolved(value, () => new Search(origin, value).run(MAX_GUARDED_PARTS));
+}
+
+/**
+ * Searches what a promise resolves to, unless this turn of the event loop has been used up.
+ * @param {unknown} value
+ * @param {() => void} search
+ */
+function searchResolved(value, search) {
+  if (typeof value !== 'object' || value === null || searching >= MAX_SEARCHING) {
+    return;
+  }
+  const start = now();
+  search();
+  searching += now() - start;
+  if (searching >= UNNOTICED && !isTurnScheduled) {
+    isTurnScheduled = true;
+    setImmediate(endTurn);
+  }
+}
+
+function endTurn() {
+  isTurnScheduled = false;
+  searching = 0;
 }
 
 /** A search for promises inside one value. */

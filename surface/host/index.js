@@ -5,7 +5,7 @@ const createSurface = require('../index.js');
 const { markHandles } = require('../handle.js');
 const { createHostBinding } = require('./binding.js');
 const { createEngine } = require('./engine.js');
-const { SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('./members.js');
+const { SANDBOX_ALIASES, SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('./members.js');
 const { createUnavailable } = require('./unavailable.js');
 const { uncloneable } = require('./uncloneable.js');
 
@@ -36,7 +36,7 @@ function createHost(native, { launcher } = {}) {
   const surface = createSurface(binding, (core) => {
     // In the package a file of its own (`scripts/surface.mjs`).
     const sandboxes = () => require('./sandbox/index.js').createSandboxes(core, environment, () => surface.ivm, launcher);
-    return Object.assign(lazily([...SANDBOX_CLASSES, ...SANDBOX_FUNCTIONS], sandboxes), createEngine(environment));
+    return Object.assign(lazily([...SANDBOX_CLASSES, ...Object.keys(SANDBOX_ALIASES), ...SANDBOX_FUNCTIONS], sandboxes), createEngine(environment));
   });
   connect(surface);
   markHandles(uncloneable);

@@ -4,8 +4,12 @@
 const CLASSES = Object.freeze(['Callback', 'Context', 'ExternalCopy', 'Isolate', 'NativeModule', 'Reference', 'Script']);
 const FUNCTIONS = Object.freeze(['configureEngine', 'engineStats']);
 const SANDBOX_CLASSES = Object.freeze([
-  'IsolatedVMSandbox', 'IsolatedVmSandbox', 'NotFoundError', 'PluginError', 'SandboxViolationError', 'SubprocessSandbox',
+  'AgentSandbox', 'NotFoundError', 'PluginError', 'PluginSandbox', 'SandboxViolationError', 'SubprocessSandbox',
 ]);
-const SANDBOX_FUNCTIONS = Object.freeze(['createIsolatedVMSandbox', 'createPluginFetch', 'createSandbox', 'createSubprocessSandbox', 'normalizeCode']);
+/** Other names of classes, which are the same objects. */
+const SANDBOX_ALIASES = Object.freeze({ IsolatedVMSandbox: 'AgentSandbox', IsolatedVmSandbox: 'PluginSandbox' });
+const SANDBOX_FUNCTIONS = Object.freeze([
+  'createIsolatedVMSandbox', 'createPluginFetch', 'createSandbox', 'createSubprocessSandbox', 'describeTools', 'normalizeCode',
+]);
 
-module.exports = { CLASSES, FUNCTIONS, SANDBOX_CLASSES, SANDBOX_FUNCTIONS };
+module.exports = { CLASSES, FUNCTIONS, SANDBOX_ALIASES, SANDBOX_CLASSES, SANDBOX_FUNCTIONS };

@@ -119,6 +119,7 @@ const SETTING = freeze({
 const METER = freeze({
   CPU: 0,
   HEAP_PEAK: 1,
+  MEMORY: 2,
 });
 
 /** Elements of `limits()`. */

@@ -2,11 +2,11 @@
 // `ivm` where the addon cannot be loaded. Loading the package succeeds, so that a program can ask `isAvailable()` and do without it; every
 // class and function throws the reason when it is used.
 
-const { CLASSES, FUNCTIONS, SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('./members.js');
+const { CLASSES, FUNCTIONS, SANDBOX_ALIASES, SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('./members.js');
 
 /** Static members that throw, too. */
 const STATIC = Object.freeze({ ExternalCopy: ['totalExternalSize'], Isolate: ['createSnapshot'] });
-const WITH_QUESTION = Object.freeze(['IsolatedVMSandbox', 'SubprocessSandbox']);
+const WITH_QUESTION = Object.freeze(['AgentSandbox', 'SubprocessSandbox']);
 
 /**
  * @param {any} reason the error of `native.js`
@@ -27,9 +27,13 @@ function createUnavailable(reason) {
     }
     return Object.freeze(Class);
   };
+  /** @type {Record<string, unknown>} */
   const members = {};
   for (const name of [...CLASSES, ...SANDBOX_CLASSES]) {
     Object.defineProperty(members, name, { value: classOf(name), enumerable: true });
+  }
+  for (const [name, other] of Object.entries(SANDBOX_ALIASES)) {
+    Object.defineProperty(members, name, { value: members[other], enumerable: true });
   }
   for (const name of [...FUNCTIONS, ...SANDBOX_FUNCTIONS]) {
     Object.defineProperty(members, name, { value: { [name]: () => refuse() }[name], enumerable: true });

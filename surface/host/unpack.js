@@ -9,7 +9,7 @@ const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
 const { checkArgument } = require('./pack.js');
 const { LIMIT } = require('./protocol.js');
 const { bufferOf } = require('./shared.js');
-const { deserialize, FIXED_TIME } = require('./wire/index.js');
+const { deserialize, FIXED_TIME, mayHaveRegexps } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
 /** Electron forbids buffers over memory that it did not allocate. */
@@ -17,7 +17,7 @@ const lack = versions.electron === undefined ? 'which lacks `node_api_create_ext
 const NO_GUEST_MEMORY = `A SharedArrayBuffer made inside an isolate cannot be shared with this host, ${lack}: `
   + 'make it in the host and pass it in, or copy what is in it';
 
-/** Values of up to this many bytes are read without a budget, since that takes negligible time. */
+/** Values of up to this many bytes are read without a budget, since that takes negligible time, unless they have regular expressions. */
 const SMALL = 4096;
 
 /** Reading a result stops after the call's `timeout`, but not before `FIXED_TIME`, in which honest data of some size can be read. */
@@ -58,9 +58,10 @@ function delegate(name, length, run) {
  * @param {(value: unknown, bits: number) => any} host.pack
  * @param {import('./owned.js').Table} host.owned
  * @param {() => ReturnType<typeof import('../index.js')>} host.surface
+ * @param {(code: string | undefined, message: unknown) => void} host.failed called with code and message of each fault that is thrown
  * @param {(target: Function, name: string, length: number, mode: number) => Function} host.delegateTo
  */
-function createUnpack({ native, pack, owned, surface, delegateTo }) {
+function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
   /**
    * @param {any} carrier
    * @param {Function} [method] the public method that was called
@@ -72,7 +73,7 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
     }
     switch (carrier[0]) {
       case TAG.WIRE:
-        return deserialize(carrier[1], carrier[2], hooks, carrier[1].length > SMALL ? workOfCall() : undefined);
+        return deserialize(carrier[1], carrier[2], hooks, carrier[1].length > SMALL || mayHaveRegexps(carrier[1]) ? workOfCall() : undefined);
       case TAG.VALUE:
         return carrier[1];
       case TAG.HANDLE:
@@ -92,6 +93,7 @@ function createUnpack({ native, pack, owned, surface, delegateTo }) {
       case TAG.LIST:
         return carrier.slice(1).map(part);
       case TAG.FAULT:
+        failed(carrier[5], carrier[3]);
         throw errorOf(carrier, method === undefined ? undefined : callSite(method));
       case TAG.THROWN:
         throw unpack(carrier[1]);

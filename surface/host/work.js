@@ -22,7 +22,7 @@ function endSlice() {
   sliceStart = undefined;
 }
 
-/** Work that waits for a slice, longest wait first. No work gets two slices before the others have had one. @type {(() => void)[]} */
+/** Work that waits for a slice, longest wait first. No work gets two slices before each of the others got one. @type {(() => void)[]} */
 const waiting = [];
 let isPostponed = false;
 

@@ -10,7 +10,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     for (const options of [undefined, null, {}, { sync: true, async: true, ignored: true }]) assert.ok(new ivm.Callback(() => {}, options) instanceof ivm.Callback);
   });
 
-  test('it cannot be called here', () => {
+  test('a Callback is not a function in its own realm', () => {
     assert.equal(typeof new ivm.Callback(() => {}), 'object');
   });
 
@@ -22,7 +22,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.same(context.evalSync('[call.name, call.length, typeof made, made.name, made.length, nameless.name]', { copy: true }), ['named', 2, 'function', 'other', 3, '']);
   });
 
-  test('nobody can construct it', ({ open }) => {
+  test('it cannot be constructed', ({ open }) => {
     const { context } = open();
     context.global.setSync('call', function named() {});
     assert.equal(context.evalSync('"prototype" in call'), false);
@@ -80,7 +80,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.throws(() => context.evalSync('call()'), expect.transfer('Unsupported type'));
   });
 
-  test('undefined is a result like others', async ({ open }) => {
+  test('undefined is a valid result', async ({ open }) => {
     const { context } = open();
     context.global.setSync('call', () => {});
     assert.equal(context.evalSync('String(call())'), 'undefined');
@@ -102,19 +102,19 @@ export default ({ ivm, test, assert, expect, sides }) => {
     await assert.rejects(context.eval('call()', { promise: true }), expect.transfer('#<Promise> could not be cloned.'));
   });
 
-  test('ignored: the caller gets undefined and goes on', async ({ open }) => {
+  test('ignored: the call returns undefined at once', async ({ open }) => {
     const { context } = open();
     let done;
     const called = new Promise((resolve) => { done = resolve; });
     context.global.setSync('call', new ivm.Callback((value) => {
       done(value);
-      throw new Error('unheard');
+      throw new Error('ignored');
     }, { ignored: true }));
     assert.equal(context.evalSync('call({ a: 1 })'), undefined);
     assert.same(await called, { a: 1 });
   });
 
-  test('ignored: arguments are checked all the same', ({ open }) => {
+  test('ignored: arguments are still checked', ({ open }) => {
     const { context } = open();
     context.global.setSync('call', new ivm.Callback(() => {}, { ignored: true }));
     assert.throws(() => context.evalSync('call(() => 1)'), expect.transfer('() => 1 could not be cloned.'));
@@ -139,7 +139,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     await sides.calledBack(Promise.all([1, 2, 3].map((value) => context.eval(`call(${value})`))), [2, 4, 6]);
   });
 
-  test('what a callback throws is thrown there', ({ open }) => {
+  test('an error of a callback is thrown in the caller\'s realm', ({ open }) => {
     const { context } = open();
     context.global.setSync('call', () => { throw new RangeError('hey'); });
     assert.equal(context.evalSync('try { call() } catch (error) { error.constructor === RangeError && error.message }'), 'hey');
@@ -156,7 +156,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     for (const count of [0, 1, 2, 3, 4, 20]) assert.equal(echo(...Array.from({ length: count }, () => 'x')), count);
   });
 
-  test('what functions of another isolate take and give', ({ open }) => {
+  test('arguments and results of functions of another isolate', ({ open }) => {
     const { context } = open();
     const echo = context.evalSync('((value) => ({ ...value, r: 1 }))');
     assert.same(echo({ x: 1 }), { x: 1, r: 1 });
@@ -167,7 +167,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(context.evalSync('(() => () => 5)')()(), 5);
   });
 
-  test('a function that comes home is another function that calls it', ({ open }) => {
+  test('a function that returns to its realm is wrapped', ({ open }) => {
     const { context } = open();
     let calls = 0;
     const count = () => (calls += 1);
@@ -179,7 +179,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(back.name, 'count');
   });
 
-  test('functions of a disposed isolate say so', ({ open }) => {
+  test('functions of a disposed isolate throw', ({ open }) => {
     const { isolate, context } = open();
     const call = context.evalSync('() => 1');
     isolate.dispose();

@@ -34,7 +34,7 @@ const CLOSURE_OPTIONS = [
 
 export default ({ ivm, test, assert, expect }) => {
   for (const method of [...EVALS, ...CLOSURES]) {
-    test(`${method} wants code`, ({ open }) => {
+    test(`${method} requires code`, ({ open }) => {
       const { context } = open();
       assert.throws(() => context[method](), expect.invalid('`undefined` requires at least 1 parameter'));
       for (const code of [1, undefined, null, {}, ['1']]) {
@@ -44,7 +44,7 @@ export default ({ ivm, test, assert, expect }) => {
   }
 
   for (const method of EVALS) {
-    test(`${method} wants an object of options`, async ({ open }) => {
+    test(`${method} requires options to be an object`, async ({ open }) => {
       const { context } = open();
       for (const options of [1, 'a', true]) {
         assert.throws(() => context[method]('1', options), expect.invalid('`undefined` requires parameter 2 to be an object'));
@@ -54,7 +54,7 @@ export default ({ ivm, test, assert, expect }) => {
   }
 
   for (const method of CLOSURES) {
-    test(`${method} wants a list of arguments and an object of options`, async ({ open }) => {
+    test(`${method} requires an array of arguments and an options object`, async ({ open }) => {
       const { context } = open();
       for (const list of [1, 'a', {}, { length: 0 }]) {
         assert.throws(() => context[method]('1', list), expect.invalid('`undefined` requires parameter 2 to be an array'));
@@ -138,7 +138,7 @@ export default ({ ivm, test, assert, expect }) => {
     await assert.rejects(context.evalClosure('1'), released);
   });
 
-  test('what a released context has made lives on', ({ open }) => {
+  test('values of a released context stay usable', ({ open }) => {
     const { context } = open();
     const reference = context.evalSync('globalThis.state = 1; () => ++state', { reference: true });
     context.release();

@@ -11,7 +11,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     for (const Class of CLASSES) await assert.rejects(context.eval(`throw new ${Class.name}('text')`), expect.thrown(Class, 'text'));
   });
 
-  test('mistakes of the code itself', ({ open }) => {
+  test('syntax and runtime errors of the code', ({ open }) => {
     const { context } = open();
     assert.throws(() => context.evalSync('missing'), expect.thrown(ReferenceError, 'missing is not defined'));
     assert.throws(() => context.evalSync('null.a'), expect.thrown(TypeError, "Cannot read properties of null (reading 'a')"));
@@ -40,20 +40,20 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(assert.caught(() => context.evalSync('throw new Error("a", { cause: new Error("b") })')).cause, undefined);
   });
 
-  test('thrown primitives pass through', async ({ open }) => {
+  test('thrown primitives are passed unchanged', async ({ open }) => {
     const { context } = open();
     for (const [code, value] of PRIMITIVES) assert.equal(assert.caught(() => context.evalSync(`throw ${code}`)), value, code);
     for (const [code, value] of PRIMITIVES) assert.equal(await context.eval(`throw ${code}`).then(() => 'it did not throw', (reason) => reason), value, code);
   });
 
-  test('thrown objects and symbols do not', ({ open }) => {
+  test('thrown objects and symbols are not passed', ({ open }) => {
     const { context } = open();
     for (const code of ['{}', '[]', 'Symbol("s")', '() => 1', 'new Proxy({}, { get() { throw 1 } })', '{ __proto__: null }']) {
       assert.throws(() => context.evalSync(`throw (${code})`), expect.thrown(Error, NOT_AN_ERROR), code);
     }
   });
 
-  test('a thrown object with a message says it', ({ open }) => {
+  test('a thrown object with a message keeps the message', ({ open }) => {
     assert.equal(assert.caught(() => open().context.evalSync('throw { message: 5, name: "Foo" }')).message, '5');
   });
 
@@ -79,18 +79,18 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(calls, 1);
   });
 
-  test('errors of the library point at the caller', async ({ open }) => {
+  test('errors of the library have the caller\'s stack', async ({ open }) => {
     const { isolate } = open();
     isolate.dispose();
     let calls = 0;
-    function who() {
+    function caller() {
       try {
         return isolate.compileScript('1');
       } finally {
         calls += 1;
       }
     }
-    assert.matches(await who().catch((error) => error.stack), /at who \(/);
+    assert.matches(await caller().catch((error) => error.stack), /at caller \(/);
     assert.equal(calls, 1);
   });
 
@@ -103,7 +103,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     [() => { throw Object.assign(new Error('m'), { code: 'ENOENT', path: '/x' }); }, 'Object.getOwnPropertyNames(error).sort().join()', 'message,stack'],
   ];
 
-  test('what is thrown here arrives there', ({ open }) => {
+  test('an error thrown here is thrown there', ({ open }) => {
     const { context } = open();
     for (const [call, code, expected] of THROWN) {
       context.global.setSync('call', call);
@@ -111,7 +111,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     }
   });
 
-  test('what is thrown here arrives there, from a Reference', ({ open }) => {
+  test('an error thrown here is thrown there, from a Reference', ({ open }) => {
     const { context } = open();
     for (const [call, code, expected] of THROWN) {
       context.global.setSync('call', new ivm.Reference(call));
@@ -119,7 +119,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     }
   });
 
-  test('what is thrown here comes back through there', async ({ open }) => {
+  test('an error thrown here passes through the other realm', async ({ open }) => {
     const { context } = open();
     context.global.setSync('call', () => { throw new RangeError('through'); });
     const error = assert.caught(() => context.evalSync('(function between() { call() })()'));
@@ -128,13 +128,13 @@ export default ({ ivm, test, assert, expect, sides }) => {
     await sides.calledBack(context.eval('try { call() } catch (error) { if (error instanceof RangeError) error.message; else throw error; }'), 'through');
   });
 
-  test('errors inside of copies are errors', ({ open }) => {
+  test('errors inside copies are errors', ({ open }) => {
     const { error } = open().context.evalSync('({ error: new RangeError("w") })', { copy: true });
     assert.ok(error instanceof RangeError);
     assert.equal(error.message, 'w');
   });
 
-  test('tampering there does not reach here', ({ open }) => {
+  test('tampering in one realm does not affect the other', ({ open }) => {
     const error = assert.caught(() => open().context.evalSync(`
       Error.prepareStackTrace = () => ({ evil: true });
       Object.defineProperty(Error.prototype, 'name', { get() { return { evil: true } } });
@@ -146,13 +146,13 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.same([error.message, typeof error.stack], ['m', 'string']);
   });
 
-  test('code of others cannot give its errors codes of the library', ({ open }) => {
+  test('other code cannot give its errors codes of the library', ({ open }) => {
     const { context } = open();
     const error = assert.caught(() => context.evalSync('throw Object.assign(new Error("Isolate is disposed"), { code: "ERR_ISOLATE_DISPOSED" })'));
     assert.equal('code' in error, false);
   });
 
-  test('what code of others throws amidst a copy has no code either', { differs: 'it throws the text "illegal access"' }, ({ open }) => {
+  test('errors that other code throws during a copy have no code', { differs: 'it throws the text "illegal access"' }, ({ open }) => {
     const { context } = open();
     const held = context.evalSync('({ get a() { throw new TypeError("() => 1 could not be cloned.") } })', { reference: true });
     assert.equal('code' in assert.caught(() => held.copySync()), false);

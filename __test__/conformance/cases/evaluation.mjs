@@ -9,27 +9,27 @@ const NOT_TRANSFERABLE = ['({})', '[1]', 'Symbol()', 'Promise.resolve(1)', 'new 
 const BUSY = 'for (;;);';
 
 export default ({ test, assert, expect, sides }) => {
-  test('eval gives the last value', async ({ open }) => {
+  test('eval returns the last value', async ({ open }) => {
     const { context } = open();
     for (const [code, value] of RESULTS) assert.equal(context.evalSync(`{ ${code} }`), value, code);
     for (const [code, value] of RESULTS) assert.equal(await context.eval(`{ ${code} }`), value, code);
   });
 
-  test('eval gives undefined for what cannot cross', async ({ open }) => {
+  test('eval returns undefined for values that cannot be transferred', async ({ open }) => {
     const { context } = open();
     for (const code of NOT_TRANSFERABLE) assert.equal(context.evalSync(code), undefined, code);
     for (const code of NOT_TRANSFERABLE) assert.equal(await context.eval(code), undefined, code);
   });
 
-  test('eval gives functions and handles', ({ open }) => {
+  test('eval returns functions and handles', ({ open }) => {
     const { context } = open();
     assert.equal(context.evalSync('(n) => n * 2')(21), 42);
     assert.equal(context.evalClosureSync('return $0', [context.global]).typeof, 'object');
   });
 
-  test('evalIgnored runs and tells nothing', async ({ open }) => {
+  test('evalIgnored runs the code and returns nothing', async ({ open }) => {
     const { context } = open();
-    assert.equal(context.evalIgnored('globalThis.ran = 1; throw new Error("unheard")'), undefined);
+    assert.equal(context.evalIgnored('globalThis.ran = 1; throw new Error("ignored")'), undefined);
     assert.equal(context.evalClosureIgnored('globalThis.ran += $0', [1]), undefined);
     assert.equal(context.evalIgnored('not a program'), undefined);
     assert.equal(await context.eval('ran'), 2);
@@ -61,7 +61,7 @@ export default ({ test, assert, expect, sides }) => {
     }
   });
 
-  test('evalClosure refuses arguments that cannot cross', async ({ open }) => {
+  test('evalClosure rejects arguments that cannot be transferred', async ({ open }) => {
     const { context } = open();
     const refused = expect.transfer('A non-transferable value was passed');
     const values = [{}, [], Symbol('s'), Promise.resolve(), new Map(), new SharedArrayBuffer(8), new Date(), /x/, new Error('x')];
@@ -72,14 +72,14 @@ export default ({ test, assert, expect, sides }) => {
     for (const value of values) await assert.rejects(context.evalClosure('return 1', [value]), refused);
   });
 
-  test('evalClosure refuses results that cannot cross', async ({ open }) => {
+  test('evalClosure rejects results that cannot be transferred', async ({ open }) => {
     const { context } = open();
     const refused = expect.transfer('A non-transferable value was passed');
     for (const code of NOT_TRANSFERABLE) assert.throws(() => context.evalClosureSync(`return ${code}`), refused, code);
     for (const code of NOT_TRANSFERABLE) await assert.rejects(context.evalClosure(`return ${code}`), refused, code);
   });
 
-  test('mistakes name their place', async ({ open }) => {
+  test('errors name their position', async ({ open }) => {
     const { context } = open();
     const error = expect.thrown(SyntaxError, "Unexpected identifier 'b' [<isolated-vm>:1:3]");
     assert.throws(() => context.evalSync('a b'), error);
@@ -92,14 +92,14 @@ export default ({ test, assert, expect, sides }) => {
     await assert.rejects(context.evalClosure('a b'), error);
   });
 
-  test('filename and offsets are in stacks', ({ open }) => {
+  test('stacks show filename and offsets', ({ open }) => {
     const { context } = open();
     const stack = (options) => assert.caught(() => context.evalSync('(function named() { throw new Error("x") })()', options)).stack;
     assert.matches(stack(), /at named \(<isolated-vm>:1:27\)/);
     assert.matches(stack({ filename: 'file:///a.js', lineOffset: 5, columnOffset: 10 }), /at named \(file:\/\/\/a\.js:6:37\)/);
   });
 
-  test('timeout stops a synchronous call, and the isolate goes on', ({ open }) => {
+  test('timeout stops a synchronous call, and the isolate stays usable', ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync(BUSY);
     const spin = context.evalSync('(function spin() { for (;;); })', { reference: true });
@@ -111,7 +111,7 @@ export default ({ test, assert, expect, sides }) => {
     assert.equal(context.evalSync('2'), 2);
   });
 
-  test('timeout stops an asynchronous call, and the isolate goes on', async ({ open }) => {
+  test('timeout stops an asynchronous call, and the isolate stays usable', async ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync(BUSY);
     const spin = context.evalSync('(function spin() { for (;;); })', { reference: true });
@@ -139,7 +139,7 @@ export default ({ test, assert, expect, sides }) => {
     assert.equal(context.evalSync('1'), 1);
   });
 
-  test('a timeout names what ran away', ({ open }) => {
+  test('a timeout error names the function that was running', ({ open }) => {
     const { context } = open();
     const named = () => /at runaway \(<isolated-vm>:1:/.test(assert.caught(() => context.evalSync('function runaway() { for (;;); } runaway()', { timeout: 20 })).stack);
     // A thread that gets no turn in time is stopped before it can report its name.
@@ -149,7 +149,7 @@ export default ({ test, assert, expect, sides }) => {
     assert.ok(false, 'no stack names it');
   });
 
-  test('deadlines have a code of their own', { differs: 'it has no deadlines' }, async ({ open }) => {
+  test('deadline errors have their own code', { differs: 'it has no deadlines' }, async ({ open }) => {
     const { context } = open();
     const late = expect.error(Error, 'Execution exceeded its deadline of 20 ms', 'ERR_ISOLATE_DEADLINE');
     assert.throws(() => context.evalSync(BUSY, { deadline: 20 }), late);
@@ -163,7 +163,7 @@ export default ({ test, assert, expect, sides }) => {
     assert.equal(context.evalSync('log.join()'), 'script,task');
   });
 
-  test('an unhandled rejection is the outcome of the call', async ({ open }) => {
+  test('a call rejects with an unhandled rejection', async ({ open }) => {
     const { context } = open();
     assert.throws(() => context.evalSync('Promise.reject(new RangeError("boo")); 1'), expect.thrown(RangeError, 'boo'));
     assert.equal(context.evalSync('Promise.reject(new Error("handled")).catch(() => {}); 7'), 7);
@@ -189,7 +189,7 @@ export default ({ test, assert, expect, sides }) => {
     }
   });
 
-  test('time spent outside of the isolate does not count as timeout', { differs: { guest: 'it does not count time in other isolates' } }, ({ open }) => {
+  test('time spent outside the isolate does not count towards the timeout', { differs: { guest: 'it does not count time in other isolates' } }, ({ open }) => {
     const { context } = open();
     context.global.setSync('wait', () => {
       const end = Date.now() + 600;

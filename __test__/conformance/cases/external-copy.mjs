@@ -4,7 +4,7 @@ export default ({ ivm, test, assert, expect }) => {
   const gone = expect.released('Copy has been released');
   const empty = expect.released('Array buffer is invalid');
 
-  test('copy gives a fresh value each time', () => {
+  test('copy returns a new value each time', () => {
     const value = { list: Object.assign([1], { 2: 'a' }), map: new Map([[1, { deep: true }]]), set: new Set([2n]), date: new Date(5), regexp: /a/gi };
     const copy = new ivm.ExternalCopy(value);
     assert.same(copy.copy(), value);
@@ -17,7 +17,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('cycles and shared parts', () => {
+  test('cycles and shared references', () => {
     const part = {};
     const value = { one: part, two: part };
     value.self = value;
@@ -50,7 +50,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.equal(copy.copy(null), 1);
   });
 
-  test('what cannot be cloned is refused', () => {
+  test('values that cannot be cloned are rejected', () => {
     const cases = [
       [Symbol('s'), 'Unsupported type'], [() => 1, '() => 1 could not be cloned.'], [{ a() {} }, 'a() {} could not be cloned.'],
       [{ a: Symbol('x') }, 'Symbol(x) could not be cloned.'], [Promise.resolve(), '#<Promise> could not be cloned.'],
@@ -65,7 +65,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.same([copy.copy(), copy.copy(), reads], [{ a: 1 }, { a: 1 }, 1]);
   });
 
-  test('what getters throw is thrown', { differs: 'it throws the text "illegal access"' }, () => {
+  test('errors of getters are thrown', { differs: 'it throws the text "illegal access"' }, () => {
     assert.throws(() => new ivm.ExternalCopy({ get a() { throw new RangeError('read'); } }), expect.thrown(RangeError, 'read'));
   });
 
@@ -76,7 +76,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.ok(error instanceof RangeError && error.message === 'inside');
   });
 
-  test('handles inside are handles after', () => {
+  test('handles inside a copy stay handles', () => {
     const value = { q: 1 };
     const { reference } = new ivm.ExternalCopy({ reference: new ivm.Reference(value) }).copy();
     assert.ok(reference instanceof ivm.Reference);
@@ -116,13 +116,13 @@ export default ({ ivm, test, assert, expect }) => {
     assert.throws(() => copy.copy(), gone);
   });
 
-  test('dispose() is the old name of release()', { differs: 'it has no old names any more' }, () => {
+  test('dispose() is an alias of release()', { differs: 'it has no old names any more' }, () => {
     const copy = new ivm.ExternalCopy(1);
     assert.equal(copy.dispose(), undefined);
     assert.throws(() => copy.dispose(), gone);
   });
 
-  test('copies that were passed on survive a release', ({ open }) => {
+  test('copies that were passed to an isolate survive a release', ({ open }) => {
     const { context } = open();
     const copy = new ivm.ExternalCopy({ a: 1 });
     context.global.setSync('copy', copy);
@@ -131,7 +131,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.equal(context.evalSync('copy.copy().a'), 1);
   });
 
-  test('copies outlive the isolate of what was copied', ({ open }) => {
+  test('copies outlive the isolate of the copied value', ({ open }) => {
     const { isolate, context } = open();
     const copy = context.evalSync('({ a: [1] })', { externalCopy: true });
     isolate.dispose();
@@ -147,7 +147,7 @@ export default ({ ivm, test, assert, expect }) => {
     for (const view of views) assert.same(new ivm.ExternalCopy(view).copy(), view, view.constructor.name);
   });
 
-  test('a view brings its buffer', () => {
+  test('a view is copied with its buffer', () => {
     const view = new Uint8Array(new Uint8Array([1, 2, 3, 4]).buffer, 1, 2);
     const copy = new ivm.ExternalCopy(view).copy();
     assert.same([[...copy], copy.byteOffset, copy.buffer.byteLength], [[2, 3], 1, 4]);
@@ -177,7 +177,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.same([copy.copy().inside.byteLength, copy.copy().kept.byteLength], [8, 4]);
   });
 
-  test('nothing is given away where something cannot be copied', () => {
+  test('no buffer is transferred if the copy fails', () => {
     const kept = new ArrayBuffer(4);
     assert.throws(() => new ivm.ExternalCopy([kept, () => 1], { transferList: [kept] }), expect.transfer('() => 1 could not be cloned.'));
     assert.equal(kept.byteLength, 4);
@@ -201,14 +201,14 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('transferIn leaves other copies alone', () => {
+  test('transferIn does not affect other copies', () => {
     for (const value of [{ a: 1 }, { b: new ArrayBuffer(2) }, 'x', 1, undefined, new Date(1)]) {
       const copy = new ivm.ExternalCopy(value);
       for (let time = 0; time < 2; time += 1) assert.same(copy.copy({ transferIn: true }), value);
     }
   });
 
-  test('copyInto moves a buffer in', ({ open }) => {
+  test('copyInto transfers a buffer', ({ open }) => {
     const { context } = open();
     const copy = new ivm.ExternalCopy(new Uint8Array([7]).buffer);
     assert.equal(context.evalClosureSync('return new Uint8Array($0)[0]', [copy.copyInto({ transferIn: true })]), 7);
@@ -223,7 +223,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.equal(new Uint8Array(copy)[0], 3);
   });
 
-  test('totalExternalSize rises with strings and falls again', () => {
+  test('totalExternalSize counts strings until they are released', () => {
     const before = ivm.ExternalCopy.totalExternalSize;
     const copies = ['a'.repeat(1000), '☃'.repeat(1000)].map((text) => new ivm.ExternalCopy(text));
     const between = ivm.ExternalCopy.totalExternalSize;

@@ -1,7 +1,7 @@
 // Handles that travel between isolates: from one to another, and home.
 
 export default ({ ivm, test, assert, expect, sides }) => {
-  test('a Reference goes through two isolates and home', ({ open }) => {
+  test('a Reference passes through two isolates and returns', ({ open }) => {
     const [one, two] = [open(), open()];
     const value = { n: 1 };
     one.context.global.setSync('reference', new ivm.Reference(value));
@@ -16,14 +16,14 @@ export default ({ ivm, test, assert, expect, sides }) => {
     two.context.global.setSync('other', one.context.evalSync('globalThis.object = { n: 1 }', { reference: true }));
     assert.same(two.context.evalSync(`
       other.setSync('n', 2);
-      let told;
-      try { other.deref(); } catch (error) { told = error.message; }
-      [other.getSync('n'), told, other.typeof];
+      let message;
+      try { other.deref(); } catch (error) { message = error.message; }
+      [other.getSync('n'), message, other.typeof];
     `, { copy: true }), [2, 'Cannot dereference this from current isolate', 'object']);
     assert.equal(one.context.evalSync('object.n'), 2);
   });
 
-  test('derefInto goes home from elsewhere only', ({ open }) => {
+  test('derefInto returns the value to its own isolate only', ({ open }) => {
     const [one, two] = [open(), open()];
     const object = one.context.evalSync('globalThis.object = {}', { reference: true });
     two.context.evalClosureSync('globalThis.object = $0; globalThis.home = $1; globalThis.here = $2', [object, one.context.global, two.context.global]);
@@ -34,7 +34,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(one.context.evalSync('again === object'), true);
   });
 
-  test('functions go through two isolates', ({ open }) => {
+  test('functions pass through two isolates', ({ open }) => {
     const [one, two] = [open(), open()];
     let calls = 0;
     one.context.global.setSync('call', (by) => (calls += by));
@@ -62,7 +62,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(await one.context.eval('(async () => 1 + await other.eval("ask()", { promise: true }))()', { promise: true }), 42);
   });
 
-  test('isolates make isolates', ({ open }) => {
+  test('isolates create isolates', ({ open }) => {
     const { context } = open();
     context.global.setSync('ivm', ivm);
     const made = context.evalSync('globalThis.made = new ivm.Isolate({ memoryLimit: 8 })');
@@ -90,14 +90,14 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.throws(() => two.context.evalSync('1'), expect.disposed('Isolated is disposed'));
   });
 
-  test('a Reference to a disposed isolate says so, wherever it is', ({ open }) => {
+  test('a Reference to a disposed isolate throws in every realm', ({ open }) => {
     const [one, two] = [open(), open()];
     two.context.global.setSync('reference', one.context.global);
     one.isolate.dispose();
     assert.same(two.context.evalSync('[reference.typeof, (() => { try { reference.getSync("a") } catch (error) { return error.message } })()]', { copy: true }), ['object', 'Isolated is disposed']);
   });
 
-  test('synchronous calls inside of asynchronous ones are refused', async ({ open }) => {
+  test('synchronous calls inside asynchronous ones are rejected', async ({ open }) => {
     const [one, two] = [open(), open()];
     one.context.evalClosureSync('globalThis.other = $0; globalThis.own = $1', [two.context, one.context]);
     const code = '(() => { try { return other.evalSync("1"); } catch (error) { return error.message; } })()';
@@ -106,13 +106,13 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(await one.context.eval('own.evalSync("2")'), 2);
   });
 
-  test('callbacks may be called inside of asynchronous calls', async ({ open }) => {
+  test('callbacks can be called inside asynchronous calls', async ({ open }) => {
     const { context } = open();
     context.global.setSync('call', new ivm.Reference((n) => n + 1));
     await sides.calledBack(context.eval('call.applySync(undefined, [1])'), 2);
   });
 
-  test('the module is one in each realm', { differs: 'each time it arrives it is another' }, ({ open }) => {
+  test('each realm has one instance of the module', { differs: 'each time it arrives it is another' }, ({ open }) => {
     const { context } = open();
     context.global.setSync('ivm', ivm);
     context.global.setSync('again', ivm);
@@ -121,7 +121,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(context.evalSync('Object.isFrozen(ivm) && typeof ivm.Isolate'), 'function');
   });
 
-  test('handles travel inside of copies', ({ open }) => {
+  test('handles are transferred inside copies', ({ open }) => {
     const { context } = open();
     context.global.setSync('ivm', ivm);
     const copied = context.evalSync('({ list: [new ivm.Reference({ n: 1 })], copy: new ivm.ExternalCopy({ n: 2 }), ivm })', { copy: true });

@@ -6,13 +6,13 @@ const STATISTICS = [
 ];
 
 export default ({ ivm, test, assert, expect, sides }) => {
-  test('options are an object', () => {
+  test('options must be an object', () => {
     for (const options of [1, 'a', true, 1n]) {
       assert.throws(() => new ivm.Isolate(options), expect.invalid('`Isolate` requires parameter 1 to be an object'));
     }
   });
 
-  test('options may be missing', () => {
+  test('options can be omitted', () => {
     for (const options of [undefined, null, {}, { memoryLimit: null, inspector: undefined, snapshot: null, onCatastrophicError: undefined }, () => {}]) {
       const isolate = new ivm.Isolate(options);
       assert.equal(isolate.isDisposed, false);
@@ -20,7 +20,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     }
   });
 
-  test('options have their types', () => {
+  test('options are checked for their types', () => {
     assert.throws(() => new ivm.Isolate({ memoryLimit: '8' }), expect.invalid('`memoryLimit` must be a number'));
     assert.throws(() => new ivm.Isolate({ snapshot: 1 }), expect.invalid('`snapshot` must be an object'));
     assert.throws(() => new ivm.Isolate({ snapshot: {} }), expect.invalid('`snapshot` must be an ExternalCopy to ArrayBuffer'));
@@ -42,13 +42,13 @@ export default ({ ivm, test, assert, expect, sides }) => {
     }
   });
 
-  test('getters of options are called, and what they throw is thrown', () => {
+  test('getters of options are called, and their errors are thrown', () => {
     const error = new RangeError('from a getter');
     const thrown = assert.caught(() => new ivm.Isolate({ get memoryLimit() { throw error; } }));
     assert.equal(thrown, error);
   });
 
-  test('onCatastrophicError may be given', () => {
+  test('onCatastrophicError is accepted', () => {
     new ivm.Isolate({ memoryLimit: 8, onCatastrophicError: () => {} }).dispose();
   });
 
@@ -72,14 +72,14 @@ export default ({ ivm, test, assert, expect, sides }) => {
     await assert.rejects(isolate.createContext({ inspector: 1 }), option);
   });
 
-  test('contexts need an isolate with an inspector to be inspected', async ({ open }) => {
+  test('inspected contexts require an isolate with an inspector', async ({ open }) => {
     const { isolate } = open();
     const none = expect.unsupported('Inspector is not enabled for this isolate');
     assert.throws(() => isolate.createContextSync({ inspector: true }), none);
     await assert.rejects(isolate.createContext({ inspector: true }), none);
   });
 
-  test('contexts have globals of their own', ({ open }) => {
+  test('contexts have separate globals', ({ open }) => {
     const { isolate, context } = open();
     const other = isolate.createContextSync();
     context.evalSync('globalThis.mine = 1; Object.prototype.added = 2');
@@ -114,14 +114,14 @@ export default ({ ivm, test, assert, expect, sides }) => {
       for (const [options, message] of cases) await assert.rejects(isolate[`compile${what}`]('1', options), expect.invalid(message));
     });
 
-    test(`compile${what} reads its options in the original's order`, ({ open }) => {
+    test(`compile${what} reads its options in the order of isolated-vm`, ({ open }) => {
       const read = [];
       open().isolate[`compile${what}Sync`]('1', new Proxy({}, { get: (_, key) => { read.push(key); } }));
       const last = what === 'Module' ? ['meta'] : [];
       assert.same(read.filter((key) => key !== 'signal'), ['filename', 'columnOffset', 'lineOffset', 'produceCachedData', 'cachedData', ...last]);
     });
 
-    test(`compile${what} says where a mistake is`, async ({ open }) => {
+    test(`compile${what} reports the position of a syntax error`, async ({ open }) => {
       const { isolate } = open();
       const origin = { filename: 'file:///q.js', lineOffset: 10, columnOffset: 3 };
       assert.throws(() => isolate[`compile${what}Sync`]('a b'), expect.thrown(SyntaxError, "Unexpected identifier 'b' [<isolated-vm>:1:3]"));
@@ -131,7 +131,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     });
   }
 
-  test('getHeapStatistics has the names of the original', async ({ open }) => {
+  test('getHeapStatistics has the property names of isolated-vm', async ({ open }) => {
     const { isolate } = open({ memoryLimit: 16 });
     const check = (statistics) => {
       for (const name of STATISTICS) assert.equal(typeof statistics[name], 'number', name);
@@ -142,19 +142,19 @@ export default ({ ivm, test, assert, expect, sides }) => {
     check(await isolate.getHeapStatistics());
   });
 
-  test('getHeapStatistics knows the limit', ({ open }) => {
+  test('getHeapStatistics reports the limit', ({ open }) => {
     const { heap_size_limit: limit } = open({ memoryLimit: 16 }).isolate.getHeapStatisticsSync();
     assert.ok(limit >= 16 << 20 && limit <= 20 << 20, `${limit}`);
   });
 
-  test('getHeapStatistics counts buffers beside the heap', ({ open }) => {
+  test('getHeapStatistics counts buffers separately from the heap', ({ open }) => {
     const { isolate, context } = open();
     const before = isolate.getHeapStatisticsSync().externally_allocated_size;
     context.evalSync('globalThis.kept = new ArrayBuffer(1 << 20)');
     assert.ok(isolate.getHeapStatisticsSync().externally_allocated_size - before >= 1 << 20);
   });
 
-  test('cpuTime and wallTime rise with work', ({ open }) => {
+  test('cpuTime and wallTime increase with work', ({ open }) => {
     const { isolate, context } = open();
     const { cpuTime, wallTime } = isolate;
     assert.same([typeof cpuTime, typeof wallTime], ['bigint', 'bigint']);
@@ -177,7 +177,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     isolate.dispose();
   });
 
-  test('referenceCount falls as things are released', ({ open }) => {
+  test('referenceCount decreases when handles are released', ({ open }) => {
     const { isolate, context } = open();
     const before = isolate.referenceCount;
     const held = [isolate.compileScriptSync('1'), isolate.createContextSync(), context.evalSync('({})', { reference: true })];
@@ -195,7 +195,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.throws(() => isolate.dispose(), expect.disposed('Isolate is already disposed'));
   });
 
-  test('a disposed isolate refuses synchronous calls', ({ open }) => {
+  test('a disposed isolate rejects synchronous calls', ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('1');
     const { global } = context;
@@ -208,7 +208,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     ]) assert.throws(call, gone, String(call));
   });
 
-  test('a disposed isolate refuses asynchronous calls', async ({ open }) => {
+  test('a disposed isolate rejects asynchronous calls', async ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('1');
     const { global } = context;
@@ -221,13 +221,13 @@ export default ({ ivm, test, assert, expect, sides }) => {
     ]) await assert.rejects(call(), gone, String(call));
   });
 
-  test('a disposed isolate refuses its getters', ({ open }) => {
+  test('getters of a disposed isolate throw', ({ open }) => {
     const { isolate } = open();
     isolate.dispose();
     for (const key of ['cpuTime', 'wallTime', 'referenceCount']) assert.throws(() => isolate[key], expect.disposed('Isolate is disposed'), key);
   });
 
-  test('what needs no isolate outlives it', ({ open }) => {
+  test('objects that need no isolate outlive it', ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('1');
     const { global } = context;
@@ -239,7 +239,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(script.release(), undefined);
   });
 
-  test('dispose ends what runs and what waits', async ({ open }) => {
+  test('dispose ends running and queued calls', async ({ open }) => {
     const { isolate, context } = open();
     const outcomes = Promise.allSettled([context.eval('for (;;);'), context.eval('1')]);
     isolate.dispose();

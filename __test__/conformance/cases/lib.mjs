@@ -27,13 +27,13 @@ export default ({ ivm, test, assert, expect }) => {
     assert.throws(() => ivm.lib.privateSymbol(1), expect.invalid('`undefined` requires parameter 1 to be a string'));
   });
 
-  test('`lib` can be passed on', { differs: 'it is not transferable' }, ({ open }) => {
+  test('`lib` is transferable', { differs: 'it is not transferable' }, ({ open }) => {
     const { context } = open();
     assert.equal(context.evalClosureSync('return $0 === $1.lib', [ivm.lib, ivm]), true);
     assert.equal(context.evalClosureSync('return $0', [ivm.lib]), ivm.lib);
   });
 
-  test('native modules are refused with advice', { differs: 'it loads them' }, () => {
+  test('native modules are rejected with a hint', { differs: 'it loads them' }, () => {
     assert.throws(() => new ivm.NativeModule('./a.node'), expect.unsupported(/`Callback` or a `Reference`/));
     assert.throws(() => ivm.NativeModule.prototype.createSync(), expect.unsupported(/`Callback` or a `Reference`/));
   });

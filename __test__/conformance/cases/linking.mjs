@@ -37,7 +37,7 @@ export default ({ test, assert, expect }) => {
     });
   }
 
-  test('a context of another isolate is refused', async ({ open }) => {
+  test('rejects a context of another isolate', async ({ open }) => {
     const { isolate } = open();
     const { context: foreign } = open();
     const [one, two] = [isolate.compileModuleSync('1'), isolate.compileModuleSync('1')];
@@ -45,7 +45,7 @@ export default ({ test, assert, expect }) => {
     await assert.rejects(two.instantiate(foreign, none), expect.wrong('Invalid context'));
   });
 
-  test('instantiateSync asks depth first, once for each request', ({ open }) => {
+  test('instantiateSync resolves depth first, once for each request', ({ open }) => {
     const { isolate, context } = open();
     const { asked, modules, resolve } = graph(isolate);
     assert.equal(modules.a.instantiateSync(context, resolve), undefined);
@@ -55,7 +55,7 @@ export default ({ test, assert, expect }) => {
     assert.equal(context.evalSync('runs'), 1);
   });
 
-  test('instantiate asks breadth first, and awaits', async ({ open }) => {
+  test('instantiate resolves breadth first, and awaits', async ({ open }) => {
     const { isolate, context } = open();
     const { asked, modules, resolve } = graph(isolate);
     assert.equal(await modules.a.instantiate(context, async (...args) => resolve(...args)), undefined);
@@ -65,7 +65,7 @@ export default ({ test, assert, expect }) => {
     assert.equal(await context.eval('runs'), 1);
   });
 
-  test('the resolver gets specifier and referrer, and no `this`', ({ open }) => {
+  test('the resolver receives specifier and referrer, and no `this`', ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('import "x"');
     let seen;
@@ -76,7 +76,7 @@ export default ({ test, assert, expect }) => {
     assert.same(seen, [undefined, 'x', true]);
   });
 
-  test('what has a `then` is awaited', async ({ open }) => {
+  test('thenables are awaited', async ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('import "x"');
     const dependency = isolate.compileModuleSync('1');
@@ -85,7 +85,7 @@ export default ({ test, assert, expect }) => {
     assert.equal(await module.evaluate(), undefined);
   });
 
-  test('what is no module is refused, and can be tried again', async ({ open }) => {
+  test('rejects a value that is not a module, and can be retried', async ({ open }) => {
     const { isolate, context } = open();
     const refused = expect.invalid('Resolved dependency was not `Module`');
     const module = isolate.compileModuleSync('import "x"');
@@ -95,7 +95,7 @@ export default ({ test, assert, expect }) => {
     await module.instantiate(context, () => dependency);
   });
 
-  test('a released module is refused', async ({ open }) => {
+  test('rejects a released module', async ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('import "x"');
     const released = isolate.compileModuleSync('1');
@@ -104,7 +104,7 @@ export default ({ test, assert, expect }) => {
     await assert.rejects(module.instantiate(context, () => released), expect.released('Module has been released'));
   });
 
-  test('a module of another isolate is refused', { differs: 'it takes it' }, async ({ open }) => {
+  test('rejects a module of another isolate', { differs: 'it takes it' }, async ({ open }) => {
     const { isolate, context } = open();
     const foreign = open().isolate.compileModuleSync('1');
     const refused = expect.invalid('Resolved dependency belongs to another isolate');
@@ -113,7 +113,7 @@ export default ({ test, assert, expect }) => {
     await assert.rejects(module.instantiate(context, () => foreign), refused);
   });
 
-  test('what the resolver throws comes out as it is', async ({ open }) => {
+  test('errors of the resolver are thrown unchanged', async ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('import "x"');
     const dependency = isolate.compileModuleSync('1');
@@ -149,14 +149,14 @@ export default ({ test, assert, expect }) => {
     assert.equal(await module.evaluate(), undefined);
   });
 
-  test('a missing export is a mistake in the code', ({ open }) => {
+  test('a missing export is a syntax error', ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('import { q } from "x"; export default q');
     const missing = expect.thrown(SyntaxError, "The requested module 'x' does not provide an export named 'q'");
     assert.throws(() => module.instantiateSync(context, () => isolate.compileModuleSync('1')), missing);
   });
 
-  test('after a missing export, another module can be tried', { differs: 'the module stays with the linker that failed' }, ({ open }) => {
+  test('after a missing export, linking can be retried with another module', { differs: 'the module stays with the linker that failed' }, ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('import { q } from "x"; export default q');
     assert.throws(() => module.instantiateSync(context, () => isolate.compileModuleSync('1')), expect.thrown(SyntaxError, /does not provide/));
@@ -165,14 +165,14 @@ export default ({ test, assert, expect }) => {
     assert.equal(module.namespace.getSync('default'), 4);
   });
 
-  test('errors of what is imported are the same errors', ({ open }) => {
+  test('errors of imported modules keep their identity', ({ open }) => {
     const { isolate, context } = open();
     const { modules, resolve } = graph(isolate, { a: 'import "b"', b: 'throw new RangeError("in b")' });
     modules.a.instantiateSync(context, resolve);
     assert.throws(() => modules.a.evaluateSync(), expect.thrown(RangeError, 'in b'));
   });
 
-  test('resolvers hear of import attributes', { differs: 'an addition' }, async ({ open }) => {
+  test('resolvers receive import attributes', { differs: 'an addition' }, async ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('import data from "d" with { type: "json" }; import "e"; export default data.a');
     const seen = [];
@@ -189,7 +189,7 @@ export default ({ test, assert, expect }) => {
     await assert.rejects(unknown.instantiate(context, none), refused);
   });
 
-  test('import() asks the resolver that linked the module', { differs: 'an addition; there it rejects with `Not supported`' }, async ({ open }) => {
+  test('import() calls the resolver that linked the module', { differs: 'an addition; there it rejects with `Not supported`' }, async ({ open }) => {
     const { isolate, context } = open();
     const asked = [];
     const dependency = isolate.compileModuleSync('export const n = 7');
@@ -203,13 +203,13 @@ export default ({ test, assert, expect }) => {
     assert.same(asked, [['x', true, 'y']]);
   });
 
-  test('import() without a resolver is refused', async ({ open }) => {
+  test('import() without a resolver rejects', async ({ open }) => {
     const { context } = open();
-    context.evalSync('globalThis.told = import("x").catch((error) => error.message); 1');
-    assert.equal(await context.global.get('told', { promise: true }), 'Not supported');
+    context.evalSync('globalThis.importError = import("x").catch((error) => error.message); 1');
+    assert.equal(await context.global.get('importError', { promise: true }), 'Not supported');
   });
 
-  test('a resolver may end everything', async ({ open }) => {
+  test('a resolver can dispose the isolate', async ({ open }) => {
     const rooms = ['Isolated is disposed', 'Isolate is disposed'].map((message) => {
       const { isolate, context } = open();
       return { isolate, context, message, module: isolate.compileModuleSync('import "x"'), dependency: isolate.compileModuleSync('1') };
@@ -223,7 +223,7 @@ export default ({ test, assert, expect }) => {
     await assert.rejects(two.module.instantiate(two.context, resolver(two)), expect.disposed(two.message));
   });
 
-  test('dispose ends a resolution that never would', { differs: 'it waits for ever' }, async ({ open }) => {
+  test('dispose ends a pending resolution', { differs: 'it waits forever' }, async ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('import "x"; import "y"');
     const waiting = module.instantiate(context, () => new Promise(none));

@@ -14,7 +14,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     return module;
   };
 
-  test('compileModule gives a Module', async ({ open }) => {
+  test('compileModule returns a Module', async ({ open }) => {
     const { isolate } = open();
     const module = isolate.compileModuleSync('1');
     assert.equal(module.constructor.name, 'Module');
@@ -28,7 +28,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     await assert.rejects(isolate.compileModule('1', { meta: {} }), expect.invalid('`meta` must be a function'));
   });
 
-  test('`meta` must live in the isolate', async ({ open }) => {
+  test('`meta` must be a function of the isolate', async ({ open }) => {
     const { isolate } = open();
     const refused = expect.wrong('`meta` callback must belong to entered isolate');
     assert.throws(() => isolate.compileModuleSync('1', { meta() {} }), refused);
@@ -50,7 +50,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.same(isolate.compileModuleSync('1').dependencySpecifiers, []);
   });
 
-  test('specifiers are any strings', { differs: 'it keeps Latin-1 only' }, ({ open }) => {
+  test('specifiers can be any strings', { differs: 'it keeps Latin-1 only' }, ({ open }) => {
     assert.same(open().isolate.compileModuleSync('import "ü"; import "\\u{1f600}"').dependencySpecifiers, ['ü', '\u{1f600}']);
   });
 
@@ -78,14 +78,14 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(await context.eval('count'), 1);
   });
 
-  test('evaluate, later', async ({ open }) => {
+  test('evaluate, asynchronously', async ({ open }) => {
     const { isolate, context } = open();
     const module = linked(isolate, context, 'export const a = 5');
     assert.equal(await module.evaluate(), undefined);
     assert.equal(await module.namespace.get('a'), 5);
   });
 
-  test('what a module throws arrives', ({ open }) => {
+  test('errors of a module are thrown', ({ open }) => {
     const { isolate, context } = open();
     assert.throws(() => linked(isolate, context, 'throw new TypeError("x")').evaluateSync(), expect.thrown(TypeError, 'x'));
     assert.equal(assert.caught(() => linked(isolate, context, 'throw 4').evaluateSync()), 4);
@@ -95,13 +95,13 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(failed.namespace.getSync('a'), 1);
   });
 
-  test('what a module throws later arrives', async ({ open }) => {
+  test('errors after an await are thrown', async ({ open }) => {
     const { isolate, context } = open();
     const modules = ['throw new TypeError("x")', 'await 0; throw new TypeError("x")'].map((code) => linked(isolate, context, code));
     for (const module of modules) await assert.rejects(module.evaluate(), expect.thrown(TypeError, 'x'));
   });
 
-  test('what was thrown is thrown again', { differs: 'its second call gives undefined' }, ({ open }) => {
+  test('a second evaluation throws the same error', { differs: 'its second call gives undefined' }, ({ open }) => {
     const { isolate, context } = open();
     for (const code of ['throw new TypeError("x")', 'await 0; throw new TypeError("x")']) {
       const module = linked(isolate, context, code);
@@ -117,7 +117,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(module.namespace.getSync('self'), undefined);
   });
 
-  test('timeouts hold', async ({ open }) => {
+  test('timeouts apply', async ({ open }) => {
     const { isolate, context } = open();
     const [one, two] = [linked(isolate, context, 'export let a = 1; for (;;);'), linked(isolate, context, 'for (;;);')];
     assert.throws(() => one.evaluateSync({ timeout: 20 }), expect.timeout());
@@ -126,7 +126,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(await context.eval('1'), 1);
   });
 
-  test('top-level await goes on after the result', async ({ open }) => {
+  test('top-level await continues after the result', async ({ open }) => {
     const { isolate, context } = open();
     context.evalSync('globalThis.asked = new Promise((resolve) => { globalThis.go = resolve; })');
     const module = evaluated(isolate, context, 'export let a = 0; await 0; a = 1; a = await asked;');
@@ -151,7 +151,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     await assert.rejects(failing.evaluate({ promise: true }), expect.thrown(RangeError, 'late'));
   });
 
-  test('namespace is there after evaluation, a fresh Reference each time', ({ open }) => {
+  test('namespace is a new Reference each time after evaluation', ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('export let a = 1; export const up = () => { a += 1; }; export default { b: [2] }');
     assert.throws(() => module.namespace, expect.wrong('Module has not been instantiated.'));
@@ -170,7 +170,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.same(namespace.getSync('default', { copy: true }), { b: [2] });
   });
 
-  test('a namespace cannot be changed, nor copied', ({ open }) => {
+  test('a namespace cannot be changed or copied', ({ open }) => {
     const { isolate, context } = open();
     const { namespace } = evaluated(isolate, context, 'export let a = 1');
     assert.throws(() => namespace.setSync('a', 3), expect.invalid('Set failed'));
@@ -178,7 +178,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.throws(() => namespace.copySync(), expect.transfer('[object Module] could not be cloned.'));
   });
 
-  test('release makes a module useless, and may be repeated', async ({ open }) => {
+  test('a module cannot be used after release, which can be repeated', async ({ open }) => {
     const { isolate, context } = open();
     const module = evaluated(isolate, context, 'export let a = 1');
     const { namespace } = module;
@@ -192,7 +192,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     await assert.rejects(module.instantiate(context, none), gone);
   });
 
-  test('getters of a released module say so', { differs: 'it ends the process' }, ({ open }) => {
+  test('getters of a released module throw', { differs: 'it ends the process' }, ({ open }) => {
     const { isolate, context } = open();
     const module = evaluated(isolate, context, '1');
     module.release();
@@ -200,7 +200,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.throws(() => module.dependencySpecifiers, expect.released('Module has been released'));
   });
 
-  test('members refuse what is no module', ({ open }) => {
+  test('members reject receivers that are not modules', ({ open }) => {
     const { constructor } = open().isolate.compileModuleSync('1');
     assert.throws(() => constructor.prototype.evaluateSync.call({}), expect.invalid('Illegal invocation'));
     for (const key of ['dependencySpecifiers', 'namespace']) {
@@ -208,7 +208,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     }
   });
 
-  test('a disposed isolate\'s modules say so', ({ open }) => {
+  test('modules of a disposed isolate throw', ({ open }) => {
     const { isolate, context } = open();
     const module = evaluated(isolate, context, 'export let a = 1');
     isolate.dispose();
@@ -232,7 +232,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal((await isolate.compileModule(code, { cachedData })).cachedDataRejected, sides.cacheIsRejected);
   });
 
-  test('modules can be passed around', ({ open }) => {
+  test('modules are transferable', ({ open }) => {
     const { isolate, context } = open();
     const module = isolate.compileModuleSync('export let a = 1');
     const again = context.evalClosureSync('globalThis.kept = $0; return $0', [module]);

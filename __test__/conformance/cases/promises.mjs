@@ -3,7 +3,7 @@
 export default ({ ivm, test, assert, expect }) => {
   const refused = expect.transfer('A non-transferable value was passed');
 
-  test('synchronous methods give a promise', async ({ open }) => {
+  test('synchronous methods return a promise', async ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('Promise.resolve(4)');
     const held = context.evalSync('globalThis.five = Promise.resolve(5); async () => 6', { reference: true });
@@ -26,7 +26,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.equal(await held.apply(undefined, [], { result: { promise: true } }), 6);
   });
 
-  test('what is no promise becomes one', async ({ open }) => {
+  test('other values are wrapped in a promise', async ({ open }) => {
     const { context } = open();
     const promise = context.evalSync('2', { promise: true });
     assert.ok(promise instanceof Promise);
@@ -34,7 +34,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.same(await context.eval('({ a: 1 })', { promise: true, copy: true }), { a: 1 });
   });
 
-  test('thenables do not count', async ({ open }) => {
+  test('thenables are not promises', async ({ open }) => {
     await assert.rejects(open().context.eval('({ then() {} })', { promise: true }), refused);
   });
 
@@ -47,7 +47,7 @@ export default ({ ivm, test, assert, expect }) => {
     await assert.rejects(context.eval('Promise.resolve(() => 1)', { promise: true, copy: true }), expect.transfer('() => 1 could not be cloned.'));
   });
 
-  test('rejections arrive', async ({ open }) => {
+  test('rejections are passed on', async ({ open }) => {
     const { context } = open();
     await assert.rejects(context.eval('Promise.reject(new RangeError("no"))', { promise: true }), expect.thrown(RangeError, 'no'));
     assert.equal(await context.eval('Promise.reject(5)', { promise: true }).catch((reason) => reason), 5);
@@ -65,12 +65,12 @@ export default ({ ivm, test, assert, expect }) => {
   test('a pending promise is rejected later', async ({ open }) => {
     const { context } = open();
     const promise = context.evalSync('new Promise((_, reject) => { globalThis.reject = reject; })', { promise: true });
-    const told = assert.rejects(promise, expect.thrown(RangeError, 'late'));
+    const lateRejection = assert.rejects(promise, expect.thrown(RangeError, 'late'));
     await context.eval('reject(new RangeError("late"))');
-    await told;
+    await lateRejection;
   });
 
-  test('dispose abandons what is pending', async ({ open }) => {
+  test('dispose abandons pending promises', async ({ open }) => {
     const { isolate, context } = open();
     const promises = [
       context.evalSync('new Promise(() => {})', { promise: true }),
@@ -80,7 +80,7 @@ export default ({ ivm, test, assert, expect }) => {
     for (const promise of promises) await assert.rejects(promise, expect.disposed('Promise was abandoned'));
   });
 
-  test('promises go into another isolate', async ({ open }) => {
+  test('promises are passed into another isolate', async ({ open }) => {
     const { context } = open();
     let resolve;
     const promise = new Promise((done) => { resolve = done; });
@@ -91,7 +91,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.equal(await result, 2);
   });
 
-  test('rejections go into another isolate', async ({ open }) => {
+  test('rejections are passed into another isolate', async ({ open }) => {
     const { context } = open();
     let reject;
     const promise = new Promise((_done, fail) => { reject = fail; });
@@ -102,13 +102,13 @@ export default ({ ivm, test, assert, expect }) => {
     assert.equal(await result, 'true,from here');
   });
 
-  test('set takes a promise', async ({ open }) => {
+  test('set accepts a promise', async ({ open }) => {
     const { context } = open();
     context.global.setSync('later', Promise.resolve({ n: 1 }), { promise: true, copy: true });
     assert.equal(await context.eval('later.then(({ n }) => n)', { promise: true }), 1);
   });
 
-  test('evalIgnored minds no promise', async ({ open }) => {
+  test('evalIgnored ignores promises', async ({ open }) => {
     const { context } = open();
     assert.equal(context.evalIgnored('globalThis.n = 1; Promise.resolve({})', { promise: true, copy: true }), undefined);
     assert.equal(await context.eval('n'), 1);

@@ -1,6 +1,6 @@
 // get, set and delete of References, to values of this realm and of another isolate.
 
-/** The value that code makes, made here. */
+/** The value of the code, evaluated in this realm. */
 const made = (code) => new Function(`return (${code})`)();
 
 const KEYS = [-1, 1.5, -0, 2 ** 32, Number.NaN, {}, [], Symbol.iterator, true, null, undefined, 1n];
@@ -12,7 +12,7 @@ export default ({ ivm, test, assert, expect }) => {
   ];
 
   for (const method of ['get', 'getSync', 'delete', 'deleteSync', 'deleteIgnored']) {
-    test(`${method} wants a key`, ({ open }) => {
+    test(`${method} requires a key`, ({ open }) => {
       for (const [where, reference] of both(open, '({})')) {
         assert.throws(() => reference[method](), expect.invalid('`undefined` requires at least 1 parameter'), where);
       }
@@ -20,7 +20,7 @@ export default ({ ivm, test, assert, expect }) => {
   }
 
   for (const method of ['set', 'setSync', 'setIgnored']) {
-    test(`${method} wants a key and a value`, ({ open }) => {
+    test(`${method} requires a key and a value`, ({ open }) => {
       for (const [where, reference] of both(open, '({})')) {
         assert.throws(() => reference[method](), expect.invalid('`undefined` requires at least 2 parameters'), where);
         assert.throws(() => reference[method]('a'), expect.invalid('`undefined` requires at least 2 parameters'), where);
@@ -29,7 +29,7 @@ export default ({ ivm, test, assert, expect }) => {
     });
   }
 
-  test('options of get are an object', ({ open }) => {
+  test('options of get must be an object', ({ open }) => {
     for (const [where, reference] of both(open, '({})')) {
       for (const method of ['get', 'getSync']) assert.throws(() => reference[method]('a', 1), expect.invalid('`undefined` requires parameter 2 to be an object'), where);
     }
@@ -56,7 +56,7 @@ export default ({ ivm, test, assert, expect }) => {
 
   const OBJECT = '({ a: 1, o: { b: 2 }, f(x) { return x + 1 }, 3: "three", u: undefined })';
 
-  test('getSync gives own properties', ({ open }) => {
+  test('getSync returns own properties', ({ open }) => {
     for (const [where, reference] of both(open, OBJECT)) {
       assert.equal(reference.getSync('a'), 1, where);
       assert.equal(reference.getSync(3), 'three', where);
@@ -68,7 +68,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('get gives own properties', async ({ open }) => {
+  test('get returns own properties', async ({ open }) => {
     for (const [where, reference] of both(open, OBJECT)) {
       assert.equal(await reference.get('a'), 1, where);
       assert.equal(await reference.get(3), 'three', where);
@@ -78,7 +78,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('objects are got as References, functions as functions', ({ open }) => {
+  test('objects are returned as References, functions as functions', ({ open }) => {
     for (const [where, reference] of both(open, OBJECT)) {
       const inner = reference.getSync('o');
       assert.ok(inner instanceof ivm.Reference, where);
@@ -97,7 +97,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('what is not there is undefined, handed over as asked', async ({ open }) => {
+  test('a missing property is undefined, transferred as requested', async ({ open }) => {
     const references = both(open, '({})');
     for (const [where, reference] of references) {
       assert.equal(reference.getSync('none', { reference: true }).typeof, 'undefined', where);
@@ -106,7 +106,7 @@ export default ({ ivm, test, assert, expect }) => {
     for (const promise of references.map(([, reference]) => reference.get('none', { promise: true }))) assert.equal(await promise, undefined);
   });
 
-  test('get refuses getters, unless told otherwise', async ({ open }) => {
+  test('get rejects getters unless `accessors` is set', async ({ open }) => {
     const references = both(open, '({ get a() { return 5 }, list: [1, 2], set only(value) {} })');
     for (const [where, reference] of references) {
       assert.throws(() => reference.getSync('a'), expect.invalid('Property is getter'), where);
@@ -120,13 +120,13 @@ export default ({ ivm, test, assert, expect }) => {
     for (const [where, reference] of references) await assert.rejects(reference.get('a'), expect.invalid('Property is getter'), where);
   });
 
-  test('what a getter throws arrives', ({ open }) => {
+  test('errors of getters are thrown', ({ open }) => {
     for (const [where, reference] of both(open, '({ get a() { throw new RangeError("got") } })')) {
       assert.throws(() => reference.getSync('a', { accessors: true }), expect.thrown(RangeError, 'got'), where);
     }
   });
 
-  test('proxies are refused wherever they are in the chain', async ({ open }) => {
+  test('proxies are rejected anywhere in the prototype chain', async ({ open }) => {
     const references = both(open, '({ direct: new Proxy({ a: 1 }, {}), inherited: Object.create(new Proxy({ a: 1 }, {}), { own: { value: 1 } }) })');
     const targets = references.flatMap(([where, reference]) => ['direct', 'inherited'].map((name) => [where, reference.getSync(name, { reference: true })]));
     const proxy = expect.invalid('Object is or has proxy');
@@ -163,7 +163,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('set refuses what cannot cross', async ({ open }) => {
+  test('set rejects values that cannot be transferred', async ({ open }) => {
     const refused = expect.transfer('A non-transferable value was passed');
     const references = both(open, '({})');
     for (const [where, reference] of references) {
@@ -176,7 +176,7 @@ export default ({ ivm, test, assert, expect }) => {
     for (const [where, reference] of references) await assert.rejects(reference.set('bad', {}), refused, where);
   });
 
-  test('set takes options of transfer', ({ open }) => {
+  test('set accepts transfer options', ({ open }) => {
     for (const [where, reference] of both(open, '({})')) {
       const value = { n: 1 };
       reference.setSync('reference', value, { reference: true });
@@ -269,7 +269,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.equal(getter.getSync('a', { accessors: true }), 1);
   });
 
-  test('unsafeInherit travels with the Reference', async ({ open }) => {
+  test('unsafeInherit is kept when the Reference is transferred', async ({ open }) => {
     const { context } = open();
     context.global.setSync('reference', new ivm.Reference(Object.create({ foo: 1 }), { unsafeInherit: true }));
     context.global.setSync('plain', new ivm.Reference(Object.create({ foo: 1 })));

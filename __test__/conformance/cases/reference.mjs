@@ -1,6 +1,6 @@
 // `Reference`: apply, copy, deref. Each rule holds for values of this realm and for those of another isolate.
 
-/** The value that code makes, made here. */
+/** The value of the code, evaluated in this realm. */
 const made = (code) => new Function(`return (${code})`)();
 
 const COPIES = { arguments: { copy: true }, result: { copy: true } };
@@ -66,17 +66,17 @@ export default ({ ivm, test, assert, expect, sides }) => {
 
   test('applyIgnored', async ({ open }) => {
     const { context } = open();
-    const count = context.evalSync('globalThis.n = 0; (by) => { n += by; throw new Error("unheard") }', { reference: true });
+    const count = context.evalSync('globalThis.n = 0; (by) => { n += by; throw new Error("ignored") }', { reference: true });
     assert.equal(count.applyIgnored(undefined, [2]), undefined);
     assert.equal(await context.eval('n'), 2);
     let here = 0;
-    const local = new ivm.Reference((by) => { here += by; throw new Error('unheard'); });
+    const local = new ivm.Reference((by) => { here += by; throw new Error('ignored'); });
     assert.equal(local.applyIgnored(undefined, [3]), undefined);
     await new ivm.Reference(() => {}).apply();
     assert.equal(here, 3);
   });
 
-  test('receiver and arguments must cross', async ({ open }) => {
+  test('receiver and arguments must be transferable', async ({ open }) => {
     const refused = expect.transfer('A non-transferable value was passed');
     const references = both(open, SUM);
     for (const [where, reference] of references) {
@@ -110,7 +110,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     }
   });
 
-  test('results that cannot cross arrive as References', async ({ open }) => {
+  test('results that are not transferable become References', async ({ open }) => {
     const references = both(open, '(value) => [value]');
     for (const [where, reference] of references) {
       const result = reference.applySync(undefined, [1]);
@@ -155,17 +155,17 @@ export default ({ ivm, test, assert, expect, sides }) => {
     for (const reference of references) await assert.rejects(reference.apply(), expect.invalid('Reference is not a function'));
   });
 
-  test('what an applied function throws arrives', async ({ open }) => {
+  test('errors of an applied function are thrown', async ({ open }) => {
     const references = both(open, '() => { throw new RangeError("thrown") }');
     for (const [where, reference] of references) assert.throws(() => reference.applySync(), expect.thrown(RangeError, 'thrown'), where);
     for (const [where, reference] of references) await assert.rejects(reference.apply(), expect.thrown(RangeError, 'thrown'), where);
   });
 
-  test('applySyncPromise is not for one\'s own values', () => {
+  test('applySyncPromise rejects values of the caller\'s own isolate', () => {
     assert.throws(() => new ivm.Reference(() => 1).applySyncPromise(), expect.unsupported('This function may not be called from the default thread'));
   });
 
-  test('applySyncPromise is for isolates other than the default one', ({ open }) => {
+  test('applySyncPromise is not available on the main thread', ({ open }) => {
     const { context } = open();
     const held = context.evalSync('() => 1', { reference: true });
     // Here a synchronous call is in progress, and its caller's thread is the default one.
@@ -204,13 +204,13 @@ export default ({ ivm, test, assert, expect, sides }) => {
     for (const [where, reference] of references) assert.same(await reference.copy(), value, where);
   });
 
-  test('copy gives primitives as well', ({ open }) => {
+  test('copy returns primitives, too', ({ open }) => {
     for (const code of ['1', '"text"', 'null', 'undefined', '5n']) {
       for (const [where, reference] of both(open, code)) assert.equal(reference.copySync(), made(code), where);
     }
   });
 
-  test('copy refuses what cannot be cloned', async ({ open }) => {
+  test('copy rejects values that cannot be cloned', async ({ open }) => {
     const refused = expect.transfer('() => 1 could not be cloned.');
     const references = both(open, '() => 1');
     for (const [where, reference] of references) assert.throws(() => reference.copySync(), refused, where);
@@ -225,7 +225,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     }
   });
 
-  test('deref gives the value itself, where it lives', ({ open }) => {
+  test('deref returns the value itself in its own isolate', ({ open }) => {
     const value = {};
     assert.equal(new ivm.Reference(value).deref(), value);
     const { context } = open();
@@ -235,7 +235,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.throws(() => once.deref(), expect.released('Reference has been released'));
   });
 
-  test('derefInto gives the value itself to its isolate', ({ open }) => {
+  test('derefInto passes the value itself to its isolate', ({ open }) => {
     const { context } = open();
     const object = context.evalSync('globalThis.object = { a: 1 }', { reference: true });
     assert.equal(context.evalClosureSync('return $0 === object', [object.derefInto()]), true);
@@ -250,7 +250,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(same.applySync(undefined, [new ivm.Reference(inner).derefInto()]), true);
   });
 
-  test('derefInto is good for one use and one isolate', ({ open }) => {
+  test('derefInto is valid for one use in one isolate', ({ open }) => {
     const { context } = open();
     const used = context.global.derefInto();
     context.global.setSync('self', used);
@@ -279,7 +279,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.same(result, { value: 2 });
   });
 
-  test('what waits may follow what was awaited only on a host', async ({ open }) => {
+  test('a blocking call can follow an awaited one only on a host', async ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('1');
     await context.eval('1');

@@ -4,7 +4,7 @@ export default ({ ivm, test, assert, expect }) => {
   const gone = expect.released('Reference has been released');
   const both = (open) => [new ivm.Reference({}), open().context.evalSync('({})', { reference: true })];
 
-  test('a Reference is released once', ({ open }) => {
+  test('a Reference can be released only once', ({ open }) => {
     for (const reference of both(open)) {
       assert.equal(reference.release(), undefined);
       assert.throws(() => reference.release(), gone);
@@ -12,7 +12,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('a released Reference refuses deref and derefInto', ({ open }) => {
+  test('a released Reference rejects deref and derefInto', ({ open }) => {
     for (const reference of both(open)) {
       reference.release();
       assert.throws(() => reference.deref(), gone);
@@ -23,7 +23,7 @@ export default ({ ivm, test, assert, expect }) => {
   for (const [method, ...args] of [
     ['getSync', 'a'], ['setSync', 'a', 1], ['deleteSync', 'a'], ['copySync'], ['applySync'], ['setIgnored', 'a', 1], ['deleteIgnored', 'a'], ['applyIgnored'], ['applySyncPromise'],
   ]) {
-    test(`a released Reference refuses ${method}`, ({ open }) => {
+    test(`a released Reference throws on ${method}`, ({ open }) => {
       for (const reference of both(open)) {
         reference.release();
         assert.throws(() => reference[method](...args), gone);
@@ -39,7 +39,7 @@ export default ({ ivm, test, assert, expect }) => {
     });
   }
 
-  test('dispose() is the old name of release()', { differs: 'it has no old names any more' }, ({ open }) => {
+  test('dispose() is an alias of release()', { differs: 'it has no old names any more' }, ({ open }) => {
     for (const reference of both(open)) {
       assert.equal(reference.dispose(), undefined);
       assert.throws(() => reference.dispose(), gone);
@@ -47,7 +47,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('other References to the same value stay', ({ open }) => {
+  test('other References to the same value stay valid', ({ open }) => {
     const { context } = open();
     const value = { a: 1 };
     const first = new ivm.Reference(value);
@@ -56,7 +56,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.equal(context.global.getSync('kept').deref(), value);
   });
 
-  test('what derefInto() gave outlives a release', ({ open }) => {
+  test('the result of derefInto() outlives a release', ({ open }) => {
     const { context } = open();
     const object = context.evalSync('globalThis.object = {}', { reference: true });
     const into = object.derefInto();
@@ -64,14 +64,14 @@ export default ({ ivm, test, assert, expect }) => {
     assert.equal(context.evalClosureSync('return $0 === object', [into]), true);
   });
 
-  test('what copyInto() gave outlives a release', ({ open }) => {
+  test('the result of copyInto() outlives a release', ({ open }) => {
     const copy = new ivm.ExternalCopy({ a: 1 });
     const into = copy.copyInto();
     copy.release();
     assert.equal(open().context.evalClosureSync('return $0.a', [into]), 1);
   });
 
-  test('released handles cannot be passed on', { differs: 'it passes them on' }, ({ open }) => {
+  test('released handles cannot be transferred', { differs: 'it passes them on' }, ({ open }) => {
     const { isolate, context } = open();
     const handles = {
       'Reference has been released': new ivm.Reference({}), 'Copy has been released': new ivm.ExternalCopy(1),
@@ -85,7 +85,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('a released handle may still be somewhere else', ({ open }) => {
+  test('a handle released in one realm stays valid in another', ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('6 * 7');
     context.global.setSync('script', script);

@@ -36,14 +36,14 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(await other.eval('count'), 2);
   });
 
-  test('compileScript gives a Script later', async ({ open }) => {
+  test('compileScript resolves with a Script', async ({ open }) => {
     const { isolate, context } = open();
     const script = await isolate.compileScript('40 + 2', {});
     assert.ok(script instanceof ivm.Script);
     assert.equal(await script.run(context), 42);
   });
 
-  test('runSync gives what it is asked for', ({ open }) => {
+  test('runSync returns the result in the requested form', ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('({ a: [1] })');
     assert.equal(script.runSync(context), undefined);
@@ -53,7 +53,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.ok(script.runSync(context, { copy: true, promise: true }) instanceof Promise);
   });
 
-  test('run gives what it is asked for', async ({ open }) => {
+  test('run resolves with the result in the requested form', async ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('({ a: [1] })');
     assert.equal(await script.run(context), undefined);
@@ -63,7 +63,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.same(await script.run(context, { copy: true, promise: true }), { a: [1] });
   });
 
-  test('what a script throws arrives', async ({ open }) => {
+  test('errors of a script are thrown', async ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('throw new RangeError("thrown")', { filename: 'file:///s.js' });
     assert.throws(() => script.runSync(context), expect.thrown(RangeError, 'thrown'));
@@ -72,7 +72,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     await assert.rejects(script.run(context), expect.thrown(RangeError, 'thrown'));
   });
 
-  test('a context of another isolate is refused', async ({ open }) => {
+  test('rejects a context of another isolate', async ({ open }) => {
     const { isolate } = open();
     const { context: foreign } = open();
     const script = isolate.compileScriptSync('1');
@@ -81,7 +81,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     await assert.rejects(script.run(foreign), expect.wrong('Invalid context'));
   });
 
-  test('a released context is refused', async ({ open }) => {
+  test('rejects a released context', async ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('1');
     context.release();
@@ -90,7 +90,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     await assert.rejects(script.run(context), expect.released('Context is released'));
   });
 
-  test('release may be repeated, and what was made stays', ({ open }) => {
+  test('release can be repeated, and values of the script stay valid', ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('(function () { return 3 })');
     const made = script.runSync(context);
@@ -99,7 +99,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(made(), 3);
   });
 
-  test('a released script is refused', async ({ open }) => {
+  test('a released script cannot run', async ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('1');
     assert.equal(script.runSync(context, { release: true }), 1);
@@ -131,14 +131,14 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(second.runSync(context), 42);
   });
 
-  test('the compilation cache, later', { differs: { guest: 'it believes caches of guests' } }, async ({ open }) => {
+  test('the compilation cache, asynchronously', { differs: { guest: 'it believes caches of guests' } }, async ({ open }) => {
     const { isolate } = open();
     const first = await isolate.compileScript('1 + 1', { produceCachedData: true });
     const second = await isolate.compileScript('1 + 1', { cachedData: first.cachedData });
     assert.equal(second.cachedDataRejected, sides.cacheIsRejected);
   });
 
-  test('a cache of something else is rejected, and a new one is made', ({ open }) => {
+  test('a cache of other code is rejected, and a new one is produced', ({ open }) => {
     const { isolate, context } = open();
     const cachedData = new ivm.ExternalCopy(new ArrayBuffer(16));
     const script = isolate.compileScriptSync('6 * 7', { cachedData, produceCachedData: true });

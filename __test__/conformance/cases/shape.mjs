@@ -23,7 +23,7 @@ export default ({ ivm, test, assert, expect }) => {
 
   test('there is no `ivm.Module`', () => assert.equal(ivm.Module, undefined));
 
-  test('classes can be taken out', () => {
+  test('classes can be destructured', () => {
     const { Callback, ExternalCopy, Isolate, Reference } = ivm;
     const isolate = new Isolate({ memoryLimit: 8 });
     isolate.dispose();
@@ -55,7 +55,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('what derefInto() and copyInto() give is frozen', () => {
+  test('results of derefInto() and copyInto() are frozen', () => {
     assert.ok(Object.isFrozen(new ivm.Reference({}).derefInto()));
     assert.ok(Object.isFrozen(new ivm.ExternalCopy(1).copyInto()));
   });
@@ -98,17 +98,17 @@ export default ({ ivm, test, assert, expect }) => {
 
   test('members of Callback', () => assert.same(membersOf(ivm.Callback), {}));
 
-  test('constructors tell how many parameters they have', () => {
+  test('constructors have the right length', () => {
     assert.same(CLASSES.map((name) => ivm[name].length), [2, 0, 2, 1, 1, 2, 0]);
   });
 
-  test('constructors want `new`', () => {
+  test('constructors require `new`', () => {
     for (const name of ['Callback', 'ExternalCopy', 'Isolate', 'NativeModule', 'Reference']) {
       assert.throws(() => ivm[name](() => {}), expect.invalid(`\`${name}\` must be called with \`new\``));
     }
   });
 
-  test('constructors want their parameters', () => {
+  test('constructors require their parameters', () => {
     for (const name of ['Callback', 'ExternalCopy', 'NativeModule', 'Reference']) {
       assert.throws(() => new ivm[name](), expect.invalid(`\`${name}\` requires at least 1 parameter`));
     }
@@ -123,7 +123,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('what has no name cannot be constructed', { differs: 'it ends the process' }, ({ open }) => {
+  test('unexported classes cannot be constructed', { differs: 'it ends the process' }, ({ open }) => {
     const instances = {
       Dereference: new ivm.Reference(1).derefInto(), ExternalCopyInto: new ivm.ExternalCopy(1).copyInto(),
       Module: open().isolate.compileModuleSync('1'), Lib: ivm.lib, isolated_vm: ivm,
@@ -133,7 +133,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('methods refuse what is not of their class', ({ open }) => {
+  test('methods reject receivers of other classes', ({ open }) => {
     const { isolate, context } = open();
     const illegal = expect.invalid('Illegal invocation');
     const { getSync } = ivm.Reference.prototype;
@@ -147,7 +147,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.throws(() => ivm.Context.prototype.eval.call({}, '1'), illegal, 'asynchronous ones throw as well');
   });
 
-  test('getters name their `this`', () => {
+  test('errors of getters name their receiver', () => {
     const getters = [
       [ivm.Isolate, 'cpuTime'], [ivm.Isolate, 'wallTime'], [ivm.Isolate, 'isDisposed'], [ivm.Isolate, 'referenceCount'],
       [ivm.Context, 'global'], [ivm.Reference, 'typeof'],
@@ -158,17 +158,17 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('methods are no constructors', () => {
+  test('methods are not constructors', () => {
     for (const method of [ivm.ExternalCopy.prototype.copy, ivm.Reference.prototype.getSync, ivm.Isolate.prototype.dispose]) {
       assert.throws(() => new method(), expect.thrown(TypeError, /./));
     }
   });
 
-  test('methods have no prototypes', { differs: 'theirs have' }, () => {
+  test('methods have no `prototype`', { differs: 'theirs have' }, () => {
     for (const method of [ivm.ExternalCopy.prototype.copy, ivm.Isolate.prototype.dispose]) assert.equal(Object.hasOwn(method, 'prototype'), false);
   });
 
-  test('the old names are there, and not enumerable', { differs: 'it has no old names any more' }, ({ open }) => {
+  test('the aliases exist and are not enumerable', { differs: 'it has no old names any more' }, ({ open }) => {
     const { context } = open();
     assert.equal(context.globalReference(), context.global);
     for (const [{ prototype }, name] of [[ivm.Context, 'globalReference'], [ivm.Reference, 'dispose'], [ivm.ExternalCopy, 'dispose']]) {

@@ -5,7 +5,7 @@ const BOTH = { arguments: { copy: true }, result: { copy: true } };
 export default ({ ivm, test, assert, expect, sides }) => {
   const refused = expect.transfer('A non-transferable value was passed');
 
-  test('primitives cross both ways', ({ open }) => {
+  test('primitives are transferred both ways', ({ open }) => {
     const { context } = open();
     const values = [
       undefined, null, true, false, 0, -0, 1.5, Number.NaN, Infinity, -Infinity, 2 ** 53, -(2 ** 31), 0n, -1n, 2n ** 100n, '', 'a',
@@ -19,7 +19,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     }
   });
 
-  test('functions become functions that call back', ({ open }) => {
+  test('functions become wrappers that call back', ({ open }) => {
     const { context } = open();
     const seen = [];
     const double = context.evalClosureSync('return (value) => $0(value) * 2', [(value) => {
@@ -30,7 +30,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.same(seen, [4]);
   });
 
-  test('handles arrive as handles on the same thing', ({ open }) => {
+  test('handles stay handles to the same value', ({ open }) => {
     const { isolate, context } = open();
     const echo = (value) => context.evalClosureSync('return $0', [value]);
     const value = { here: 1 };
@@ -43,7 +43,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(typeof echo(ivm).Isolate, 'function');
   });
 
-  test('handles that arrive are of the classes there', ({ open }) => {
+  test('transferred handles are instances of the receiver\'s classes', ({ open }) => {
     const { isolate, context } = open();
     const { evalClosureSync } = ivm.Context.prototype;
     for (const [name, value] of Object.entries({ Isolate: isolate, Context: context, Reference: context.global, ExternalCopy: new ivm.ExternalCopy(1), Script: isolate.compileScriptSync('1') })) {
@@ -59,7 +59,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.same(await context.evalClosure('return $0', [value], BOTH), value);
   });
 
-  test('copy keeps cycles and shared parts', ({ open }) => {
+  test('copy keeps cycles and shared references', ({ open }) => {
     const { context } = open();
     const [first, second] = context.evalSync('const one = {}; [one, one]', { copy: true });
     assert.equal(first, second);
@@ -67,7 +67,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(cyclic.self, cyclic);
   });
 
-  test('copy refuses what cannot be cloned, on its way in', ({ open }) => {
+  test('copy rejects arguments that cannot be cloned', ({ open }) => {
     const { context } = open();
     const cases = [
       [() => 1, '() => 1 could not be cloned.'], [{ inner() {} }, 'inner() {} could not be cloned.'], [Promise.resolve(), '#<Promise> could not be cloned.'],
@@ -79,14 +79,14 @@ export default ({ ivm, test, assert, expect, sides }) => {
     }
   });
 
-  test('copy refuses what cannot be cloned, on its way out', async ({ open }) => {
+  test('copy rejects results that cannot be cloned', async ({ open }) => {
     const { context } = open();
     const cases = [['() => 1', '() => 1 could not be cloned.'], ['Promise.resolve()', '#<Promise> could not be cloned.'], ['Symbol("s")', 'Unsupported type'], ['({ a: Symbol("s") })', 'Symbol(s) could not be cloned.']];
     for (const [code, message] of cases) assert.throws(() => context.evalSync(code, { copy: true }), expect.transfer(message));
     for (const [code, message] of cases) await assert.rejects(context.eval(code, { copy: true }), expect.transfer(message));
   });
 
-  test('copy takes handles along', ({ open }) => {
+  test('copy includes handles', ({ open }) => {
     const { context } = open();
     const value = { inner: 7 };
     const result = context.evalClosureSync('return { again: $0.reference, list: [$0.ivm] }', [{ reference: new ivm.Reference(value), ivm }], BOTH);
@@ -104,7 +104,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.same((await context.eval('[2]', { externalCopy: true })).copy(), [2]);
   });
 
-  test('externalCopy refuses what cannot be cloned', ({ open }) => {
+  test('externalCopy rejects values that cannot be cloned', ({ open }) => {
     const { context } = open();
     assert.throws(() => context.evalSync('() => 1', { externalCopy: true }), expect.transfer('() => 1 could not be cloned.'));
     assert.throws(() => context.evalClosureSync('1', [() => 1], { arguments: { externalCopy: true } }), expect.transfer('() => 1 could not be cloned.'));
@@ -120,7 +120,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal((await context.eval('Symbol()', { reference: true })).typeof, 'object');
   });
 
-  test('a Reference asked for as a Reference is another Reference to the same', ({ open }) => {
+  test('a Reference returned as a Reference refers to the same value', ({ open }) => {
     const { context } = open();
     const value = {};
     const back = context.evalClosureSync('return $0', [new ivm.Reference(value)], { result: { reference: true } });
@@ -145,7 +145,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     for (const view of views) assert.same(context.evalClosureSync('return $0', [view], BOTH), view, view.constructor.name);
   });
 
-  test('a view takes no other bytes of what may be a pool along', { differs: { host: 'the whole buffer goes' } }, ({ open }) => {
+  test('a view of a possible pool brings only its own bytes', { differs: { host: 'the whole buffer goes' } }, ({ open }) => {
     const pool = new Uint8Array(8192).fill(3);
     const code = 'return [$0.length, $0.byteOffset, $0.buffer.byteLength, $0[0]].join()';
     assert.equal(open().context.evalClosureSync(code, [pool.subarray(2, 4)], { arguments: { copy: true } }), sides.viewsComeAlone ? '2,0,2,3' : '2,2,8192,3');
@@ -162,14 +162,14 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(context.global.getSync('shared', { copy: true }).byteLength, 8);
   });
 
-  test('symbols never cross, in any form', ({ open }) => {
+  test('symbols are never transferable', ({ open }) => {
     const { context } = open();
     assert.throws(() => context.global.setSync('a', Symbol('s')), refused);
     assert.throws(() => context.global.setSync('a', Symbol('s'), { copy: true }), expect.transfer('Unsupported type'));
     assert.equal(context.evalClosureSync('return $0.typeof', [Symbol('s')], { arguments: { reference: true } }), 'object');
   });
 
-  test('options are read in the order of the original', ({ open }) => {
+  test('options are read in the order of isolated-vm', ({ open }) => {
     const { context } = open();
     const read = [];
     context.evalSync('1', new Proxy({}, { get: (_, key) => { read.push(key); } }));

@@ -32,7 +32,7 @@ const CHANGED = {
   'what is inherited stays behind': ['Object.create({ a: 1 }, { b: { value: 2, enumerable: true } })', '({ b: 2 })'],
   [GETTERS]: ['({ get a() { return 1; } })', '({ a: 1 })'],
   'objects without a prototype get one': ['Object.assign(Object.create(null), { a: 1 })', '({ a: 1 })'],
-  'lastIndex starts anew': ['Object.assign(/a/g, { lastIndex: 3 })', '/a/g'],
+  'lastIndex is reset': ['Object.assign(/a/g, { lastIndex: 3 })', '/a/g'],
   'frozen objects are open': ['Object.freeze({ a: 1 })', '({ a: 1 })'],
 };
 
@@ -74,7 +74,7 @@ export default ({ ivm, test, assert, expect }) => {
   }
 
   for (const [code, message] of Object.entries(REFUSED)) {
-    test(`no copy of ${code}`, ({ open }) => {
+    test(`cannot copy ${code}`, ({ open }) => {
       const { context } = open();
       const refused = expect.transfer(message);
       assert.throws(() => new ivm.ExternalCopy(made(code)), refused, 'copied here');
@@ -97,7 +97,7 @@ export default ({ ivm, test, assert, expect }) => {
     }
   });
 
-  test('a buffer that was emptied is copied by itself only', ({ open }) => {
+  test('a detached buffer can be copied only by itself', ({ open }) => {
     const { context } = open();
     const buffer = new ArrayBuffer(8);
     new ivm.ExternalCopy(buffer, { transferOut: true }).release();
@@ -108,7 +108,7 @@ export default ({ ivm, test, assert, expect }) => {
     assert.throws(() => context.evalClosureSync('1', [{ buffer }], BOTH), expect.transfer('An ArrayBuffer is detached and could not be cloned.'));
   });
 
-  test('every option is read once, in the order of the original', ({ open }) => {
+  test('every option is read once, in the order of isolated-vm', ({ open }) => {
     const { isolate, context } = open();
     const script = isolate.compileScriptSync('1');
     const read = (call) => {

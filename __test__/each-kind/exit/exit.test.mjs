@@ -48,7 +48,7 @@ const withWorkers = (main, worker) => `
   }`;
 
 describe('the process ends by itself', () => {
-  test('having loaded the package and nothing more', () => ends(''));
+  test('after loading the package only', () => ends(''));
   test('with twenty idle isolates that have worked', () => ends('for (let i = 0; i < 20; i += 1) make().context.evalSync("1");'));
   test('with a disposed isolate', () => ends('const { isolate, context } = make(); context.evalSync("1"); isolate.dispose();'));
   test('with handles and callbacks alive', () => ends(`
@@ -64,36 +64,36 @@ describe('the process ends by itself', () => {
     try { context.evalSync('for (;;);', { timeout: 20 }); } catch (error) { console.log(error.code); }
     try { context.evalSync('const a = []; for (;;) a.push(new Array(1000).fill(1.5))'); } catch (error) { console.log(error.code); }`,
   { stdout: 'ERR_ISOLATE_TIMEOUT\nERR_ISOLATE_MEMORY\n' }));
-  test('with an open promise of a guest that nothing can settle any more, once its isolate is disposed', () => ends(`
+  test('with a pending promise of a guest whose isolate is disposed', () => ends(`
     const { isolate, context } = make();
     const promise = context.evalSync('new Promise(() => {})', { promise: true });
     promise.catch((error) => console.log(error.message));
     isolate.dispose();`, { stdout: 'Promise was abandoned\n' }));
 
-  test('when a pending async call is done, not before', () => ends(`
+  test('only after a pending async call has ended', () => ends(`
     const { context } = make();
     context.eval('for (const end = Date.now() + 300; Date.now() < end;); 5').then((value) => console.log(value));`, { stdout: '5\n' }));
-  test('when a chain of async calls is done', () => ends(`
+  test('after a chain of async calls', () => ends(`
     const { context } = make();
     const next = (n) => context.eval(String(n)).then((value) => (n < 20 ? next(n + 1) : console.log(value)));
     next(0);`, { stdout: '20\n' }));
-  test('when a call with an async callback is done', () => ends(`
+  test('after a call with an async callback', () => ends(`
     const { context } = make();
     context.global.setSync('later', new ivm.Reference(async () => { await sleep(50); return 3; }));
     context.eval('later.applySyncPromise(undefined, [])').then((value) => console.log(value));`, { stdout: '3\n' }));
-  test('when a sandbox is done', () => ends(`
+  test('after a sandbox execution', () => ends(`
     ivm.createSandbox({}).execute('for (const end = Date.now() + 200; Date.now() < end;);').then(() => console.log('done'));`, { stdout: 'done\n' }));
 });
 
 describe('process.exit', () => {
-  test('with a guest that calls out without waiting', () => ends(`
+  test('with a guest that makes ignored calls', () => ends(`
     await starts(make().context, 'for (;;) started()');
     process.exit(3);`, { exit: 3 }));
   test('with ten guests running', () => ends(`
     await Promise.all(Array.from({ length: 10 }, () => starts(make().context, 'for (;;);')));
     process.exit(3);`, { exit: 3 }));
   test('inside a function of a sandbox', () => ends('await ivm.createSandbox({ leave: () => process.exit(6) }).execute("leave()");', { exit: 6 }));
-  test('before the process would end by itself', () => ends(`
+  test('in a beforeExit handler', () => ends(`
     const { context } = make();
     process.once('beforeExit', async () => {
       console.log(await context.eval('6 * 7'));
@@ -127,7 +127,7 @@ describe('a signal', () => {
   }
 });
 
-describe('an error that nobody catches', () => {
+describe('an uncaught error', () => {
   test('of a guest, thrown through a sync call', () => ends('make().context.evalSync("throw new Error(\'of the guest\')");', { exit: 1, stderr: /of the guest/ }));
   test('of a guest, as a rejection', () => ends('make().context.eval("throw new Error(\'of the guest\')"); await sleep(2000);', { exit: 1, stderr: /of the guest/ }));
 });
@@ -139,7 +139,7 @@ describe('worker threads', () => {
     const { context } = make();
     console.log(context.evalSync('6 * 7'), await context.eval('2'));`, work), { stdout: '42 2\n' });
 
-  test('terminated with async work under way', () => terminated(`
+  test('terminated with pending async work', () => terminated(`
     const { context } = make();
     const next = () => context.eval('1').then(next, next);
     for (let i = 0; i < 10; i += 1) next();
@@ -155,7 +155,7 @@ describe('worker threads', () => {
   test('terminated while a resolver keeps it busy', () => terminated(`
     const isolate = new ivm.Isolate();
     isolate.compileModuleSync('import "x"').instantiateSync(isolate.createContextSync(), () => { tell(); for (;;); });`));
-  test('terminated while what was imported loops', () => terminated(importing('() => { tell(); return isolate.compileModuleSync("for (;;);"); }')));
+  test('terminated while an imported module loops', () => terminated(importing('() => { tell(); return isolate.compileModuleSync("for (;;);"); }')));
 
   test('ends by itself', () => ends(withWorkers(`
     const worker = work();
@@ -166,7 +166,7 @@ describe('worker threads', () => {
     context.global.setSync('f', () => 1);
     parentPort.postMessage(context.evalSync('f() + 1'));
     parentPort.postMessage(await context.eval('f() + 2'));`), { stdout: '2\n3\nexit 0\n42\n' }));
-  test('twelve end by themselves, with isolates in use on both sides', () => ends(withWorkers(`
+  test('twelve end by themselves, with isolates in use on every thread', () => ends(withWorkers(`
     const { context } = make();
     const codes = Array.from({ length: 12 }, () => exited(work()));
     for (let i = 0; i < 200; i += 1) if (context.evalSync(String(i)) !== i) throw new Error('wrong');
@@ -174,7 +174,7 @@ describe('worker threads', () => {
     const { context } = make();
     for (let i = 0; i < 50; i += 1) if (await context.eval(String(i)) !== i) throw new Error('wrong');`), { stdout: `${Array(12).fill(0).join()}\n`, limit: 30_000 }));
 
-  test('twelve terminated at once in the middle of whatever they do', () => ends(withWorkers(`
+  test('twelve terminated at once in the middle of their work', () => ends(withWorkers(`
     const workers = await Promise.all(Array.from({ length: 12 }, ready));
     await Promise.all(workers.map((worker) => worker.terminate()));
     console.log(make().context.evalSync('6 * 7'));`, `
@@ -200,7 +200,7 @@ describe('worker threads', () => {
     context.global.setSync('block', () => { tell(); for (;;); });
     context.evalSync('block()');`), { limit: 30_000 }));
 
-  test('one that nobody waits for ends with the process', () => ends(withWorkers('(await ready()).unref();', `
+  test('an unreferenced worker ends with the process', () => ends(withWorkers('(await ready()).unref();', `
     starts(make().context, 'for (;;);').then(tell);
     setInterval(() => {}, 1000);`)));
   for (const [what, work] of [['idle', 'make(); tell(); setInterval(() => {}, 1000);'], ['looping', 'starts(make().context, "for (;;);").then(tell); setInterval(() => {}, 1000);'],

@@ -1,4 +1,4 @@
-// What keeps a process alive: only work in progress and the answers that it still owes. Each program ends by itself.
+// What keeps a process alive: only work in progress and its pending results. Each program ends by itself.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -12,10 +12,10 @@ async function prints(code, expected) {
 }
 
 describe('the event loop stays alive for', () => {
-  test('a settled promise out of a sync call', () => prints(
+  test('a settled promise returned by a sync call', () => prints(
     `context.evalSync('Promise.resolve(1)', { promise: true }).then(console.log);`, '1'));
 
-  test('a rejected promise out of a sync call', () => prints(
+  test('a rejected promise returned by a sync call', () => prints(
     `context.evalSync('Promise.reject(new Error("no"))', { promise: true }).catch((error) => console.log(error.message));`, 'no'));
 
   test('an async callback that a sync call has started', () => prints(
@@ -39,7 +39,7 @@ describe('the event loop stays alive for', () => {
     applyIgnored: "context.evalSync(`() => { ${code} }`, { reference: true }).applyIgnored()",
     evalClosureIgnored: 'context.evalClosureIgnored(code)',
   })) {
-    test(`work that ${name} has started, and what it tells the host`, () => prints(
+    test(`work that ${name} has started, and its calls to the host`, () => prints(
       `const code = 'for (let i = 0; i < 1e7; i++); log("done")';
       context.global.setSync('log', (text) => console.log(text));
       ${call};`, 'done'));
@@ -49,7 +49,7 @@ describe('the event loop stays alive for', () => {
     'at once': '() => 5',
     'later, by a timer': '() => new Promise((resolve) => { setTimeout(() => resolve(5), 20); })',
   })) {
-    test(`what a guest does with an answer that comes ${name}`, () => prints(
+    test(`a guest's reaction to a result that arrives ${name}`, () => prints(
       `context.global.setSync('log', new ivm.Callback((text) => console.log(text), { ignored: true }));
       context.global.setSync('ask', new ivm.Reference(${target}));
       const code = 'const work = () => { for (let i = 0; i < 2e7; i++); }; const options = { result: { promise: true } };'
@@ -57,7 +57,7 @@ describe('the event loop stays alive for', () => {
       context.evalSync(code);`, 'done 5'));
   }
 
-  test('what a disposed isolate abandons', () => prints(
+  test('promises that a disposed isolate abandons', () => prints(
     `context.evalSync('new Promise(() => {})', { promise: true }).catch((error) => console.log(error.message));
     isolate.dispose();`, 'Promise was abandoned'));
 });
@@ -72,7 +72,7 @@ describe('the event loop does not stay alive for', () => {
     context.global.setSync('started', new ivm.Callback(() => { start = isolate.cpuTime; }, { ignored: true }));
     context.evalSync('ask().then(() => { started(); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1); }); 0');
     const waitFor = async (condition) => { while (!condition()) await new Promise((resolve) => { setTimeout(resolve, 5); }); };
-    // When it has run for a while since then, it is in the loop.
+    // After some processor time, the guest is in the loop.
     await waitFor(() => start !== undefined && isolate.cpuTime - start > 10_000_000n);
     isolate.dispose();
     await waitFor(() => ivm.engineStats().lostThreads === 1);

@@ -44,7 +44,7 @@ const get = (port, path, headers) => new Promise((resolve, reject) => {
 });
 
 /** The status of an attempt to open a WebSocket. */
-const knock = (port, path, headers) => new Promise((resolve, reject) => {
+const statusOf = (port, path, headers) => new Promise((resolve, reject) => {
   const attempt = request({
     host: '127.0.0.1', port, path, agent: false,
     headers: { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==', ...headers },
@@ -60,7 +60,7 @@ const knock = (port, path, headers) => new Promise((resolve, reject) => {
   attempt.on('error', reject).end();
 });
 
-test('a client sets a breakpoint, is told of it, looks around and resumes', () => served(async ({ context, server }) => {
+test('a client sets a breakpoint, receives the pause, inspects variables and resumes', () => served(async ({ context, server }) => {
   const { client, closed } = await connect(server.url);
   await client.call('Runtime.enable');
   await client.call('Debugger.enable');
@@ -77,7 +77,7 @@ test('a client sets a breakpoint, is told of it, looks around and resumes', () =
   await closed;
 }));
 
-test('a client that goes lets a paused guest run on', () => served(async ({ context, server }) => {
+test('a paused guest resumes when its client disconnects', () => served(async ({ context, server }) => {
   const { client, closed } = await connect(server.url);
   await client.call('Debugger.enable');
   const result = context.eval('debugger; "ran on"');
@@ -87,14 +87,14 @@ test('a client that goes lets a paused guest run on', () => served(async ({ cont
   await closed;
 }));
 
-test('clients are let go when the isolate ends', () => served(async ({ isolate, server }) => {
+test('clients are disconnected when the isolate ends', () => served(async ({ isolate, server }) => {
   const { client, closed } = await connect(server.url);
   await client.call('Runtime.enable');
   isolate.dispose();
   assert.equal(await closed, 1001);
 }));
 
-test('how DevTools finds it', () => served(async ({ server }) => {
+test('DevTools finds it', () => served(async ({ server }) => {
   const [target, ...more] = JSON.parse((await get(server.port, '/json/list')).body);
   assert.equal(more.length, 0);
   assert.match(target.id, UUID);
@@ -109,10 +109,10 @@ test('how DevTools finds it', () => served(async ({ server }) => {
   assert.equal((await get(server.port, '/')).status, 404);
 }, { title: 'a guest' }));
 
-test('web pages and strange names are turned away', () => served(async ({ server }) => {
+test('web pages and unknown host names are rejected', () => served(async ({ server }) => {
   const path = new URL(server.url).pathname;
   const local = { Host: `127.0.0.1:${server.port}` };
-  const statuses = async (headers) => [(await get(server.port, '/json/list', headers)).status, await knock(server.port, path, headers)];
+  const statuses = async (headers) => [(await get(server.port, '/json/list', headers)).status, await statusOf(server.port, path, headers)];
   assert.deepEqual(await statuses(local), [200, 101]);
   assert.deepEqual(await statuses({ Host: 'localhost' }), [200, 101]);
   assert.deepEqual(await statuses({ Host: '[::1]:9229' }), [200, 101]);
@@ -121,7 +121,7 @@ test('web pages and strange names are turned away', () => served(async ({ server
   assert.deepEqual(await statuses({ ...local, Origin: 'https://allowed.example' }), [200, 101]);
   assert.deepEqual(await statuses({ ...local, Origin: 'http://127.0.0.1:8080' }), [403, 403]);
   assert.deepEqual(await statuses({ ...local, Origin: 'null' }), [403, 403]);
-  assert.equal(await knock(server.port, '/', local), 404);
+  assert.equal(await statusOf(server.port, '/', local), 404);
 }, { origins: ['https://allowed.example'] }));
 
 test('wrong arguments', async () => {
@@ -138,11 +138,11 @@ test('wrong arguments', async () => {
   isolate.dispose();
 });
 
-test('an address that is taken is an error', () => served(async ({ isolate, server }) => {
+test('an address in use is an error', () => served(async ({ isolate, server }) => {
   await assert.rejects(serve(isolate, { port: server.port }), { code: 'EADDRINUSE' });
 }));
 
-test('closing it twice is fine', () => served(async ({ server }) => {
+test('close() can be called twice', () => served(async ({ server }) => {
   const { closed } = await connect(server.url);
   assert.equal(server.close(), server.close());
   await Promise.all([server.close(), closed]);
@@ -197,7 +197,7 @@ test('a refused WebSocket is closed in both directions', { timeout: 20_000 }, as
   });
 });
 
-test('errors of a server that listens do not end the process', { skip: host === 'deno' && 'its server is not a net.Server' }, async () => {
+test('errors of a listening server do not end the process', { skip: host === 'deno' && 'its server is not a net.Server' }, async () => {
   const { code, stdout, stderr } = await run(`
     import http from 'node:http';
     import { createRequire } from 'node:module';

@@ -45,25 +45,25 @@ const HELP = `
 `;
 const program = (code, settings) => passes(`${HELP}${code}`, { timeout: 60_000, collects: true, ...settings });
 
-const WHAT_TO_DO = 'make it in the host and pass it in, or copy what is in it';
-const refusal = coded('UNSUPPORTED', `A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks \`node_api_create_external_sharedarraybuffer\`: ${WHAT_TO_DO}`);
+const ADVICE = 'make it in the host and pass it in, or copy what is in it';
+const refusal = coded('UNSUPPORTED', `A SharedArrayBuffer made inside an isolate cannot be shared with this host, which lacks \`node_api_create_external_sharedarraybuffer\`: ${ADVICE}`);
 
 describe('a SharedArrayBuffer of a guest, on any host', () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
   context.evalSync('globalThis.own = new Int32Array(new SharedArrayBuffer(16))');
 
-  test('an empty one arrives', () => {
+  test('an empty one is transferred', () => {
     const empty = context.evalSync('[new SharedArrayBuffer(0)]', { copy: true })[0];
     assert.ok(empty instanceof SharedArrayBuffer);
     assert.equal(empty.byteLength, 0);
   });
 
-  test('one that can grow is refused', () => {
+  test('a growable one is rejected', () => {
     assert.throws(() => context.evalSync('new SharedArrayBuffer(8, { maxByteLength: 16 })', { copy: true }), { message: 'A growable SharedArrayBuffer could not be shared.' });
   });
 
-  test('that of a WebAssembly.Memory is refused, and the memory', () => passes(`
+  test('the buffer of a WebAssembly.Memory is rejected, as is the memory', () => passes(`
     context.evalSync('const memory = new WebAssembly.Memory({ initial: 1, maximum: 4, shared: true }); const none = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true })');
     const there = new ivm.Isolate().createContextSync();
     there.evalSync('globalThis.take = (value) => { throw new Error("arrived"); }');
@@ -80,7 +80,7 @@ describe('a SharedArrayBuffer of a guest, on any host', () => {
     }
     assert.equal(context.evalSync('memory.grow(1); new Uint8Array(memory.buffer).length'), 2 ** 17);`));
 
-  test('is refused where the host cannot wrap it', { skip: shares }, async () => {
+  test('is rejected where the host cannot wrap it', { skip: shares }, async () => {
     assert.throws(() => context.evalSync('own.buffer', { copy: true }), refusal);
     assert.throws(() => context.evalSync('({ deep: [own] })', { copy: true }), refusal);
     await assert.rejects(context.eval('own', { copy: true }), refusal);
@@ -93,7 +93,7 @@ describe('a SharedArrayBuffer of a guest, on any host', () => {
 });
 
 // Electron has the function, but refuses what it is for. A host without it behaves the same.
-test('in Electron the refusal names its rule', { skip: (shares || host === 'deno') && 'a host without the function stands for Electron' }, async () => {
+test('in Electron the error names the reason', { skip: (shares || host === 'deno') && 'a host without the function represents Electron' }, async () => {
   const { code, stdout, stderr } = await run(`
     Object.defineProperty(process, 'versions', { value: { ...process.versions, electron: '40.0.0' } });
     const ivm = require(${JSON.stringify(join(root, 'index.js'))});
@@ -104,11 +104,11 @@ test('in Electron the refusal names its rule', { skip: (shares || host === 'deno
   `, { bare: true, commonjs: true });
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   assert.equal(stdout, 'ERR_ISOLATE_UNSUPPORTED A SharedArrayBuffer made inside an isolate cannot be shared with this host, '
-    + `for Electron forbids external buffers: ${WHAT_TO_DO}\n7,7,7,7,7,7,7,7\n`);
+    + `for Electron forbids external buffers: ${ADVICE}\n7,7,7,7,7,7,7,7\n`);
 });
 
 describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
-  test('is one memory here and there, and the same object each time', () => program(`
+  test('is the same memory on both sides, and the same object each time', () => program(`
     context.evalSync('globalThis.own = new Int32Array(new SharedArrayBuffer(16)); own[0] = 5');
     const buffer = context.evalSync('own.buffer', copy);
     const here = new Int32Array(buffer);
@@ -129,7 +129,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
     // Another one of the same guest is a different object.
     assert.notEqual(context.evalSync('new SharedArrayBuffer(16)', copy), buffer);`));
 
-  test('goes back in, and on into other isolates', () => program(`
+  test('can be passed back, and to other isolates', () => program(`
     const buffer = context.evalSync('globalThis.own = new Int32Array(new SharedArrayBuffer(16)); own.buffer', copy);
     context.evalClosureSync('globalThis.again = new Int32Array($0)', [buffer], { arguments: copy });
     assert.equal(context.evalSync('again[0] = 1; own[0]'), 1);
@@ -146,7 +146,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
     other.dispose();
     assert.equal(new Int32Array(buffer)[2], 3);`));
 
-  test('stays when its isolate is disposed, as long as anybody has it', () => program(`
+  test('outlives its isolate as long as it is referenced', () => program(`
     const worker = holder();
     let buffer = context.evalSync('new Int32Array(new SharedArrayBuffer(2 ** 20)).fill(7).buffer', copy);
     assert.equal(await worker.ask('keep', buffer), 2 ** 20);
@@ -166,7 +166,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
     assert.equal(back[1], 10);
     assert.equal(other.evalSync('there', copy).buffer, back.buffer);`));
 
-  test('is charged to its guest until the last who has it lets go', () => program(`
+  test('is charged to its guest until the last reference is released', () => program(`
     const worker = holder();
     // V8 collects before it refuses, so memory that the guest itself has dropped does not count.
     const hasRoom = () => context.evalSync('try { new SharedArrayBuffer(10 * 2 ** 20).byteLength > 0; } catch (error) { if (error.name !== "RangeError") throw error; false; }');
@@ -189,7 +189,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
     await collectUntil(async () => { await worker.ask('collect'); return hasRoom(); });
     await worker.end();`, { options: '{ memoryLimit: 16 }' }));
 
-  test('a guest cannot have more of it than its limit, whoever holds it', () => program(`
+  test('a guest cannot allocate more of it than its limit, wherever it is referenced', () => program(`
     const held = [];
     context.global.setSync('call', new ivm.Callback((buffer) => { held.push(buffer); }));
     const error = syncError(() => context.evalSync('for (;;) call(new SharedArrayBuffer(2 ** 20))'));
@@ -200,7 +200,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
     held.length = 0;
     await collectUntil(() => { try { return context.evalSync('new SharedArrayBuffer(2 ** 20).byteLength') > 0; } catch { return false; } });`, { options: '{ memoryLimit: 16 }' }));
 
-  test('wakes a guest that waits, here and in another isolate', () => program(`
+  test('wakes a waiting guest, from the host and from another isolate', () => program(`
     const view = new Int32Array(context.evalSync('globalThis.own = new Int32Array(new SharedArrayBuffer(16)); own.buffer', copy));
     const waiting = () => {
       view.fill(0);
@@ -218,14 +218,14 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
     assert.equal(await there.eval('let count = 0; while (count === 0) count = Atomics.notify(there, 0, 1); count'), 1);
     assert.equal(await second, 'ok');`));
 
-  test('a host that waits sees what the guest stores, but no guest wakes it', () => program(`
+  test('a waiting host sees the guest\'s stores, but a guest cannot wake it', () => program(`
     const view = new Int32Array(context.evalSync('globalThis.own = new Int32Array(new SharedArrayBuffer(16)); own.buffer', copy));
     const storing = context.eval('Atomics.store(own, 0, 1); Atomics.notify(own, 0)');
     let outcome;
     while ((outcome = Atomics.wait(view, 0, 0, 5)) === 'timed-out');
     assert.deepEqual([outcome, Atomics.load(view, 0), await storing], ['not-equal', 1, 0]);`));
 
-  test('many, of many isolates, in and out', () => program(`
+  test('many buffers of many isolates pass in both directions', () => program(`
     for (let round = 0; round < 40; round++) {
       const guest = new ivm.Isolate({ memoryLimit: 16 });
       const realm = guest.createContextSync();
@@ -237,7 +237,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
       if (round % 10 === 0) gc();
     }`));
 
-  test('workers are terminated while guests write to it, and what they gave away stays', () => program(`
+  test('workers are terminated while guests write to it, and transferred buffers stay valid', () => program(`
     const { isMainThread, parentPort } = await import('node:worker_threads');
     if (isMainThread) {
       for (let i = 0; i < 15; i++) {
@@ -265,7 +265,7 @@ describe('a SharedArrayBuffer of a guest', { skip: !shares }, () => {
       setInterval(() => {}, 1000);
     }`));
 
-  test("the host's collector hears of it", () => program(`
+  test("the host's garbage collector is notified of it", () => program(`
     let count = 0;
     context.global.setSync('call', new ivm.Callback(() => { count += 1; }));
     context.evalSync('for (let i = 0; i < 2000; i++) call(new SharedArrayBuffer(2 ** 20))');

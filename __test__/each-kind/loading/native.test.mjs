@@ -46,9 +46,9 @@ describe('native.js', () => {
     );
   });
 
-  test('a file that is damaged', () => {
-    const told = /^isolated-v8: isolated-v8\.linux-x64-gnu\.node is damaged, or was made for another platform \(.*file too short.*\): delete node_modules and install again, here\.$/s;
-    assert.throws(() => load('junk', { [file]: 'junk' }), refused(told));
+  test('a damaged file', () => {
+    const damaged = /^isolated-v8: isolated-v8\.linux-x64-gnu\.node is damaged, or was made for another platform \(.*file too short.*\): delete node_modules and install again, here\.$/s;
+    assert.throws(() => load('junk', { [file]: 'junk' }), refused(damaged));
   });
 
   /** Runs `work` in a process with fake properties. */
@@ -63,7 +63,7 @@ describe('native.js', () => {
   }
   const onOther = (properties) => (require, path) => seeming(properties, () => require(path));
 
-  test('a platform that nobody writes for', () => {
+  test('an unknown platform', () => {
     assert.throws(
       () => load('platform', {}, onOther({ arch: 'mips64' })),
       refused('isolated-v8: there is no build for linux-mips64-gnu yet (there is one for: linux-x64-gnu). Run it on one of those, in a container for example, or build it from its repository.'),
@@ -97,25 +97,25 @@ describe('native.js', () => {
 
   describe('a system whose C library is too old', () => {
     const old = (version) => `/lib/libc.so.6: version \`GLIBC_${version}' not found (required by x)`;
-    const told = (needed, own) => refused(
+    const tooOld = (needed, own) => refused(
       `isolated-v8: isolated-v8-linux-x64-gnu needs glibc ${needed} or newer, and this system has ${own}. Use a newer system or image, such as node:24-slim.`,
     );
     const onGlibc = (version) => (work) => seeming({ report: { getReport: () => ({ header: { glibcVersionRuntime: version } }) } }, work);
 
-    test('the floor is named, not the first symbol that was missing', { skip: host === 'deno' && 'its report is made up' }, () => {
-      assert.throws(() => load('old', {}, failing(old('2.18'), onGlibc('2.17'))), told('2.28', '2.17'));
+    test('the error names the minimum version, not the first missing symbol', { skip: host === 'deno' && 'its report is made up' }, () => {
+      assert.throws(() => load('old', {}, failing(old('2.18'), onGlibc('2.17'))), tooOld('2.28', '2.17'));
     });
 
-    test('a binary that was built elsewhere may need more', { skip: host === 'deno' && 'its report is made up' }, () => {
-      assert.throws(() => load('newer', {}, failing(old('2.99'), onGlibc('2.31'))), told('2.99', '2.31'));
+    test('a binary built elsewhere can require more', { skip: host === 'deno' && 'its report is made up' }, () => {
+      assert.throws(() => load('newer', {}, failing(old('2.99'), onGlibc('2.31'))), tooOld('2.99', '2.31'));
     });
 
-    test('a host that does not tell its version', () => {
-      assert.throws(() => load('untold', {}, failing(old('2.18'), host === 'deno' ? undefined : onGlibc(undefined))), told('2.28', 'an older one'));
+    test('a host that does not report its version', () => {
+      assert.throws(() => load('unversioned', {}, failing(old('2.18'), host === 'deno' ? undefined : onGlibc(undefined))), tooOld('2.28', 'an older one'));
     });
   });
 
-  test('a file system from which nothing may be executed', () => {
+  test('a file system mounted noexec', () => {
     const said = 'x.node: failed to map segment from shared object: Operation not permitted';
     assert.throws(
       () => load('noexec', {}, failing(said)),
@@ -123,11 +123,11 @@ describe('native.js', () => {
     );
   });
 
-  test('what nobody has foreseen is passed on', () => {
+  test('unknown errors are passed on', () => {
     assert.throws(() => load('other', {}, failing('the disk is on fire')), refused('isolated-v8: isolated-v8-linux-x64-gnu cannot be loaded: the disk is on fire'));
   });
 
-  test('addons that are disabled', { skip: !host.startsWith('node') && 'a flag of Node' }, async () => {
+  test('disabled addons', { skip: !host.startsWith('node') && 'a flag of Node' }, async () => {
     const { code, stderr } = await runFile(join(root, 'native.js'), { hostArgs: ['--no-addons'] });
     assert.equal(code, 1);
     assert.match(stderr, /isolated-v8: native addons are disabled here \(--no-addons, or --permission without --allow-addons\)\./);
@@ -156,26 +156,26 @@ describe('native.js', () => {
     assert.match(stderr, /isolated-v8: Deno needs the permissions --allow-ffi and --allow-read/);
   });
 
-  describe('the package without it', () => {
+  describe('the package without the addon', () => {
     const require = createRequire(import.meta.url);
     let unavailable;
 
     before(() => {
       const place = join(folder, 'package');
       mkdirSync(join(place, 'host'), { recursive: true });
-      for (const name of ['index.js', 'index.mjs', 'native.js', 'package.json', 'host/index.js', 'host/sandbox.js']) copyFileSync(join(root, name), join(place, name));
+      for (const name of ['index.js', 'index.cjs', 'index.mjs', 'native.js', 'package.json', 'host/index.js', 'host/sandbox.js']) copyFileSync(join(root, name), join(place, name));
       unavailable = require(join(place, 'index.js'));
     });
 
     test('loads, and says that sandboxes are not available', async () => {
-      assert.equal(unavailable.IsolatedVMSandbox.isAvailable(), false);
+      assert.equal(unavailable.AgentSandbox.isAvailable(), false);
       assert.equal(unavailable.SubprocessSandbox.isAvailable(), false);
       const module = await import(new URL('./package/index.mjs', `file://${folder}/`).href);
       assert.equal(module.default, unavailable);
       assert.equal(module.createSandbox, unavailable.createSandbox);
     });
 
-    test('has the members that it has with it', () => {
+    test('has the same members', () => {
       const ivm = require('../../../index.js');
       assert.deepEqual(Object.keys(unavailable), Object.keys(ivm));
       const namesOf = (value) => Object.getOwnPropertyNames(value).filter((name) => name !== 'constructor').toSorted();
@@ -184,18 +184,24 @@ describe('native.js', () => {
       assert.equal(Object.isFrozen(unavailable) && Object.isFrozen(Object.getPrototypeOf(unavailable)), true);
     });
 
-    test('throws the reason when it is used', () => {
+    const ALIASES = { IsolatedVMSandbox: 'AgentSandbox', IsolatedVmSandbox: 'PluginSandbox' };
+
+    test('has classes with two names', () => {
+      for (const [name, other] of Object.entries(ALIASES)) assert.equal(unavailable[name], unavailable[other]);
+    });
+
+    test('throws the reason on use', () => {
       const reason = { name: 'Error', code: 'ERR_ISOLATE_UNSUPPORTED', message: /^isolated-v8: there is no build for / };
       for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(unavailable))) {
         const member = unavailable[name];
-        assert.equal(member.name, name);
+        assert.equal(member.name, ALIASES[name] ?? name);
         assert.throws(() => (/^[A-Z]/.test(name) ? new member() : member()), reason, name);
       }
       for (const use of [() => unavailable.Isolate.createSnapshot([]), () => unavailable.ExternalCopy.totalExternalSize, () => unavailable.lib.hrtime()]) assert.throws(use, reason);
     });
   });
 
-  test('a checkout without either says that it is not built', () => {
+  test('a checkout without the addon says that it is not built', () => {
     assert.throws(() => load('unbuilt', { 'Cargo.toml': '', 'index.js': readFileSync(join(root, 'index.js'), 'utf8') }, (require) => require('./index.js')),
       refused(`isolated-v8: ${file} is not built yet: run 'npm run build'.`));
   });

@@ -11,7 +11,7 @@ const { WANTED } = require('../../../surface/host/protocol.js');
 const { TAG } = require('../../../surface/protocol.js');
 
 /** A host with `count` messages of objects, which all arrive at the same time. */
-async function receive(count, objects, { mostWeight, wanted = () => true } = {}) {
+async function receive(count, objects, { maxWeight, wanted = () => true } = {}) {
   const { bytes } = write(Array.from({ length: objects }, (_, index) => ({ index })));
   const settled = [];
   const paused = [];
@@ -30,7 +30,7 @@ async function receive(count, objects, { mostWeight, wanted = () => true } = {})
     settle: (request, [tag, value]) => { settled.push([request, tag === TAG.VALUE ? value.length : tag]); },
     serveFor: () => {},
     packThrown: () => {},
-    mostWeight,
+    maxWeight,
   });
   for (let request = 1; request <= count; request += 1) arrivals.settle(request, [TAG.WIRE, bytes.slice(), []]);
   while (settled.length < count) await new Promise((resolve) => { setImmediate(resolve); });
@@ -42,28 +42,28 @@ const COUNT = 4;
 const OBJECTS = 400_000;
 const requests = Array.from({ length: COUNT }, (_, index) => index + 1);
 
-test('all come to their end', async () => {
+test('every request completes', async () => {
   const { settled, paused, resumed } = await receive(COUNT, OBJECTS);
   assert.deepStrictEqual(settled.toSorted(([a], [b]) => a - b), requests.map((request) => [request, OBJECTS]));
   assert.strictEqual(paused.length, COUNT);
   assert.deepStrictEqual(resumed.toSorted((a, b) => a - b), paused);
 });
 
-test('together they take no more than one may', async () => {
+test('together they take no more memory than one may', async () => {
   // An object takes 72 bytes, its property 16 and its place 12. There is room for one of them.
-  const mostWeight = OBJECTS * 100;
+  const maxWeight = OBJECTS * 100;
   const stretch = 2048 * 64;
   const readers = new Set();
   const { readUntil } = Reader.prototype;
   Reader.prototype.readUntil = function (until, allowance) {
     readers.add(this);
-    assert.ok(allowance <= mostWeight);
+    assert.ok(allowance <= maxWeight);
     const isWhole = readUntil.call(this, until, allowance);
     assert.ok(this.weight <= Math.max(allowance, 0) + stretch, `${this.weight} of ${allowance}`);
     return isWhole;
   };
   try {
-    const { settled } = await receive(COUNT, OBJECTS, { mostWeight });
+    const { settled } = await receive(COUNT, OBJECTS, { maxWeight });
     assert.deepStrictEqual(settled.toSorted(([a], [b]) => a - b), requests.map((request) => [request, OBJECTS]));
   } finally {
     Reader.prototype.readUntil = readUntil;
@@ -72,13 +72,13 @@ test('together they take no more than one may', async () => {
   assert.ok(readers.size > COUNT && readers.size < 2 * COUNT, `${readers.size}`);
 });
 
-test('what is not wanted any more is dropped', async () => {
+test('abandoned requests are dropped', async () => {
   const { settled, resumed } = await receive(2, OBJECTS, { wanted: (number) => number !== 101 });
   assert.deepStrictEqual(settled, [[1, TAG.FAULT], [2, OBJECTS]]);
   assert.deepStrictEqual(resumed, [102]);
 });
 
-test('a synchronous call within a request cannot be held', () => {
+test('a synchronous call within a request is not delayed', () => {
   const paused = [];
   const holds = [];
   const arrivals = createArrivals({

@@ -44,7 +44,7 @@ const shapes = {
   'only holes': [7, []],
   'many holes': [4_294_967_295, []],
   'no hole': [3, upTo(3)],
-  'no hole, the longest that is made in advance': [16, upTo(16)],
+  'no hole, the longest that is allocated in advance': [16, upTo(16)],
   'no hole, longer': [17, upTo(17)],
   'no hole, with a note': [3_000, upTo(3_000)],
   'a hole at the start': [3, [1, 2]],
@@ -116,7 +116,7 @@ test('polluted prototypes', () => {
   assert.deepEqual(results, expected);
 });
 
-test('bytes that no engine writes', () => {
+test('bytes that V8 does not write', () => {
   const malformed = (bytes, message) => {
     assert.throws(() => read(bytes), { message });
     assert.throws(() => inBits(bytes), { message });
@@ -132,7 +132,7 @@ test('bytes that no engine writes', () => {
   malformed(sparse(3, [0, 'x', 'x']), /an element twice/);
 });
 
-test('memory counts for what is announced', () => {
+test('memory is counted for announced lengths', () => {
   const limited = (bytes) => read(bytes, [], { maxWeight: 2 ** 20 });
   const refused = { code: 'ERR_ISOLATE_LIMIT' };
   // A length that is far greater than the number of elements is not allocated.
@@ -153,7 +153,7 @@ test('code that examines values sees every element once', () => {
   }
 });
 
-test('an object twice among many, after each number of others', () => {
+test('a repeated object at each position among many', () => {
   for (const before of [0, 1, 6, 7, 8, 9, 10, 40]) {
     const others = upTo(before).map((id) => ({ id }));
     const again = { again: true };
@@ -170,7 +170,7 @@ test('an object twice among many, after each number of others', () => {
   }
 });
 
-test('elements that getters remove or replace while an array is written', () => {
+test('elements that getters remove or replace during writing', () => {
   const values = upTo(6).map((index) => ({ index }));
   Object.defineProperty(values, 1, { get() { delete values[3]; values[4] = undefined; return 'read'; }, enumerable: true, configurable: true });
   let reads = 0;

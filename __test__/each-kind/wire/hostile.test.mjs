@@ -41,7 +41,7 @@ test('every truncation is refused', () => {
   }
 });
 
-test('bytes behind the value are refused', () => {
+test('bytes after the value are refused', () => {
   for (const { bytes, table } of corpus) {
     for (const more of [0, 0x30, 0x56, 0xff]) assert.strictEqual(survive(new Uint8Array([...bytes, more]), table), false);
   }
@@ -55,7 +55,7 @@ function randomNumbers(seed) {
   };
 }
 
-test('flipped bits end in a value or an error', () => {
+test('flipped bits result in a value or an error', () => {
   const random = randomNumbers(1);
   let values = 0;
   let runs = 0;
@@ -72,7 +72,7 @@ test('flipped bits end in a value or an error', () => {
   assert.ok(runs > 10_000 && values > 0 && values < runs);
 });
 
-test('bytes put together at random end in a value or an error', () => {
+test('random bytes result in a value or an error', () => {
   const random = randomNumbers(2);
   const tags = [...'_0TFIUNZS"c^o{a@A$DyxnzsR;:\',BC~tVu\\r?-m.pwV', '\0'].map((tag) => tag.charCodeAt(0));
   let values = 0;
@@ -106,9 +106,9 @@ const refusals = {
   'a negative zero BigInt': [encoding('Z', 1), /negative zero/],
   'an ArrayBuffer': [encoding('B', size, 'abc'), /unexpected end/],
   'an ArrayBuffer beyond 2^53': [encoding('B', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]), /out of range/],
-  'a resizable one that reserves too much': [encoding('~', 0, [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40]), /too long|no memory/],
+  'a resizable buffer that reserves too much': [encoding('~', 0, [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40]), /too long|no memory/],
   'a resizable one below its length': [encoding('~', 2, 1, 'ab'), /longer than it may become/],
-  'a varint without end': [encoding('U', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), /out of range/],
+  'an endless varint': [encoding('U', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), /out of range/],
   'a hole outside of an array': [encoding('-'), /unknown tag/],
   'a view without a buffer': [encoding('VB', 0, 0, 0), /unknown tag/],
   'a view beyond its buffer': [encoding('B', 2, 'abVB', 1, 2, 0), /beyond its buffer/],
@@ -145,7 +145,7 @@ const refusals = {
   'a wrong number of entries of a map': [encoding(';I', 0, 'I', 0, ':', 1), /wrong number of entries/],
   'a map with half an entry': [encoding(';I', 0, ':', 1), /unknown tag/],
   'a wrong number of entries of a set': [encoding('\'I', 0, ',', 2), /wrong number of entries/],
-  'a message that is no string': [encoding('rmI', 0, '.'), /no string/],
+  'a message that is not a string': [encoding('rmI', 0, '.'), /no string/],
   'a message twice': [encoding('rm"', 1, 'am"', 1, 'b.'), /unknown part/],
   'a prototype behind the message': [encoding('rm"', 1, 'aT.'), /unknown part/],
   'an index beyond the table': [encoding('\\', 0), /beyond the table/],
@@ -201,7 +201,7 @@ test('a run of padding ends', () => {
   }
 });
 
-test('a length alone takes no memory', () => {
+test('a length alone allocates no memory', () => {
   // Sparse arrays may be long without elements: a million slots each would be eight gigabytes.
   const array = ['a', [0xc0, 0x84, 0x3d], '@', 0, [0xc0, 0x84, 0x3d]];
   const bytes = encoding('A', [0xe8, 0x07], ...Array.from({ length: 1000 }, () => array).flat(), '$', 0, [0xe8, 0x07]);
@@ -211,7 +211,7 @@ test('a length alone takes no memory', () => {
   assert.ok(process.memoryUsage().rss - before < 500 * 2 ** 20);
 });
 
-test('nested announcements take no memory', () => {
+test('nested lengths allocate no memory', () => {
   // Each array claims all remaining bytes.
   const depth = 5000;
   const parts = [];

@@ -44,7 +44,7 @@ test('ten thousand levels work, and more are refused', () => {
   assert.throws(() => write(nested(10_001)), tooDeep);
 });
 
-test('a million levels do not touch the native stack', () => {
+test('a million levels do not use the native stack', () => {
   const levels = 1_000_000;
   const { bytes } = write(nested(levels), { maxDepth: levels });
   assert.ok(Array.isArray(read(bytes, [], { maxDepth: levels })));
@@ -69,7 +69,7 @@ test('the limit of bytes is exact', () => {
   }
 });
 
-test('a limit holds before memory is taken', () => {
+test('a limit is checked before memory is allocated', () => {
   // Repeated text is written each time: all of it would be 50 GB.
   const text = 'x'.repeat(2 ** 20);
   const before = process.memoryUsage().rss;
@@ -79,7 +79,7 @@ test('a limit holds before memory is taken', () => {
   assert.ok(process.memoryUsage().rss - before < 200 * 2 ** 20);
 });
 
-test('buffers go into the table uncopied and come out as they are', () => {
+test('buffers are passed by the table without a copy', () => {
   const buffer = new Uint8Array([1, 2, 3]).buffer;
   const { bytes, table } = write({ buffer, view: new Uint8Array(buffer), again: buffer });
   assert.deepStrictEqual(table, [[CARRIER.BUFFER, buffer, 0, 3]]);
@@ -89,7 +89,7 @@ test('buffers go into the table uncopied and come out as they are', () => {
   assert.ok(received.buffer === other && received.view.buffer === other && received.again === other);
 });
 
-test('a view gives away nothing but itself', () => {
+test('a view brings only its own bytes', () => {
   const pool = new Uint8Array(8192).fill(7);
   const part = new Uint8Array(pool.buffer, 8, 4);
   const { bytes, table } = write([part, new Uint16Array(pool.buffer, 16, 2), new DataView(pool.buffer, 0, 1), part]);
@@ -102,7 +102,7 @@ test('a view gives away nothing but itself', () => {
   assert.strictEqual(cloned(new Uint8Array(pool.buffer, 10, 0)).buffer.byteLength, 0);
 });
 
-test('a view of a buffer too small to be a pool brings all of it, as in isolated-vm', () => {
+test('a view of a buffer too small to be a pool brings the whole buffer, as in isolated-vm', () => {
   const [view, other] = cloned((() => { const { buffer } = new Uint8Array([1, 2, 3, 4]); return [new Uint8Array(buffer, 2), new DataView(buffer, 1)]; })());
   assert.deepStrictEqual([...new Uint8Array(view.buffer)], [1, 2, 3, 4]);
   assert.ok(view.byteOffset === 2 && view.buffer === other.buffer);
@@ -110,7 +110,7 @@ test('a view of a buffer too small to be a pool brings all of it, as in isolated
   assert.strictEqual(cloned(largest).buffer.byteLength, 8191);
 });
 
-test('a view shares its buffer once that travels as a whole', () => {
+test('views share a buffer that is transferred as a whole', () => {
   const whole = new Uint8Array(8192);
   const part = new Uint8Array(whole.buffer, 1, 2);
   const after = cloned([whole, part]);
@@ -121,7 +121,7 @@ test('a view shares its buffer once that travels as a whole', () => {
   assert.ok(before[0].buffer !== before[1].buffer && before[0].buffer.byteLength === 2);
 });
 
-test('moved buffers go as a whole, with every view on them', () => {
+test('moved buffers are transferred as a whole, with every view of them', () => {
   const buffer = new Uint8Array([1, 2, 3, 4]).buffer;
   const { bytes, table } = write([new Uint8Array(buffer, 1, 2), buffer], { transfer: [buffer] });
   assert.deepStrictEqual(table, [[CARRIER.MOVE, buffer]]);

@@ -1,4 +1,4 @@
-// Random values, written and read again. Types, holes, signs of zero, sharing, cycles and the order of keys survive.
+// Random values survive a round trip. Types, holes, signs of zero, sharing, cycles and the order of keys survive.
 
 /* oxlint-disable no-sparse-arrays, no-new-array -- holes travel, too */
 
@@ -70,13 +70,13 @@ const { value } = fc.letrec((tie) => ({
   ),
 }));
 
-test('a value is what it was', () => {
+test('a value survives a round trip', () => {
   fc.assert(fc.property(value, (original) => {
     assert.strictEqual(difference(original, cloned(original)), undefined);
   }), { numRuns: RUNS });
 });
 
-test('writing what was read makes the same bytes', () => {
+test('writing a read value produces the same bytes', () => {
   fc.assert(fc.property(value, (original) => {
     const first = write(original);
     const second = write(read(first.bytes, arrived(first.table)));
@@ -107,7 +107,7 @@ test('graphs keep their references and cycles', () => {
   }), { numRuns: RUNS });
 });
 
-test('what lies deeper than the recursion goes is the same', () => {
+test('values deeper than the recursion limit survive a round trip', () => {
   const wraps = [(inner) => [inner, 1], (inner) => ({ before: 1, inner, after: 2 }), (inner) => new Map([[inner, 'x'], ['y', inner]]), (inner) => new Set([1, inner, 2]),
     (inner) => Object.defineProperty(new Error('e', { cause: inner }), 'stack', { value: 's' }), (inner) => Object.assign([, 2], { inner, last: 3 }), (inner) => Object.assign([1], { inner, last: 3 }),
     (inner) => Object.assign(new Array(5), { 3: inner })];

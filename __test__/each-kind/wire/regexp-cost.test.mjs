@@ -25,18 +25,18 @@ const GROWING = {
   'classes in a class': [(n) => `[${scattered(4 * n)}${'[a]'.repeat(n)}]`, 'v'],
   'negated classes in a class': [(n) => `[${scattered(4 * n)}${'[^a]'.repeat(n)}]`, 'v'],
   'classes in classes in classes': [(n) => `${'['.repeat(n)}${scattered(4 * n)}${']'.repeat(n)}`, 'v'],
-  'classes that are taken away': [(n) => `[[${scattered(4 * n)}]${'--[a]'.repeat(n)}]`, 'v'],
-  'characters that are taken away': [(n) => `[[${scattered(4 * n)}]${'--a'.repeat(n)}]`, 'v'],
-  'what classes have in common': [(n) => `[[${scattered(4 * n)}]${'&&[a-\uffff]'.repeat(n)}]`, 'v'],
-  'what large classes have in common': [(n) => `[[${scattered(10 * n)}]${`&&[${scattered(10 * n)}]`.repeat(2)}]`, 'v'],
-  'what properties have in common': [(n) => `[\\p{L}${'&&\\p{L}'.repeat(n)}]`, 'v'],
+  'subtracted classes': [(n) => `[[${scattered(4 * n)}]${'--[a]'.repeat(n)}]`, 'v'],
+  'subtracted characters': [(n) => `[[${scattered(4 * n)}]${'--a'.repeat(n)}]`, 'v'],
+  'intersections of classes': [(n) => `[[${scattered(4 * n)}]${'&&[a-\uffff]'.repeat(n)}]`, 'v'],
+  'intersections of large classes': [(n) => `[[${scattered(10 * n)}]${`&&[${scattered(10 * n)}]`.repeat(2)}]`, 'v'],
+  'intersections of properties': [(n) => `[\\p{L}${'&&\\p{L}'.repeat(n)}]`, 'v'],
   'classes beside a property': [(n) => `[\\p{L}${'[a]'.repeat(n)}]`, 'v'],
-  'strings that are taken away': [(n) => `[${strings(n)}${'--\\q{ab}'.repeat(n)}]`, 'v'],
+  'subtracted strings': [(n) => `[${strings(n)}${'--\\q{ab}'.repeat(n)}]`, 'v'],
   'strings in classes': [(n) => `[${strings(n)}${'[\\q{ab}]'.repeat(n)}]`, 'iv'],
   'characters in no order': [(n) => `[${[...scattered(4 * n)].toReversed().join('')}]`, 'u'],
   'a set of characters in no order': [(n) => `[${[...scattered(4 * n)].toReversed().join('')}]`, 'v'],
   'large characters in no order': [(n) => `[${Array.from({ length: n }, (_, index) => String.fromCodePoint(0x2_fff0 - 2 * index)).join('')}]`, 'v'],
-  'names that are referred to': [(n) => `${Array.from({ length: 2 + Math.floor(n / 4) }, (_, index) => `(?<a${index}>)`).join('')}${'\\k<a1>'.repeat(n)}`, 'u'],
+  'named backreferences': [(n) => `${Array.from({ length: 2 + Math.floor(n / 4) }, (_, index) => `(?<a${index}>)`).join('')}${'\\k<a1>'.repeat(n)}`, 'u'],
   'characters in any case': [(n) => `[${scattered(n)}]`, 'iv'],
   'other characters in any case': [(n) => `[^${scattered(n)}]`, 'iv'],
   'classes in a class in any case': [(n) => `[${scattered(4 * n)}${'[a]'.repeat(n)}]`, 'iv'],
@@ -54,7 +54,7 @@ const GROWING = {
   'negated properties in a class in any case': [(n) => `[${'\\P{L}'.repeat(n)}]`, 'iv'],
   'properties of strings as they are': [(n) => '\\p{RGI_Emoji}'.repeat(n), 'v'],
   'properties of strings in classes': [(n) => `[${'[\\p{RGI_Emoji}]'.repeat(n)}]`, 'v'],
-  'what properties of strings have in common': [(n) => `[\\p{RGI_Emoji}${'&&\\p{RGI_Emoji}'.repeat(n)}]`, 'v'],
+  'intersections of properties of strings': [(n) => `[\\p{RGI_Emoji}${'&&\\p{RGI_Emoji}'.repeat(n)}]`, 'v'],
   'ranges of all characters in any case': [(n) => '[\u0100-\uffff]'.repeat(n), 'iv'],
   'many ranges in any case': [(n) => `[${ranges(n)}]`, 'iu'],
   'named groups beside each other': [(n) => Array.from({ length: n }, (_, index) => `(?<a${index}>a)`).join('|'), 'u'],
@@ -86,7 +86,7 @@ const unknown = (source, flags) => {
   }
 };
 
-describe('has a limit, below which it does not take long', () => {
+describe('has a limit, and compiles quickly below it', () => {
   for (const [name, [make, flags]] of Object.entries(GROWING)) {
     test(name, { skip: unknown(make(3), flags) && 'not of this host' }, () => {
       const size = largest(make, bitsOf(flags));
@@ -101,7 +101,7 @@ describe('has a limit, below which it does not take long', () => {
   }
 });
 
-describe('what programs have is not refused', () => {
+describe('patterns of real programs are accepted', () => {
   const words = (count, separator) => Array.from({ length: count }, (_, index) => `some-${index.toString(36)}-word`).join(separator);
   const USUAL = {
     'a long list of words in any case': [`^(?:${words(2_000, '|')})$`, 'iu'],
@@ -127,12 +127,12 @@ describe('of a value', () => {
     return () => read(bytes, table);
   };
 
-  test('many costly ones together are refused, however short they are', { skip }, () => {
+  test('many costly patterns together are refused, however short they are', { skip }, () => {
     assert.equal(several(3, nested, 'v')().length, 3);
     assert.throws(several(4, nested, 'v'), /regular expressions that take too long to make/);
   });
 
-  test('many that cost nothing are not', () => {
+  test('many cheap patterns are accepted', () => {
     assert.equal(several(50_000, '^/users/(?<id>[0-9a-f-]+)/?$', '').call().length, 50_000);
     assert.equal(several(200, '^\\p{L}+$', 'u').call().length, 200);
   });

@@ -136,7 +136,7 @@ group('host → guest → host', () => {
       fc.assert(fc.property(graph, (sent) => assert.equal(difference(sent, trip(sent)), undefined)), { numRuns: RUNS / 3 });
     });
 
-    test(`the received value is the host's own and another one: ${way}`, () => {
+    test(`the received value is a new value of the host's realm: ${way}`, () => {
       const sent = { list: [new Map(), new Date(0), new Uint8Array(2), new TypeError('e'), /x/] };
       const received = trip(sent);
       assert.notEqual(received, sent);
@@ -156,7 +156,7 @@ group('host → guest → host', () => {
     }), { numRuns: RUNS / 3 });
   });
 
-  test('V8 sees the same inside: random values', () => {
+  test('V8 sees the same value inside: random values', () => {
     fc.assert(fc.property(value, (sent) => {
       assert.equal(context.evalClosureSync('return describe($0)', [sent], { arguments: { copy: true } }), describe(sent));
       global.setSync('it', new ivm.ExternalCopy(sent).copyInto({ release: true }));
@@ -164,7 +164,7 @@ group('host → guest → host', () => {
     }), { numRuns: RUNS });
   });
 
-  test('V8 sees the same inside: random graphs', () => {
+  test('V8 sees the same value inside: random graphs', () => {
     fc.assert(fc.property(graph, (sent) => {
       assert.equal(context.evalClosureSync('return describe($0)', [sent], { arguments: { copy: true } }), describe(sent));
     }), { numRuns: RUNS });
@@ -181,7 +181,7 @@ group('host → guest → host', () => {
     }
   });
 
-  test('the words tell values apart', () => {
+  test('descriptions distinguish values', () => {
     const different = [0, -0, NaN, '0', 0n, null, undefined, 'null', [undefined], [,], {}, { a: undefined }, new Map(), new Set(), Object(0), new Error('a'), new Error('b'),
       new TypeError('a'), new Uint8Array(1), new Uint8Array(2), new Int8Array(1), new ArrayBuffer(1), new ArrayBuffer(1, { maxByteLength: 2 }), /a/, /a/g, new Date(0), new Date(NaN)];
     for (const one of different) if (one instanceof Error) Object.defineProperty(one, 'stack', { value: '' });
@@ -205,7 +205,7 @@ group('host → guest → host', () => {
   });
 
   for (const [way, trip] of Object.entries(ways)) {
-    test(`resizable buffers stay so: ${way}`, () => {
+    test(`resizable buffers stay resizable: ${way}`, () => {
       fc.assert(fc.property(resizable, (sent) => {
         assert.equal(difference(sent, trip(sent)), undefined);
         assert.equal(difference([{ sent }, new Uint8Array(sent)], trip([{ sent }, new Uint8Array(sent)])), undefined);
@@ -218,7 +218,7 @@ group('host → guest → host', () => {
     assert.equal(context.evalClosureSync('$0.resize(8); return describe($0)', [sent], { arguments: { copy: true } }), describe(new ArrayBuffer(8, { maxByteLength: 10 })));
   });
 
-  test('two views of one buffer stay so', () => {
+  test('two views of one buffer still share it', () => {
     const buffer = new ArrayBuffer(16);
     const sent = [new Uint8Array(buffer), new Float64Array(buffer), buffer];
     for (const [way, trip] of Object.entries(ways)) {
@@ -230,7 +230,7 @@ group('host → guest → host', () => {
     assert.equal(new Uint8Array(buffer)[0], 0);
   });
 
-  test('what the guest does to its copy is not seen here', () => {
+  test('changes to the guest\'s copy do not reach the host', () => {
     const sent = { list: [1], bytes: new Uint8Array([1]), map: new Map([[1, 2]]) };
     context.evalClosureSync('$0.list.push(2); $0.bytes[0] = 9; $0.map.clear()', [sent], { arguments: { copy: true } });
     assert.deepEqual(sent, { list: [1], bytes: new Uint8Array([1]), map: new Map([[1, 2]]) });
@@ -279,7 +279,7 @@ group('host → guest → host', () => {
     assert.equal(context.evalSync('own[3]'), 9);
   });
 
-  test('a guest that waits sees what the host writes meanwhile', async () => {
+  test('a waiting guest sees writes of the host', async () => {
     const shared = new SharedArrayBuffer(8);
     const here = new Int32Array(shared);
     const pending = context.evalClosure('const there = new Int32Array($0); Atomics.store(there, 1, 1); return Atomics.wait(there, 0, 0, 20000) + there[0]', [shared], { arguments: { copy: true } });

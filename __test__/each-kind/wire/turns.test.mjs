@@ -68,13 +68,13 @@ for (const [name, value] of Object.entries(values)) {
   });
 }
 
-test('a value that is broken in its middle', () => {
+test('a value with an error in its middle', () => {
   const { bytes } = write(values.objects);
   assert.throws(() => inBits(bytes.slice(0, bytes.length - 2)), /unexpected end/);
   assert.throws(() => inBits(new Uint8Array([...bytes, 0])), /bytes after the value/);
 });
 
-test('a property twice among many', () => {
+test('a repeated property among many', () => {
   const properties = (count, last) => [...many((index) => `"\x05${String(index).padStart(5, 'k')}0`, count), `"\x05${last}0{`].join('');
   const varint = [(2_001 & 127) | 128, 2_001 >> 7];
   for (const twice of ['kkkk5', 'k1000', 'k1023', 'k1024', 'k1999']) {
@@ -99,7 +99,7 @@ test('long BigInts', () => {
   }
 });
 
-test('long BigInts wherever they stand', () => {
+test('long BigInts in every position', () => {
   const long = bigintOf(MEGABYTE + 8);
   const boxed = Object(-long);
   const value = { boxed, again: [boxed], map: new Map([[long, boxed], ['value', long]]), set: new Set([long, 1]), sparse: Object.assign([], { 9: long, name: long }), error: new Error('e', { cause: long }) };
@@ -129,7 +129,7 @@ test('a long BigInt is read in short pieces', () => {
   assert.ok(worst < 300, `${worst} ms`);
 });
 
-test('a long BigInt that is cut off, or too long', () => {
+test('a truncated or oversized long BigInt', () => {
   const { bytes } = write(bigintOf(2 * MEGABYTE));
   assert.throws(() => read(bytes.slice(0, -1)), /unexpected end/);
   assert.throws(() => inBits(new Uint8Array([...bytes.subarray(0, bytes.length), 0])), /bytes after the value/);

@@ -24,7 +24,7 @@ try {
   // This host has no such class.
 }
 
-test('the host either speaks the format, or is not V8', () => {
+test('the host supports the format, or is not V8', () => {
   if (hostVersion === 0) assert.ok('Bun' in globalThis);
   else assert.ok(hostVersion >= 15);
 });
@@ -49,7 +49,7 @@ if (hostVersion > 0) {
     'many objects': big,
     'a view over a whole buffer': new Uint16Array([1, 2, 3]),
     'a view over a part': new Uint8Array(sharedBuffer, 2, 3),
-    'a view over a part of what may be a pool': new Uint8Array(new ArrayBuffer(8192), 2, 3),
+    'a view over a part of a possible pool': new Uint8Array(new ArrayBuffer(8192), 2, 3),
     'views that share a buffer': [new Uint8Array(sharedBuffer), new DataView(sharedBuffer, 4), sharedBuffer, sharedBuffer],
     'a resizable buffer': new ArrayBuffer(3, { maxByteLength: 20 }),
     'views on a resizable buffer': (() => {
@@ -80,7 +80,7 @@ if (hostVersion > 0) {
         assert.strictEqual(difference(value, received), undefined);
       }
     });
-    test(`what V8 writes is read: ${name}`, () => {
+    test(`the codec reads V8's output: ${name}`, () => {
       assert.strictEqual(difference(value, read(nativeBytes(value))), undefined);
     });
   }
@@ -100,7 +100,7 @@ if (hostVersion > 0) {
     assert.deepStrictEqual([tracking.length, fixed.length, tracking.buffer === whole], [10, 4, true]);
   });
 
-  test('refusals read as V8 words them', () => {
+  test('errors have V8\'s messages', () => {
     const bound = Math.max.bind(null);
     const refused = [
       () => 1, function named() { return 'a longer text than one hundred and twenty-eight characters, so that the middle is left out of the message'; },
@@ -122,7 +122,7 @@ if (hostVersion > 0) {
     }
   });
 
-  test('side effects come in V8\'s order', () => {
+  test('side effects have V8\'s order', () => {
     const trace = (serializeValue) => {
       const log = [];
       const logged = (name, value) => ({ enumerable: true, configurable: true, get: () => (log.push(name), value) });
@@ -144,7 +144,7 @@ if (hostVersion > 0) {
     assert.ok(expected.length >= 13);
   });
 
-  test('what a getter changes is written as V8 writes it', () => {
+  test('changes by getters are written as V8 writes them', () => {
     const changes = [
       (object, array) => { delete object.later; array.length = 2; },
       (object, array) => { object.later = 'new'; object.added = 1; array.push('more'); },

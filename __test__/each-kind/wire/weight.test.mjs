@@ -25,7 +25,7 @@ const items = {
   strings: [34, 2, 97, 98],
 };
 
-describe('many small things', () => {
+describe('many small values', () => {
   for (const [what, item] of Object.entries(items)) {
     test(what, () => {
       assert.strictEqual(read(arrayOf(500, item)).length, 500);
@@ -34,7 +34,7 @@ describe('many small things', () => {
   }
 });
 
-test('one array with room for much', () => {
+test('one array with a large capacity', () => {
   const sparse = (length) => Uint8Array.from([255, 15, 97, ...varint(length), ...Array.from({ length: Math.ceil(length / 16) }, (_, i) => [73, ...varint(i * 2), 48]).flat(), 64, ...varint(Math.ceil(length / 16)), ...varint(length)]);
   assert.strictEqual(read(sparse(16_000)).length, 16_000);
   assert.throws(() => read(sparse(160_000)), refused);
@@ -45,7 +45,7 @@ test('one array of many numbers', () => {
   assert.throws(() => read(arrayOf(100_000, [73, 2])), refused);
 });
 
-describe('what is empty takes room in hosts', () => {
+describe('empty values use memory in hosts', () => {
   // The bytes of one value. A quarter more than fit are refused, and three quarters are not.
   for (const [what, item, bytes] of [
     ['maps', [59, 58, 0], 308], ['sets', [39, 44, 0], 292], ['buffers', [66, 0], 372], ['resizable buffers', [126, 0, 16], 2420],

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { entry } from '../../harness.mjs';
 import { passes } from '../../isolate/helper.mjs';
 
-test('a script of a snapshot that does not end is stopped with its worker', () => passes(`
+test('an endless snapshot script is stopped with its worker', () => passes(`
   const { Worker } = await import('node:worker_threads');
   const code = \`
     const { parentPort } = require('node:worker_threads');
@@ -20,7 +20,7 @@ test('a script of a snapshot that does not end is stopped with its worker', () =
   assert.ok(ms() - start < 10_000, String(ms() - start));
   otherWorks();`));
 
-test('snapshots are made side by side', () => passes(`
+test('snapshots are created concurrently', () => passes(`
   const { Worker } = await import('node:worker_threads');
   const code = \`
     const ivm = require(${JSON.stringify(entry)});

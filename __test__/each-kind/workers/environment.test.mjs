@@ -3,7 +3,7 @@
 import { test } from 'node:test';
 import { workers } from '../../workers/helper.mjs';
 
-/** Node 20 cannot be told not to clone handles. Deno clones them nevertheless. */
+/** Node 20 has no way to prevent the cloning of handles. Deno clones them nevertheless. */
 const REFUSES = "const refuses = !globalThis.Deno && !(process.version.startsWith('v20.') && !globalThis.Bun);";
 
 const HANDLES = `
@@ -21,7 +21,7 @@ const HANDLES = `
   };
   const guestFunction = context.evalSync('() => 1');`;
 
-test('postMessage refuses a handle, or makes an empty object of it that every method refuses', () => workers(`
+test('postMessage refuses a handle, or clones it to an object that every method refuses', () => workers(`
   ${HANDLES}
   const worker = work();
   const end = exited(worker);
@@ -66,7 +66,7 @@ test('postMessage refuses a handle, or makes an empty object of it that every me
     check('copied', refusal(() => Object.keys(context.evalClosureSync('return $0', [handle], { arguments: { copy: true }, result: { copy: true } })).length), /^gave 0$/);
   });`));
 
-test('a handle hidden in what a worker starts with is refused, or no handle there either', () => workers(`
+test('a handle in workerData is refused, or is not a handle in the worker', () => workers(`
   ${HANDLES}
   ${REFUSES}
   let worker;
@@ -85,7 +85,7 @@ test('a handle hidden in what a worker starts with is refused, or no handle ther
     same(code, 'ERR_ISOLATE_TRANSFER');
   }`));
 
-test('numbers of handles mean nothing in another environment', () => workers(`
+test('handle ids are not valid in another environment', () => workers(`
   const isolates = Array.from({ length: 20 }, () => make());
   for (const { context } of isolates) context.evalSync('globalThis.secret = 1');
   same(await exited(work()), 0);

@@ -3,7 +3,7 @@
 import { test } from 'node:test';
 import { workers } from '../../workers/helper.mjs';
 
-test('first calls of all kinds, from threads that load the package at once', () => workers(`
+test('first calls of all kinds, from threads that load the package concurrently', () => workers(`
   const both = ['isolate', 'sandbox', 'agent', 'plugin', 'isolate', 'sandbox', 'agent', 'plugin'].map(work);
   same((await Promise.all(both.map(exited))).join(), '0,0,0,0,0,0,0,0');`, `
   const first = {

@@ -28,7 +28,7 @@ const WALK = `(() => {
   return JSON.stringify(found);
 })()`;
 
-test('every addition is listed', ours, () => {
+test('every added intrinsic is listed', ours, () => {
   const isolate = new ivm.Isolate({ snapshot: ivm.Isolate.createSnapshot([{ code: `let before = ${WALK}` }]) });
   const context = isolate.createContextSync();
   const before = new Set(JSON.parse(context.evalSync('before')));

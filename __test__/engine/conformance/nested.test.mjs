@@ -1,4 +1,4 @@
-// The cases inside an isolate that an isolate has made.
+// The cases inside an isolate that a guest has created.
 
 import { runSuite } from '../../conformance/suite.mjs';
 

@@ -22,16 +22,16 @@ const afterArrayNew = (length) => `{
 }`;
 
 describe('loops that are optimized stop at their timeout', () => {
-  test('after an initialisation that was inlined', () => passes(`
+  test('after an inlined initialization', () => passes(`
     assert.equal(syncError(() => context.evalSync('for (;;) new Array(1000).fill(1.5)', { timeout: 200 })).code, 'ERR_ISOLATE_TIMEOUT');`));
 
-  test('in WebAssembly, after an array that is made', () => passes(`
+  test('in WebAssembly, after an array allocation', () => passes(`
     for (const code of [${JSON.stringify(afterArrayNew(10))}, ${JSON.stringify(afterArrayNew(12))}]) {
       assert.equal(syncError(() => context.evalSync(code, { timeout: 1000 })).code, 'ERR_ISOLATE_TIMEOUT');
     }`));
 
   // V8 decides for which call it starts to compile. Each comparison takes long, and V8 checks nothing meanwhile.
-  test('in a function that V8 begins to compile on another thread', () => passes(`
+  test('in a function that V8 compiles on another thread', () => passes(`
     isolate.dispose();
     for (let calls = 20; calls < 60; calls += 1) {
       const isolate = new ivm.Isolate();
@@ -46,7 +46,7 @@ describe('loops that are optimized stop at their timeout', () => {
     }`, { timeout: 60_000 }));
 
   const skip = host === 'node24' || host === 'bun' ? false : 'takes long; V8 is the same on all hosts';
-  test('generated ones', { skip }, async () => {
+  test('generated loops', { skip }, async () => {
     const args = ['--seed', '1', '--programs', '30', '--timeout', '100'];
     const { code, signal, stdout, stderr } = await runFile(join(root, 'fuzz/loops/main.mjs'), { args, timeout: 120_000 });
     assert.deepEqual({ code, signal }, { code: 0, signal: null }, `${stdout}${stderr}`);

@@ -95,7 +95,7 @@ describe('guest code that has tampered with', () => {
   }
 });
 
-test('errors that are copied in do not tell where the host lies', async () => {
+test('copied errors do not reveal paths of the host', async () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
   const seen = context.evalClosureSync('return $0.stack', [new Error('copied')], { arguments: { copy: true } });

@@ -24,10 +24,10 @@ function inGuest(code, options) {
   }
 }
 
-const TOLD = 'const told = (call) => { try { call(); return "nothing"; } catch (error) { return error.name + " " + error.code + ": " + error.message; } };';
+const ERROR_OF = 'const errorOf = (call) => { try { call(); return "nothing"; } catch (error) { return error.name + " " + error.code + ": " + error.message; } };';
 
 describe('a guest', () => {
-  test('makes isolates that make isolates, and calls through all of them', () => {
+  test('creates nested isolates, and calls through all of them', () => {
     assert.equal(inGuest(`
       let room = context;
       for (let depth = 0; depth < 4; depth += 1) {
@@ -40,7 +40,7 @@ describe('a guest', () => {
     `), 42);
   });
 
-  test('gives its isolate to the host and to others', () => {
+  test('passes its isolate to the host and to other guests', () => {
     const { isolate, context } = withIvm();
     const made = context.evalSync('globalThis.made = new ivm.Isolate()');
     assert.ok(made instanceof ivm.Isolate);
@@ -56,7 +56,7 @@ describe('a guest', () => {
     other.isolate.dispose();
   });
 
-  test('disposes the isolate it is in', async () => {
+  test('disposes its own isolate', async () => {
     const { isolate, context } = withIvm();
     context.global.setSync('after', new ivm.Callback(() => { after += 1; }, { ignored: true }));
     let after = 0;
@@ -71,19 +71,19 @@ describe('a guest', () => {
 describe('limits', () => {
   test('of number and memory', () => {
     assert.deepEqual(inGuest(`
-      ${TOLD}
+      ${ERROR_OF}
       const made = [];
-      const refused = told(() => { for (;;) made.push(new ivm.Isolate({ memoryLimit: 8 })); });
+      const refused = errorOf(() => { for (;;) made.push(new ivm.Isolate({ memoryLimit: 8 })); });
       const count = made.length;
       made[0].dispose();
       // Isolates that are being disposed are awaited.
-      const again = told(() => { made[0] = new ivm.Isolate({ memoryLimit: 8 }); });
-      made[1].createContextSync().evalClosureSync('globalThis.ivm = $0; globalThis.told = $1', [ivm, (call) => 0]);
+      const again = errorOf(() => { made[0] = new ivm.Isolate({ memoryLimit: 8 }); });
+      made[1].createContextSync().evalClosureSync('globalThis.ivm = $0; globalThis.errorOf = $1', [ivm, (call) => 0]);
       const inner = made[1].createContextSync().evalClosureSync('try { new $0.Isolate(); } catch (error) { return error.code; }', [ivm]);
       for (const each of made) each.dispose();
       return [
         refused.slice(0, 28), count, again, inner,
-        told(() => new ivm.Isolate({ memoryLimit: 65 })), told(() => { for (let i = 0; i < 5; i += 1) made[i] = new ivm.Isolate(); }).slice(0, 28), made[3].isDisposed,
+        errorOf(() => new ivm.Isolate({ memoryLimit: 65 })), errorOf(() => { for (let i = 0; i < 5; i += 1) made[i] = new ivm.Isolate(); }).slice(0, 28), made[3].isDisposed,
       ];
     `, { memoryLimit: 64 }), [
       'RangeError ERR_ISOLATE_LIMIT', 16, 'nothing', 'ERR_ISOLATE_LIMIT',
@@ -91,11 +91,11 @@ describe('limits', () => {
     ]);
   });
 
-  test('do not wear out', () => {
+  test('do not change with use', () => {
     assert.equal(inGuest('let n = 0; for (; n < 60; n += 1) { const made = new ivm.Isolate(); if (n % 3 === 0) made.createContextSync().evalSync("1"); made.dispose(); } return n;'), 60);
   });
 
-  test('without one, an isolate has no more than its maker', () => {
+  test('without one, an isolate gets no more than its creator', () => {
     assert.equal(inGuest('return new ivm.Isolate().createContextSync() && new ivm.Isolate({}).getHeapStatisticsSync().heap_size_limit', { memoryLimit: 12 }), 12 << 20);
   });
 
@@ -110,7 +110,7 @@ describe('limits', () => {
     isolate.dispose();
   });
 
-  test('and what it has left running there', () => {
+  test('and work that it left running there', () => {
     const { isolate, context } = withIvm();
     context.evalSync('globalThis.room = new ivm.Isolate().createContextSync(); room.evalIgnored("for (;;);")', { timeout: 200 });
     // Starts when that is over.
@@ -118,7 +118,7 @@ describe('limits', () => {
     isolate.dispose();
   });
 
-  test('an isolate ends with the one that has made it', async () => {
+  test('an isolate ends with its creator', async () => {
     const { isolate, context } = withIvm();
     const made = context.evalSync('new ivm.Isolate()');
     const inner = made.createContextSync().evalClosureSync('return new $0.Isolate()', [ivm]);
@@ -131,18 +131,18 @@ describe('limits', () => {
     assert.throws(() => room.evalSync('1'), { code: 'ERR_ISOLATE_DISPOSED' });
   });
 
-  test('what is wrong inside stays there', () => {
+  test('errors inside do not reach the creator', () => {
     assert.deepEqual(inGuest(`
       const made = new ivm.Isolate({ memoryLimit: 8 });
       const room = made.createContextSync();
-      let told;
-      try { room.evalSync('const kept = []; for (;;) kept.push({})'); } catch (error) { told = error.code; }
-      return [told, made.isDisposed, context.evalSync('1')];
+      let code;
+      try { room.evalSync('const kept = []; for (;;) kept.push({})'); } catch (error) { code = error.code; }
+      return [code, made.isDisposed, context.evalSync('1')];
     `, { memoryLimit: 32 }), ['ERR_ISOLATE_MEMORY', true, 1]);
   });
 });
 
-test('compilation caches of guests are not believed', () => {
+test('compilation caches of guests are not trusted', () => {
   const { isolate, context } = withIvm();
   const produced = isolate.compileScriptSync('1 + 1', { produceCachedData: true });
   context.global.setSync('cache', produced.cachedData);

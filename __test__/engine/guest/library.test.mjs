@@ -5,13 +5,13 @@ import { test } from 'node:test';
 import ivm from '../../../index.mjs';
 import { passes } from '../../isolate/helper.mjs';
 
-test('`lib` comes as a part of the module, and by itself', () => {
+test('`lib` is available in the module, and by itself', () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
   context.global.setSync('lib', ivm.lib);
   context.global.setSync('ivm', ivm);
   assert.deepEqual(context.evalSync(`(() => {
-    const told = (call) => { try { return call(); } catch (error) { return error.name + ' ' + error.code + ' ' + error.message; } };
+    const outcomeOf = (call) => { try { return call(); } catch (error) { return error.name + ' ' + error.code + ' ' + error.message; } };
     const room = new ivm.Isolate().createContextSync();
     const since = lib.hrtime();
     const [seconds, nanoseconds] = lib.hrtime(since);
@@ -19,7 +19,7 @@ test('`lib` comes as a part of the module, and by itself', () => {
     return [
       lib === ivm.lib, room.evalClosureSync('return $0.hrtime().length', [lib]), room.evalClosureSync('return $0', [lib]) === lib, Object.keys(ivm).join(),
       seconds === 0 && nanoseconds > 0, since.every(Number.isInteger), typeof symbol, symbol === lib.privateSymbol('name'), ({ [symbol]: 1 })[symbol],
-      told(() => lib.hrtime(1)), told(() => lib.hrtime([1])), told(() => lib.privateSymbol(1)), told(() => new lib.constructor()), Object.isFrozen(lib),
+      outcomeOf(() => lib.hrtime(1)), outcomeOf(() => lib.hrtime([1])), outcomeOf(() => lib.privateSymbol(1)), outcomeOf(() => new lib.constructor()), Object.isFrozen(lib),
     ];
   })()`, { copy: true }), [
     true, 2, true, 'lib', true, true, 'symbol', false, 1, 'TypeError ERR_INVALID_ARG `undefined` requires parameter 1 to be an array',

@@ -30,14 +30,14 @@ test('`meta` fills import.meta, once', async () => {
   `), ['pass0', 'pass0', 1]);
 });
 
-test('what `meta` throws is thrown where import.meta stands', async () => {
+test('errors of `meta` are thrown at import.meta', async () => {
   assert.equal(await inGuest(`
-    const module = isolate.compileModuleSync('export let told; try { import.meta } catch (error) { told = error.message }', {
+    const module = isolate.compileModuleSync('export let message; try { import.meta } catch (error) { message = error.message }', {
       meta() { throw new RangeError('no meta'); },
     });
     module.instantiateSync(context, () => {});
     module.evaluateSync();
-    return module.namespace.deref().told;
+    return module.namespace.deref().message;
   `), 'no meta');
 });
 
@@ -74,12 +74,12 @@ test('host and guest do not link the same module at once', () => {
     globalThis.tell = $2;
     return () => { try { module.instantiateSync($1, () => {}); } catch (error) { return error.message; } };
   `, [module, context, () => {}]);
-  let told;
+  let message;
   module.instantiateSync(context, () => {
-    told = taken();
+    message = taken();
     return dependency;
   });
-  assert.equal(told, 'Module is currently being linked by another linker');
+  assert.equal(message, 'Module is currently being linked by another linker');
   module.evaluateSync();
   isolate.dispose();
 });

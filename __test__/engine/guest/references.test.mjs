@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import ivm from '../../../index.mjs';
 
-/** `told(call)`: the result of the call, or its error as a line. */
-const TOLD = 'const told = (call) => { try { return call(); } catch (error) { return error.name + " " + error.code + ": " + error.message; } };';
+/** `outcomeOf(call)`: the result of the call, or its error as a line. */
+const OUTCOME_OF = 'const outcomeOf = (call) => { try { return call(); } catch (error) { return error.name + " " + error.code + ": " + error.message; } };';
 
 function withIvm(options) {
   const isolate = new ivm.Isolate(options);
@@ -14,7 +14,7 @@ function withIvm(options) {
   return { isolate, context };
 }
 
-test('a Reference of a guest goes to the host, to another guest, and home', () => {
+test('a Reference of a guest passes to the host, to another guest, and back', () => {
   const first = withIvm();
   const second = withIvm();
   const reference = first.context.evalSync('globalThis.object = { n: 1 }; new ivm.Reference(object)');
@@ -25,13 +25,13 @@ test('a Reference of a guest goes to the host, to another guest, and home', () =
   second.context.global.setSync('home', first.context.global);
   assert.deepEqual(second.context.evalClosureSync(`
     reference.setSync('n', 2);
-    let told;
-    try { reference.deref(); } catch (error) { told = error.message; }
+    let message;
+    try { reference.deref(); } catch (error) { message = error.message; }
     home.setSync('back', reference);
     home.setSync('object2', reference.derefInto());
     let refused;
     try { $0(reference.derefInto()); } catch (error) { refused = error.message; }
-    return [told, reference.getSync('n'), refused];
+    return [message, reference.getSync('n'), refused];
   `, [() => {}], { result: { copy: true } }), ['Cannot dereference this from current isolate', 2, 'Cannot dereference this into target isolate']);
   assert.equal(first.context.evalSync('back.deref() === object && object2 === object'), true);
   first.isolate.dispose();
@@ -39,7 +39,7 @@ test('a Reference of a guest goes to the host, to another guest, and home', () =
   second.isolate.dispose();
 });
 
-test('what a guest dereferences arrives in its own isolate', () => {
+test('a value that a guest dereferences arrives in its own isolate', () => {
   const { isolate, context } = withIvm();
   assert.equal(context.evalClosureSync(`
     const object = {};
@@ -56,17 +56,17 @@ test('a copy is charged to the guest that makes it until it is released', () => 
   assert.deepEqual(context.evalClosureSync(`
     const text = 'x'.repeat(1 << 20);
     const kept = [];
-    let told;
-    try { for (;;) kept.push(new ivm.ExternalCopy(text)); } catch (error) { told = error.name + ' ' + error.code; }
+    let failure;
+    try { for (;;) kept.push(new ivm.ExternalCopy(text)); } catch (error) { failure = error.name + ' ' + error.code; }
     const count = kept.length;
     for (const each of kept) each.release();
     for (let n = 0; n < 100; n += 1) new ivm.ExternalCopy(text).release();
-    return [told, count];
+    return [failure, count];
   `, [], { result: { copy: true } }), ['RangeError ERR_ISOLATE_LIMIT', 15]);
   isolate.dispose();
 });
 
-test('what is missing of a guest is missing of nobody else', () => {
+test('`lib` of the host is `ivm.lib` in every guest', () => {
   const { isolate, context } = withIvm();
   const other = withIvm();
   context.global.setSync('lib', ivm.lib);
@@ -91,10 +91,10 @@ test('async functions of two guests call each other', async () => {
   two.isolate.dispose();
 });
 
-test('a Callback is called in its own mode, wherever it arrives', async () => {
+test('a Callback is called in its own mode in every isolate', async () => {
   const one = withIvm();
   const two = withIvm();
-  one.context.evalSync('globalThis.heard = []; globalThis.make = (options) => new ivm.Callback((n) => { heard.push(n); return n * 2; }, options); 1');
+  one.context.evalSync('globalThis.received = []; globalThis.make = (options) => new ivm.Callback((n) => { received.push(n); return n * 2; }, options); 1');
   two.context.global.setSync('other', one.context.global);
   one.context.global.setSync('other', two.context.global);
   for (const name of ['sync', 'async', 'ignored']) one.context.evalSync(`other.setSync("${name}", make({ ${name}: true })); 1`);
@@ -114,27 +114,27 @@ test('a Callback is called in its own mode, wherever it arrives', async () => {
   assert.equal(two.context.evalSync('ignored(7)'), undefined);
   await one.context.eval('1');
   // A sync call starts before ignored ones that are queued.
-  assert.deepEqual(one.context.evalSync('heard', { copy: true }).toSorted(), [1, 2, 3, 4, 5, 6, 7]);
+  assert.deepEqual(one.context.evalSync('received', { copy: true }).toSorted(), [1, 2, 3, 4, 5, 6, 7]);
   one.isolate.dispose();
   two.isolate.dispose();
 });
 
-describe('what is to be used once, and in one place', () => {
-  test('says so', () => {
+describe('a value for a single use', () => {
+  test('throws on a second use or in another isolate', () => {
     const [one, two, three] = [withIvm(), withIvm(), withIvm()];
     one.context.evalSync('globalThis.object = {}; 1');
     three.context.global.setSync('reference', one.context.evalSync('new ivm.Reference(object)'));
     three.context.global.setSync('home', one.context.global);
     three.context.global.setSync('elsewhere', two.context.global);
     assert.deepEqual(three.context.evalClosureSync(`
-      ${TOLD}
+      ${OUTCOME_OF}
       const into = reference.derefInto();
       const copy = new ivm.ExternalCopy({ n: 1 });
       const copied = copy.copyInto({ release: true });
       return [
-        told(() => home.setSync('one', into)), told(() => home.setSync('two', into)), told(() => elsewhere.setSync('x', reference.derefInto())),
-        told(() => home.setSync('copy', copied)), told(() => elsewhere.setSync('copy', copied)), told(() => copy.copy()),
-        told(() => reference.deref({ release: true })), told(() => reference.derefInto({ release: true }) && reference.typeof),
+        outcomeOf(() => home.setSync('one', into)), outcomeOf(() => home.setSync('two', into)), outcomeOf(() => elsewhere.setSync('x', reference.derefInto())),
+        outcomeOf(() => home.setSync('copy', copied)), outcomeOf(() => elsewhere.setSync('copy', copied)), outcomeOf(() => copy.copy()),
+        outcomeOf(() => reference.deref({ release: true })), outcomeOf(() => reference.derefInto({ release: true }) && reference.typeof),
       ];
     `, [], { result: { copy: true } }), [
       undefined, 'Error ERR_ISOLATE_RELEASED: The return value of `derefInto()` should only be used once', 'TypeError ERR_ISOLATE_TRANSFER: Cannot dereference this into target isolate',
@@ -149,9 +149,9 @@ describe('what is to be used once, and in one place', () => {
     const { isolate, context } = withIvm();
     context.global.setSync('sink', new ivm.Reference({}));
     assert.deepEqual(context.evalClosureSync(`
-      ${TOLD}
+      ${OUTCOME_OF}
       const refused = [Object.create(ivm.Reference.prototype), Object.create(sink), Object.setPrototypeOf({}, ivm.Reference.prototype), new Proxy(sink, {})]
-        .flatMap((forged) => [told(() => sink.setSync('x', forged)), told(() => ivm.Reference.prototype.getSync.call(forged, 'x'))]);
+        .flatMap((forged) => [outcomeOf(() => sink.setSync('x', forged)), outcomeOf(() => ivm.Reference.prototype.getSync.call(forged, 'x'))]);
       const Made = new Proxy(function () {}, { get: (target, key) => key === 'prototype' ? sink : target[key] });
       const odd = Reflect.construct(ivm.Reference, [{ n: 5 }], Made);
       return [...new Set(refused), Reflect.ownKeys(sink).length, Object.isFrozen(sink), ivm.Reference.prototype.getSync.call(odd, 'n'), odd === sink];

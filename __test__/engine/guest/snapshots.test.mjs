@@ -27,7 +27,7 @@ describe('in a context of a snapshot', () => {
   for (const warmup of WARMUPS) {
     const how = warmup === undefined ? 'without warm-up' : 'with warm-up';
 
-    test(`guests make isolates, ${how}`, () => {
+    test(`guests create isolates, ${how}`, () => {
       const code = `(() => {
         const room = new ivm.Isolate({ memoryLimit: 8 }).createContextSync();
         const reference = new ivm.Reference({ n: f() });
@@ -37,7 +37,7 @@ describe('in a context of a snapshot', () => {
       assert.deepEqual(start(['globalThis.f = () => 5'], warmup, code), [expected, expected]);
     });
 
-    test(`there is a FinalizationRegistry again, ${how}`, () => passes(`
+    test(`FinalizationRegistry is available again, ${how}`, () => passes(`
       const snapshot = ivm.Isolate.createSnapshot([{ code: \`
         globalThis.live = {};
         globalThis.weak = [new WeakRef(live), new WeakRef({})];
@@ -45,7 +45,7 @@ describe('in a context of a snapshot', () => {
           () => FinalizationRegistry, () => globalThis.FinalizationRegistry.prototype, () => (0, eval)('FinalizationRegistry'), () => Function('return FinalizationRegistry')(),
           () => new (class extends FinalizationRegistry {})(() => {}), () => Reflect.construct(Object, [], FinalizationRegistry),
         ].map((call) => { try { return typeof call(); } catch (error) { return error.name; } });
-        globalThis.make = (heard) => new FinalizationRegistry(heard);
+        globalThis.make = (collected) => new FinalizationRegistry(collected);
       \` }], ${JSON.stringify(warmup)});
       for (let n = 0; n < 3; n += 1) {
         const isolate = new ivm.Isolate({ snapshot, memoryLimit: 64 });
@@ -54,9 +54,9 @@ describe('in a context of a snapshot', () => {
         assert.deepEqual(context.evalSync('tries', { copy: true }), ['ReferenceError', 'undefined', 'ReferenceError', 'ReferenceError', 'ReferenceError', 'ReferenceError'].map((name, index) => index === 1 ? 'TypeError' : name));
         assert.equal(context.evalSync('weak.map((each) => typeof each.deref()).join()'), 'object,undefined');
         // Live and dead targets.
-        context.evalSync('globalThis.heard = 0; globalThis.registry = make(() => { heard += 1; }); registry.register(live); (() => { for (let n = 0; n < 50; n += 1) registry.register({}); })(); 1');
-        for (let turn = 0; turn < 200 && context.evalSync('heard') < 50; turn += 1) await context.eval('for (let i = 0; i < 40; i += 1) new Array(1e5).fill(i); 1');
-        assert.equal(context.evalSync('heard'), 50);
+        context.evalSync('globalThis.collected = 0; globalThis.registry = make(() => { collected += 1; }); registry.register(live); (() => { for (let n = 0; n < 50; n += 1) registry.register({}); })(); 1');
+        for (let turn = 0; turn < 200 && context.evalSync('collected') < 50; turn += 1) await context.eval('for (let i = 0; i < 40; i += 1) new Array(1e5).fill(i); 1');
+        assert.equal(context.evalSync('collected'), 50);
         if (n === 1) isolate.dispose();
       }
     `, { timeout: 60_000, collects: true }));
@@ -86,7 +86,7 @@ describe('in a context of a snapshot', () => {
     });
   }
 
-  test('tampering in the scripts reaches nothing', async () => {
+  test('tampering in the scripts has no effect', async () => {
     const run = async (tampers) => {
       const names = ['begun', 'track', 'invoke', 'release', 'entry', 'id', 'native', 'createGuest', 'createTracker', 'then', 'stack', 'target', 'record', 'local'];
       const snapshot = ivm.Isolate.createSnapshot([{ code: `globalThis.kit = ${TAMPERING}; globalThis.buffer = new ArrayBuffer(8); globalThis.other = new ArrayBuffer(8);
@@ -96,16 +96,16 @@ describe('in a context of a snapshot', () => {
       context.evalSync('kit.arm(true)');
       const host = { hostFunction: (n) => n + 1, hostThrows: () => { throw new RangeError('host'); }, hostReference: new ivm.Reference((n) => n * 2), hostObject: new ivm.Reference({ n: 4 }), hostAsync: new ivm.Callback((n) => n, { async: true }) };
       for (const [name, value] of Object.entries({ ivm, ...host })) context.global.setSync(name, value);
-      const told = context.evalSync(`kit.arm(false); kit.exercise(${USES})`);
+      const report = context.evalSync(`kit.arm(false); kit.exercise(${USES})`);
       context.evalSync('kit.arm(true)');
       for (let turn = 0; turn < 20; turn += 1) await context.eval('1');
-      const result = { told, leaks: context.evalSync('kit.leaks()') };
+      const result = { report, leaks: context.evalSync('kit.leaks()') };
       isolate.dispose();
       return result;
     };
     const [plain, tampered] = [await run(false), await run(true)];
-    assert.match(plain.told, /\neval: 42\n[^]*\nmodule: 3\n/);
+    assert.match(plain.report, /\neval: 42\n[^]*\nmodule: 3\n/);
     assert.equal(tampered.leaks, '');
-    assert.equal(tampered.told, plain.told);
+    assert.equal(tampered.report, plain.report);
   });
 });

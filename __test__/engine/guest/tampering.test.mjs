@@ -54,14 +54,14 @@ async function run(mode, isAfter) {
   }
   const exercise = guest.getSync('exercise', { reference: true });
   exercise.applySync(undefined, [context.evalSync(USES, { reference: true }).derefInto()]);
-  const told = exercise.applySync(undefined, [context.evalSync(USES, { reference: true }).derefInto()]);
+  const report = exercise.applySync(undefined, [context.evalSync(USES, { reference: true }).derefInto()]);
   // Asynchronous operations answer in later turns, which are observed too.
   arm.applySync(undefined, [true]);
   const imported = 'room.evalSync("globalThis.imported === true")';
   for (let turn = 0; turn < 2_000 && !context.evalSync(imported); turn += 1) await new Promise((resolve) => { setTimeout(resolve, 1); });
   const done = context.evalSync(imported);
   for (let turn = 0; turn < 10; turn += 1) await context.eval('1');
-  const result = { told, tampered, done, shown: call('count'), leaks: call('leaks') };
+  const result = { report, tampered, done, shown: call('count'), leaks: call('leaks') };
   isolate.dispose();
   return result;
 }
@@ -69,14 +69,14 @@ async function run(mode, isAfter) {
 describe('every built-in is replaced', () => {
   for (const mode of ['watches', 'throws', 'gives functions']) {
     for (const isAfter of [false, true]) {
-      test(`by what ${mode}, ${isAfter ? 'after' : 'before'} the module arrives`, async () => {
+      test(`by a function that ${mode}, ${isAfter ? 'after' : 'before'} the module arrives`, async () => {
         const expected = await run(undefined, isAfter);
-        assert.match(expected.told, /^isolate: false\n[^]*\neval: 42\n[^]*\nmodule: 3\n[^]*\nhost: 2\n/);
+        assert.match(expected.report, /^isolate: false\n[^]*\neval: 42\n[^]*\nmodule: 3\n[^]*\nhost: 2\n/);
         assert.equal(expected.done, true);
         const actual = await run(mode, isAfter);
         assert.ok(actual.tampered > 1_400, `${actual.tampered} were replaced`);
         assert.equal(actual.leaks, '');
-        assert.deepEqual(actual.told.split('\n'), expected.told.split('\n'));
+        assert.deepEqual(actual.report.split('\n'), expected.report.split('\n'));
         assert.equal(actual.done, true);
       });
     }

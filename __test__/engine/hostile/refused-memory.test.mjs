@@ -1,5 +1,5 @@
 // Built-ins that V8 has in C++, given texts that they need more memory for than a guest may have: in V8's own libraries a refusal comes
-// back as null at any of hundreds of places. Whatever the size, the guest gets the right result or an error, the process lives on, and
+// back as null at any of hundreds of places. Whatever the size, the guest gets the right result or an error, the process continues, and
 // other isolates can use the same libraries. No host exports an allocator, so the addon calls the C library's on all of them.
 
 import { describe, test } from 'node:test';

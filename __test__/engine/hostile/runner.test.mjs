@@ -55,15 +55,15 @@ describe('the runner reports', () => {
     for (const way of ways) {
       const reported = inTurn(() => report([FINE[0], name, FINE[1]], way, limit));
       test(`${name}, ${way}`, async () => {
-        const { [name]: told, ...others } = await reported;
-        assert.match(told, problem);
+        const { [name]: problemText, ...others } = await reported;
+        assert.match(problemText, problem);
         assert.deepEqual(others, { fine: '', 'fine, too': '' });
       });
     }
   }
 });
 
-test('what is expected of an outcome', () => {
+test('expected outcomes', () => {
   for (const [expected, outcome] of [
     ['timeout', 'timeout'], ['value 1', 'value 1'], ['value …', 'value [1]'], ['RangeError: x', 'RangeError: x'], ['RangeError: x', 'error x'],
     ['throws "a"', 'error a'], ['throws null', 'error null'], ['TypeError: …', 'error y'], ['SyntaxError: a…', 'SyntaxError: ab'],
@@ -74,7 +74,7 @@ test('what is expected of an outcome', () => {
   ]) assert.equal(fits(expected, outcome), false, `${expected}, ${outcome}`);
 });
 
-test('time that a guest did not get is added to what it may take, up to a limit', () => {
+test('the time limit of a guest is extended by the time it did not run, up to a maximum', () => {
   const none = { host: 0, others: 0 };
   assert.equal(bound({ timeout: 50 }, 'sync', none), 1_300);
   assert.equal(bound({ timeout: 50 }, 'async', { host: 100, others: 100 }), 1_500);

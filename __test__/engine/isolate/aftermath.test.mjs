@@ -1,4 +1,4 @@
-// What remains after a guest was stopped or abandoned does not block others.
+// Remaining work of a stopped or abandoned guest does not block others.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -6,7 +6,7 @@ import { passes } from '../../isolate/helper.mjs';
 const HANG = 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)';
 
 describe('after a guest was stopped', () => {
-  test('noting its frames may run out of memory, and other timeouts still hold', () => passes(`
+  test('capturing its stack can run out of memory, and other timeouts still apply', () => passes(`
     const code = \`
       let call = () => { for (;;); };
       for (let i = 0; i < 9; i++) {
@@ -24,7 +24,7 @@ describe('after a guest was stopped', () => {
 });
 
 describe('a stopped run', () => {
-  test('leaves neither microtasks nor rejections that would run on', () => passes(`
+  test('leaves no microtasks and no rejections', () => passes(`
     const code = \`
       Promise.reject({ get message() { for (;;); } });
       Promise.resolve().then(() => { globalThis.ran = true; for (;;); });
@@ -34,14 +34,14 @@ describe('a stopped run', () => {
       const error = await errorOf(call);
       assert.match(error.code, /TIMEOUT|DEADLINE/);
       assert.ok(ms() - start < 5_000, String(ms() - start));
-      // What is left over runs under a limit of its own, and ends with it.
+      // Remaining work has its own limit, and ends with it.
       assert.equal(context.evalSync('globalThis.ran'), true);
     }
     const error = syncError(() => context.evalSync('Promise.reject({ get message() { for (;;); } }); 0', { timeout: 30 }));
     assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT');
     assert.equal(context.evalSync('1 + 1'), 2);`));
 
-  test('that was aborted, and has no limits, does not run on for ever', () => passes(`
+  test('that was aborted and has no limits ends', () => passes(`
     const controller = new AbortController();
     context.global.setSync('started', new ivm.Callback(() => { controller.abort(); }, { ignored: true }));
     const call = context.eval('(async () => { for (;;) await 0 })(); started(); for (;;);', { signal: controller.signal });
@@ -62,7 +62,7 @@ describe('a stopped run', () => {
     assert.equal(await earlier, 8);
     clearInterval(alive);`));
 
-  test('reading a rejection leaves nothing for the next call', () => passes(`
+  test('reading a rejection does not affect the next call', () => passes(`
     const error = syncError(() => context.evalSync(\`
       Promise.reject({ get message() { Promise.resolve().then(() => { for (;;); }); Promise.reject(1); return 'x'; } }); 0\`, { timeout: 100 }));
     assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT');
@@ -70,7 +70,7 @@ describe('a stopped run', () => {
     assert.equal(context.evalSync('1 + 1'), 2);
     assert.ok(ms() - start < 1_000, String(ms() - start));`));
 
-  test('a continuation that has to wait for its turn has its whole deadline then', () => passes(`
+  test('a queued continuation gets its whole deadline', () => passes(`
     context.global.setSync('later', new ivm.Callback(() => 5, { async: true }));
     await context.eval('globalThis.got = 0; later().then((value) => { got = value; }); 0', { deadline: 100 });
     await Promise.allSettled([context.eval('for (;;);', { timeout: 300 }), sleep(10)]);
@@ -85,7 +85,7 @@ describe('a stopped run', () => {
     await busy;`));
 });
 
-describe('after a guest was given up', () => {
+describe('after a guest was abandoned', () => {
   test('its promises are abandoned', () => passes(`
     const promise = context.eval('new Promise(() => {})', { promise: true });
     const [error] = await Promise.all([errorOf(() => promise), errorOf(() => context.eval(${JSON.stringify(HANG)}, { timeout: 50 }))]);

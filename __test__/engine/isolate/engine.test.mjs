@@ -3,7 +3,7 @@
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-test('a grace says when a guest is given up', () => passes(`
+test('a grace period sets when a guest is abandoned', () => passes(`
   const { lostMemoryLimit, ...settings } = ivm.configureEngine();
   assert.deepEqual(settings, { terminationGrace: 1000, timeout: 0, deadline: 0 });
   assert.equal(ivm.configureEngine({ terminationGrace: 100 }).terminationGrace, 100);
@@ -54,7 +54,7 @@ test('a deadline for all calls', () => passes(`
   const nested = 'new ivm.Isolate().createContext().then((inner) => inner.eval("for (;;);")).catch(({ code }) => code)';
   assert.equal(await context.eval(nested, { promise: true, deadline: 10_000 }), 'ERR_ISOLATE_DEADLINE');`));
 
-test('it ends calls that wait for their turn, too', () => passes(`
+test('it also ends queued calls', () => passes(`
   const overdue = { code: 'ERR_ISOLATE_DEADLINE' };
   const busy = context.eval('for (const end = Date.now() + 3_000; Date.now() < end;);', { deadline: 10_000 });
   ivm.configureEngine({ deadline: 100 });
@@ -68,7 +68,7 @@ test('it ends calls that wait for their turn, too', () => passes(`
   isolate.dispose();
   await assert.rejects(busy);`));
 
-test('what makes no sense is refused', () => passes(`
+test('invalid values are refused', () => passes(`
   for (const [options, message] of [
     [{ terminationGrace: 0 }, '\`terminationGrace\` must be a number of milliseconds from 10 to 600000'],
     [{ terminationGrace: '100' }, '\`terminationGrace\` must be a number of milliseconds from 10 to 600000'],
@@ -92,24 +92,24 @@ test('what makes no sense is refused', () => passes(`
 
 for (const [what, make] of Object.entries({
   'a resizable buffer': 'const buffer = new ArrayBuffer(0, { maxByteLength: 2 ** 23 }); buffer.resize(2 ** 23);',
-  'one that grows bit by bit': 'const buffer = new ArrayBuffer(0, { maxByteLength: 2 ** 23 }); for (let size = 2 ** 20; size <= 2 ** 23; size += 2 ** 20) buffer.resize(size);',
+  'a buffer that grows in steps': 'const buffer = new ArrayBuffer(0, { maxByteLength: 2 ** 23 }); for (let size = 2 ** 20; size <= 2 ** 23; size += 2 ** 20) buffer.resize(size);',
   'a shared one': 'const buffer = new SharedArrayBuffer(0, { maxByteLength: 2 ** 23 }); buffer.grow(2 ** 23);',
   'a memory of WebAssembly': 'new WebAssembly.Memory({ initial: 100, maximum: 1_000 });',
   'one that grows': 'new WebAssembly.Memory({ initial: 1, maximum: 1_000 }).grow(100);',
 })) {
-  test(`${what} has room where there is garbage, and gives it back`, () => passes(`
+  test(`${what} reuses the memory of garbage`, () => passes(`
     const make = context.evalSync('(count) => { let done = 0; for (; done < count; done += 1) { ${make} } return done; }', { reference: true });
     for (const count of [60, 20]) assert.equal(make.applySync(undefined, [count]), count);`, { options: '{ memoryLimit: 16 }' }));
 }
 
 for (const [what, use] of Object.entries({
   'a value': "context.evalSync('new Array(100_000).fill(1.5)', { reference: true }).release()",
-  'a value that an asynchronous call gave': "(await context.eval('new Array(100_000).fill(1.5)', { reference: true })).release()",
+  'a value that an asynchronous call returned': "(await context.eval('new Array(100_000).fill(1.5)', { reference: true })).release()",
   'a part of one': "const outer = context.evalSync('[new Array(100_000).fill(1.5)]', { reference: true }); outer.getSync(0, { reference: true }).release(); outer.release()",
   'a context': "const made = isolate.createContextSync(); made.evalSync('globalThis.kept = new Array(100_000).fill(1.5); 1'); made.release()",
   'a script': "isolate.compileScriptSync('\"' + 'x'.repeat(800_000) + index + '\"').release()",
 })) {
-  test(`${what} makes room when its last handle is released`, () => passes(`
+  test(`${what} frees memory when its last handle is released`, () => passes(`
     for (let index = 0; index < 100; index += 1) { ${use}; }
     assert.equal(context.evalSync('1 + 1'), 2);`, { options: '{ memoryLimit: 16 }', timeout: 60_000 }));
 }

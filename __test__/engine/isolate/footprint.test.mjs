@@ -9,7 +9,7 @@ import { passes } from '../../isolate/helper.mjs';
 const MAX_IDLE_KB = 1_300;
 
 describe('an idle isolate', () => {
-  test('takes little memory', async () => {
+  test('uses little memory', async () => {
     const program = `
       const kept = [];
       const makeMore = (count) => {
@@ -19,7 +19,7 @@ describe('an idle isolate', () => {
         }
       };
       const settled = async () => {
-        // Its threads may still have memory of their own.
+        // Its threads may still hold memory.
         for (const end = performance.now() + 10_000; ivm.engineStats().idle < kept.length || ivm.engineStats().threads > 0;) {
           if (performance.now() > end) throw new Error(JSON.stringify(ivm.engineStats()));
           await new Promise((resolve) => { setTimeout(resolve, 5); });
@@ -62,7 +62,7 @@ describe('objects of many shapes', () => {
     }
     results.length === 40 && results.every(Boolean)`;
 
-  test('have their properties before collections and after them', () => passes(`
+  test('keep their properties across collections', () => passes(`
     // One after another, because they start with memory that others have used.
     for (let i = 0; i < 3; i += 1) {
       const other = new ivm.Isolate({ memoryLimit: 64 });

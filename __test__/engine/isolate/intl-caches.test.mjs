@@ -8,7 +8,7 @@ import { passes } from '../../isolate/helper.mjs';
  * What the process grows by, in MB, in guests that do `work` for each number up to `count`, after guests that have filled the caches.
  * `example` is code whose result must stay the same.
  */
-const PROGRAM = (work, count, most, example) => `
+const PROGRAM = (work, count, max, example) => `
   const { readFileSync } = await import('node:fs');
   const resident = () => Number(/VmRSS:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024;
   const guest = async (n, count) => {
@@ -37,7 +37,7 @@ const PROGRAM = (work, count, most, example) => `
   for (let n = 1; n < 3; n += 1) assert.equal(await guest(n, ${count}), first);
   const grown = resident() - start;
   console.log(grown + ' MB');
-  assert.ok(grown < ${most}, grown + ' MB more');`;
+  assert.ok(grown < ${max}, grown + ' MB more');`;
 
 const LOCALES = `['en', 'de', 'sr-Latn-RS', 'zh-Hant-TW', 'de-AT', 'ar-EG', 'nn-NO', 'es-MX', 'th', 'en-aaaaaaa'].map((tag) => {
   const locale = new Intl.Locale(tag);
@@ -52,17 +52,17 @@ const PATTERNS = `['en', 'de', 'ja-u-ca-japanese', 'ar-EG-u-nu-arab', 'hi-u-nu-d
   new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'short', timeZone: 'UTC' }).format(17e11))`;
 
 const CASES = {
-  'locales whose collations guests ask for': ['new Intl.Locale(name(i)).getCollations()', 60_000, 18, LOCALES],
-  'locales whose numbering systems guests ask for': ['new Intl.Locale(name(i)).getNumberingSystems()', 60_000, 18, LOCALES],
+  'locales whose collations guests request': ['new Intl.Locale(name(i)).getCollations()', 60_000, 18, LOCALES],
+  'locales whose numbering systems guests request': ['new Intl.Locale(name(i)).getNumberingSystems()', 60_000, 18, LOCALES],
   'months of a calendar': ['FORMATS[1].format((i * 29 + N * 8e6) * 864e5 - 8.2e15)', 250_000, 20, DATES],
   'locales of dates': ["new Intl.DateTimeFormat(pattern(i), { hour: 'numeric' })", 1_200, 40, PATTERNS],
 };
 
 describe('memory of ICU does not grow with the number of', () => {
-  for (const [what, [work, count, most, example]] of Object.entries(CASES)) {
-    test(what, () => passes(PROGRAM(work, count, most, example), { timeout: 120_000 }));
+  for (const [what, [work, count, max, example]] of Object.entries(CASES)) {
+    test(what, () => passes(PROGRAM(work, count, max, example), { timeout: 120_000 }));
   }
 });
 
-test('names of time zones are the same after a guest has used those of many locales', () => passes(
+test('names of time zones stay the same after a guest has used many locales', () => passes(
   PROGRAM("new Intl.DateTimeFormat(locale(i), { timeZone: 'America/New_York', timeZoneName: 'longGeneric' }).format(0)", 400, 400, ZONES), { timeout: 120_000 }));

@@ -20,12 +20,12 @@ const METER = `
 /** V8 does not return from this. */
 const FATAL = "JSON.parse('['.repeat(3e7))";
 
-describe('a guest that V8 has no memory for', { skip }, () => {
+describe('a guest for which V8 has no memory', { skip }, () => {
   for (const [name, code] of Object.entries({
     'small objects': `globalThis.kept = []; for (let i = 0; i < 6e5; i += 1) kept.push([i]); ${FATAL}`,
     'objects with names': `globalThis.kept = {}; for (let i = 0; i < 2e5; i += 1) kept['name' + i] = { i }; ${FATAL}`,
     'strings and closures': `globalThis.kept = []; for (let i = 0; i < 2e5; i += 1) kept.push(() => i, 'a longer text ' + i); ${FATAL}`,
-    'what JSON is read with': `JSON.parse('[{"a":'.repeat(6e6))`,
+    'buffers of the JSON parser': `JSON.parse('[{"a":'.repeat(6e6))`,
     'a syntax tree': "(0, eval)('[' + '{a:1},'.repeat(1.1e6) + ']')",
     'a table of matches': "'ab,'.repeat(5e7).split(',')",
   })) {
@@ -37,7 +37,7 @@ describe('a guest that V8 has no memory for', { skip }, () => {
       assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
   }
 
-  test('one that is suspended returns its memory as well', () => passes(`${METER}
+  test('a suspended guest returns its memory as well', () => passes(`${METER}
     ivm.configureEngine({ terminationGrace: 50 });
     const stuck = make(64);
     stuck.evalSync('globalThis.kept = []; for (let i = 0; i < 6e5; i += 1) kept.push([i]); 0');
@@ -61,7 +61,7 @@ const COMPILE = `
     return new WebAssembly.Instance(module).exports.a.length;
   };`;
 
-describe('what the first isolate has brought about for the whole process stays when it is lost', { skip }, () => {
+describe('process-wide state that the first isolate created outlives it', { skip }, () => {
   for (const [name, code] of Object.entries({
     'types of WebAssembly': `(() => { ${COMPILE} return compile(1_500); })()`,
     'types of WebAssembly that V8 has from the start': "WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 11, 2, 0x5e, 0x77, 1, 0x60, 2, 0x6f, 0x63, 0, 0, 2, 4, 0])) + typeof new WebAssembly.Tag({ parameters: ['i32'] })",
@@ -78,13 +78,13 @@ describe('what the first isolate has brought about for the whole process stays w
   }
 });
 
-describe('V8 samples the stacks of threads that are lost while a profile is taken', { skip }, () => {
+describe('V8 samples the stacks of lost threads during a profile', { skip }, () => {
   for (const [name, code] of Object.entries({
     'no memory': `const lost = () => { for (;;) 'a'.repeat(2 ** 28).split(''); }; const call = (depth) => depth > 0 ? call(depth - 1) + 1 : lost(); call(50)`,
     'no memory for JSON': `const call = (depth) => depth > 0 ? call(depth - 1) + 1 : ${FATAL}; call(50)`,
     'a thread that is suspended': 'const call = (depth) => depth > 0 ? call(depth - 1) + 1 : Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object); call(50)',
   })) {
-    test(`${name}: the host goes on`, () => passes(`${METER}
+    test(`${name}: the host continues`, () => passes(`${METER}
       ivm.configureEngine({ terminationGrace: 50 });
       const profiled = new ivm.Isolate({ memoryLimit: 64 });
       profiled.startCpuProfiler('all');
@@ -95,7 +95,7 @@ describe('V8 samples the stacks of threads that are lost while a profile is take
       process.exit(console.log('the end of the program'));`, { timeout: 60_000 }));
   }
 
-  test('one whose profile is over returns its memory', () => passes(`${METER}
+  test('an isolate whose profile has ended returns its memory', () => passes(`${METER}
     const profiled = new ivm.Isolate({ memoryLimit: 64 });
     profiled.startCpuProfiler('all');
     const once = profiled.createContextSync();
@@ -105,7 +105,7 @@ describe('V8 samples the stacks of threads that are lost while a profile is take
     assert.ok(await until(() => stats().lostThreads === 1 && stats().lostBytes < 40e6), JSON.stringify(stats()));`, { timeout: 60_000 }));
 });
 
-describe('V8 passes pages on from isolate to isolate', () => {
+describe('V8 reuses pages across isolates', () => {
   for (const [name, { garbage, kept, check }] of Object.entries({
     'large arrays': {
       garbage: '{ let x; for (let i = 0; i < 60; i += 1) x = new Array(150_000).fill(i); }',
@@ -123,7 +123,7 @@ describe('V8 passes pages on from isolate to isolate', () => {
       check: 'kept.every((object) => object.seven === 7)',
     },
   })) {
-    test(`${name} of others stay as they are when the first one is lost`, () => passes(`${METER}
+    test(`${name} of other isolates are unchanged when the first isolate is lost`, () => passes(`${METER}
       const [first, other] = [make(256), make(256)];
       other.evalSync('globalThis.kept = []');
       for (let round = 0; round < 30; round += 1) {
@@ -138,12 +138,12 @@ describe('V8 passes pages on from isolate to isolate', () => {
   }
 });
 
-describe('what stays lost is bounded', () => {
+describe('lost memory is bounded', () => {
   /** Keeps running, with 50 MB. */
   const LOST = 'Array(6e6).fill(1).toLocaleString()';
   const REFUSED = 'No isolate can be made: lost isolates of this process take more memory than `lostMemoryLimit`';
 
-  test('beyond the limit no isolate is made, and those that are there go on', () => passes(`${METER}
+  test('beyond the limit no isolate is created, and existing ones keep working', () => passes(`${METER}
     ivm.configureEngine({ terminationGrace: 50, lostMemoryLimit: 32 });
     lose(make(64), ${JSON.stringify(LOST)}, { timeout: 500 });
     assert.equal(stats().lostThreads, 1);
@@ -159,7 +159,7 @@ describe('what stays lost is bounded', () => {
     assert.equal((await ivm.createSandbox({}).execute('6 * 7')).result, 42);
     process.exit(console.log('the end of the program'));`, { timeout: 60_000 }));
 
-  test('a guest that makes isolates gets the error', () => passes(`${METER}
+  test('a guest that creates isolates gets the error', () => passes(`${METER}
     ivm.configureEngine({ terminationGrace: 50, lostMemoryLimit: 32 });
     context.global.setSync('ivm', ivm);
     lose(make(64), ${JSON.stringify(LOST)}, { timeout: 500 });

@@ -1,11 +1,11 @@
-// Programs that use up the memory limit, slowly and at once: the isolate ends or the guest gets an error, the process and other isolates go
-// on. What that means for the event loop of each kind of host: host/isolate/memory.
+// Programs that use up the memory limit, slowly and at once: the isolate ends or the guest gets an error, the process and other isolates
+// continue. host/isolate/memory tests the effect on the event loop of each kind of host.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 const MEMORY = "{ name: 'Error', code: 'ERR_ISOLATE_MEMORY', message: 'Isolate was disposed during execution due to memory limit' }";
-/** Milliseconds: the grace, as long as it may be where threads get no processor, and a little. */
+/** Milliseconds: the longest grace period, for threads without processor time, and a margin. */
 const GRACE = 4_000 + 250;
 
 for (const guest of [

@@ -6,7 +6,7 @@ import { passes } from '../../isolate/helper.mjs';
 /** A search that restarted at each word would take minutes. */
 const COUNT = 300_000;
 
-describe('sources that repeat what may precede a call are compiled in time', () => {
+describe('sources that repeat possible call prefixes compile in linear time', () => {
   const parts = { 'line comments': 'import//', 'block comments': 'import/*', spaces: 'import  ', 'other letters': 'import\\u00e9', 'wide letters': 'import//\\u0101' };
   for (const [name, part] of Object.entries(parts)) {
     test(name, () => passes(`
@@ -19,11 +19,11 @@ describe('sources that repeat what may precede a call are compiled in time', () 
   test('asynchronously, too', () => passes(`
     await isolate.compileModule('//' + 'import/*'.repeat(${COUNT}));`, { timeout: 20_000 }));
 
-  test('and in snapshots, which are searched for `eval`', () => passes(`
+  test('in snapshots, which are searched for `eval`, too', () => passes(`
     for (const part of ['eval//', 'eval/*', 'eval ', 'ev\\\\u0061l']) ivm.Isolate.createSnapshot([{ code: '//' + part.repeat(${COUNT}) }]);`, { timeout: 20_000 }));
 });
 
-test('calls of `import` behind comments find their resolver', () => passes(`
+test('calls of `import` after comments find their resolver', () => passes(`
   const other = isolate.compileModuleSync('export const a = 7;');
   for (const call of ["import('o')", "import/* ( */('o')", "import // (\\n('o')", "import /* a */ /* b */ ('o')"]) {
     const module = isolate.compileModuleSync('export const it = ' + call + '; globalThis.got = it.then((found) => found.a);');

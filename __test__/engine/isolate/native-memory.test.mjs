@@ -13,15 +13,15 @@ const METER = `
 /** What V8 may take before it stops or is refused more, in MB: see `src/native`. */
 const NATIVE = 32 + 128;
 
-/** A guest that ends in this way at every limit, async and sync. `most` is the permitted growth of the process in MB. */
-function guest(name, code, { most = (limit) => limit * 2 + NATIVE + 64, outcome = 'ERR_ISOLATE_MEMORY', limits = [8, 128] } = {}) {
+/** A guest that ends in this way at every limit, async and sync. `max` is the permitted growth of the process in MB. */
+function guest(name, code, { max = (limit) => limit * 2 + NATIVE + 64, outcome = 'ERR_ISOLATE_MEMORY', limits = [8, 128] } = {}) {
   for (const limit of limits) {
     for (const mode of ['eval', 'evalSync']) {
       test(`${name}, at ${limit} MB, by ${mode}`, () => passes(`${METER}
         let got;
         try { got = await context.${mode}(${JSON.stringify(code)}, { timeout: 20_000 }); } catch (error) { got = error.code ?? error.name; }
         assert.match(String(got), /^(${outcome})$/);
-        assert.ok(grown() < ${most(limit)}, grown() + ' MB more');
+        assert.ok(grown() < ${max(limit)}, grown() + ' MB more');
         otherWorks();`, { options: `{ memoryLimit: ${limit} }`, timeout: 60_000 }));
     }
   }
@@ -30,22 +30,22 @@ function guest(name, code, { most = (limit) => limit * 2 + NATIVE + 64, outcome 
 /** Every string may briefly take this much (docs/limits-and-errors.md). */
 const LOAN = () => 1_400;
 
-describe('V8 takes much', () => {
+describe('V8 allocates much memory', () => {
   guest('to parse deep JSON', "JSON.parse('['.repeat(1e7))");
-  guest('to parse the longest JSON there is', "JSON.parse('['.repeat(2 ** 29 - 30))", { most: LOAN, limits: [8] });
+  guest('to parse the longest possible JSON', "JSON.parse('['.repeat(2 ** 29 - 30))", { max: LOAN, limits: [8] });
   guest('to write JSON', String.raw`const o = { a: '\u0001'.repeat(2 ** 25) }; JSON.stringify(Array(16).fill(o)).length`);
-  guest('to split a string', "'a,'.repeat(2 ** 27).split(',').length", { most: (limit) => limit * 2 + NATIVE + 256 + 64 });
+  guest('to split a string', "'a,'.repeat(2 ** 27).split(',').length", { max: (limit) => limit * 2 + NATIVE + 256 + 64 });
   guest('to normalize a string', "'\\ufdfa'.repeat(2 ** 23).normalize('NFKD').length");
-  guest('to normalize a very long one', "'\\ufdfa'.repeat(2 ** 28).normalize('NFKD').length", { most: LOAN, limits: [8], outcome: 'ERR_ISOLATE_MEMORY|TypeError' });
+  guest('to normalize a very long one', "'\\ufdfa'.repeat(2 ** 28).normalize('NFKD').length", { max: LOAN, limits: [8], outcome: 'ERR_ISOLATE_MEMORY|TypeError' });
   guest('to format dates', "const kept = []; for (;;) kept.push(new Intl.DateTimeFormat('de', { dateStyle: 'full', timeStyle: 'full' }))");
   guest('to segment texts', "const kept = []; for (;;) kept.push(new Intl.Segmenter('th', { granularity: 'word' }).segment('x'.repeat(1e6)))");
 });
 
-describe('what is garbage does not count', () => {
+describe('garbage does not count', () => {
   guest('of formatters', "for (let k = 0; k < 1_000; k += 1) new Intl.DateTimeFormat('de', { dateStyle: 'full', timeStyle: 'full' }).format(0); 'fine'", { outcome: 'fine' });
   guest('of texts', "let n = 0; for (let k = 0; k < 20; k += 1) n += JSON.stringify(JSON.parse('[' + '1,'.repeat(2 ** 19) + '1]')).length; 'fine'", { outcome: 'fine', limits: [32, 128] });
 
-  test('after the isolate has ended, either', () => passes(`${METER}
+  test('memory of an ended isolate does not count, either', () => passes(`${METER}
     for (let k = 0; k < 20; k += 1) {
       const one = new ivm.Isolate({ memoryLimit: 8 });
       const code = "globalThis.kept = []; for (let i = 0; i < 400; i += 1) kept.push(new Intl.Collator('de')); kept.length";
@@ -54,11 +54,11 @@ describe('what is garbage does not count', () => {
     }
     assert.ok(grown() < 200, grown() + ' MB more');`, { timeout: 60_000 }));
 
-  test('of a guest whose isolate can be inspected nothing is counted', () => passes(`
+  test('native memory of an inspected isolate is not counted', () => passes(`
     assert.equal(context.evalSync("try { JSON.parse('['.repeat(5e6)) } catch (error) { error.name }"), 'SyntaxError');`, { options: '{ memoryLimit: 128, inspector: true }' }));
 });
 
-describe('what the host sends', () => {
+describe('values that the host sends', () => {
   const values = {
     'many objects': 'Array.from({ length: 2e5 }, (_, i) => ({ i, a: [i] }))',
     'many strings': "Array.from({ length: 3e5 }, (_, i) => 's' + i + 'y'.repeat(200))",
@@ -96,7 +96,7 @@ describe('what the host sends', () => {
       otherWorks();`, { timeout: 120_000 }));
   }
 
-  test('a buffer over the limit is a RangeError, and the isolate lives on', () => passes(`
+  test('a buffer over the limit is a RangeError, and the isolate stays usable', () => passes(`
     const value = new Uint8Array(2 ** 26);
     await assert.rejects(context.global.set('x', value, { copy: true }), { name: 'RangeError', message: 'Array buffer allocation failed' });
     assert.throws(() => context.evalClosureSync('0', [value], { arguments: { copy: true } }), { name: 'RangeError', message: 'Array buffer allocation failed' });

@@ -3,7 +3,7 @@
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-describe('what a guest may hold is bounded', () => {
+describe('references that a guest holds are bounded', () => {
   const SMALL = `
     await context.global.set('load', new ivm.Reference(() => ({})));
     await context.global.set('promised', new ivm.Reference(async () => ({})));
@@ -16,12 +16,12 @@ describe('what a guest may hold is bounded', () => {
     'References that a host function returns': ['load.applySync()', 10_000],
     'References to properties': ["own.getSync('object', { reference: true })", 10_000],
     'functions that a host function returns': ['listener()', 10_000],
-    'References inside of values': ['many()', 200],
-    'References that are kept inside of copies': ['new ivm.ExternalCopy(many())', 200],
+    'References inside values': ['many()', 200],
+    'References inside copies': ['new ivm.ExternalCopy(many())', 200],
     'References that come with promises': ['await load.apply()', 10_000],
     'References that promises resolve to': ['await promised.apply(undefined, [], { result: { promise: true, reference: true } })', 10_000],
   };
-  for (const [name, [code, most]] of Object.entries(ways)) {
+  for (const [name, [code, max]] of Object.entries(ways)) {
     test(name, { timeout: 60_000 }, async () => {
       await passes(`${SMALL}
         const [kept, error, after] = await context.eval(\`(async () => {
@@ -37,31 +37,31 @@ describe('what a guest may hold is bounded', () => {
           }
         })()\`, { promise: true, copy: true });
         assert.equal(error, 'ERR_ISOLATE_LIMIT The guest holds 10000 references to values and functions of hosts, which is the limit');
-        assert.equal(kept, ${most});
+        assert.equal(kept, ${max});
         assert.equal(after, 'object');`, { timeout: 50_000 });
     });
   }
 
-  test('by its memory limit, where that is large', { timeout: 60_000 }, async () => {
+  test('by its memory limit if that is large', { timeout: 60_000 }, async () => {
     await passes(`
       context.global.setSync('load', new ivm.Reference(() => ({})));
       assert.equal(context.evalSync('const kept = []; try { for (;;) kept.push(load.applySync()); } catch (error) { kept.length + error.code }'), '16384ERR_ISOLATE_LIMIT');`, { options: '{ memoryLimit: 256 }', timeout: 50_000 });
   });
 
-  test('for a guest and the isolates that it makes together', { timeout: 60_000 }, async () => {
+  test('for a guest and the isolates that it creates together', { timeout: 60_000 }, async () => {
     await passes(`
       context.global.setSync('load', new ivm.Reference(() => ({})));
       context.global.setSync('ivm', ivm);
-      const most = context.evalSync(\`
+      const max = context.evalSync(\`
         const kept = [];
         const inner = new ivm.Isolate({ memoryLimit: 16 }).createContextSync();
         inner.global.setSync('load', load);
         inner.evalSync('const kept = []; for (let count = 0; count < 6000; count += 1) kept.push(load.applySync());');
         try { for (;;) kept.push(load.applySync()); } catch (error) { kept.length + error.code }\`);
-      assert.equal(most, '4000ERR_ISOLATE_LIMIT');`, { options: '{ memoryLimit: 64 }', timeout: 50_000 });
+      assert.equal(max, '4000ERR_ISOLATE_LIMIT');`, { options: '{ memoryLimit: 64 }', timeout: 50_000 });
   });
 
-  test('not what the host sends unasked', { timeout: 60_000 }, async () => {
+  test('references that the host sends unrequested are not counted', { timeout: 60_000 }, async () => {
     await passes(`
       const keep = context.evalSync('const kept = []; (value) => kept.push(value)', { reference: true });
       let count = 0;
@@ -71,7 +71,7 @@ describe('what a guest may hold is bounded', () => {
       assert.equal(context.evalSync('typeof load.applySync()'), 'object');`, { timeout: 50_000 });
   });
 
-  test('copies that it asks for, by its memory limit', { timeout: 60_000 }, async () => {
+  test('copies that it requests, by its memory limit', { timeout: 60_000 }, async () => {
     await passes(`
       context.global.setSync('load', new ivm.Reference(() => 'x'.repeat(1_000_000)));
       const [kept, code] = context.evalSync(\`
@@ -87,7 +87,7 @@ describe('what a guest may hold is bounded', () => {
     copies: ['new ivm.ExternalCopy(1)', 'The copies that are held here take more than the memory limit; release some'],
   };
   for (const [name, [code, message]] of Object.entries(handed)) {
-    test(`${name} of its own that it hands out in a synchronous call`, { timeout: 90_000 }, async () => {
+    test(`${name} of its own that it passes out in a synchronous call`, { timeout: 90_000 }, async () => {
       await passes(`
         let calls = 0;
         context.global.setSync('take', new ivm.Callback(() => { calls += 1; }));

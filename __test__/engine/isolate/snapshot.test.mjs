@@ -11,7 +11,7 @@ const PRELUDE = `
   };
 `;
 
-describe('a script that does not end', () => {
+describe('an endless script', () => {
   test('is stopped at the deadline', () => passes(`${PRELUDE}
     const start = ms();
     for (const code of ['for (;;);', '(function f() { Promise.resolve().then(f) })()', '/(a+)+$/.test("a".repeat(40) + "b")']) {
@@ -22,7 +22,7 @@ describe('a script that does not end', () => {
     refused('1', 'ERR_ISOLATE_DEADLINE', 'for (;;);', { deadline: 200 });
     assert.ok(ms() - start < 10_000, String(ms() - start));`));
 
-  test('that takes long to write keeps no caller waiting after the grace period', () => passes(`${PRELUDE}
+  test('a snapshot that takes long to write does not block its caller beyond the grace period', () => passes(`${PRELUDE}
     ivm.configureEngine({ terminationGrace: 10 });
     const fill = (code) => () => create('var a = ' + code, undefined, { deadline: 300, memoryLimit: 256 });
     const codes = [
@@ -42,7 +42,7 @@ describe('a script that does not end', () => {
     assert.equal(isolate2.createContextSync().evalSync('a'), 7);`));
 });
 
-describe('a script that takes too much', () => {
+describe('a script that exceeds its memory limit', () => {
   test('is stopped at the memory limit', () => passes(`${PRELUDE}
     refused('var a = []; for (;;) a.push(new Array(1000).fill({}))', 'ERR_ISOLATE_MEMORY', undefined, { memoryLimit: 32 });
     refused('1', 'ERR_ISOLATE_MEMORY', 'var a = []; for (;;) a.push(new Array(1000).fill({}))', { memoryLimit: 32 });
@@ -63,7 +63,7 @@ describe('a script that takes too much', () => {
     }
     otherWorks();`));
 
-  test('a guest that takes all buffers makes no trouble for the next context', () => passes(`${PRELUDE}
+  test('a guest that allocates all buffers does not affect the next context', () => passes(`${PRELUDE}
     const isolate_ = new ivm.Isolate({ memoryLimit: 16, snapshot: create('var a = new Uint8Array(1e5).fill(5)') });
     const fill = 'var k = []; for (let n = 2 ** 23; n > 0; n >>= 1) for (;;) try { k.push(new ArrayBuffer(n)) } catch { break }';
     isolate_.createContextSync().evalSync(fill);
@@ -71,8 +71,8 @@ describe('a script that takes too much', () => {
     otherWorks();`));
 });
 
-describe('what V8 cannot write or read', () => {
-  test('costs the snapshot, not the host', () => passes(`${PRELUDE}
+describe('snapshots that V8 cannot write or read', () => {
+  test('are refused without harm to the host', () => passes(`${PRELUDE}
     refused('var a = new ArrayBuffer(0, { maxByteLength: 2 ** 33 })', 'ERR_ISOLATE_UNSUPPORTED');
     refused('var a = new Intl.DateTimeFormat()', 'ERR_ISOLATE_UNSUPPORTED');
     for (const code of [
@@ -92,7 +92,7 @@ describe('what V8 cannot write or read', () => {
     const context_ = new ivm.Isolate({ snapshot: create(set) }).createContextSync();
     assert.equal(context_.evalSync('typeof FinalizationRegistry'), 'function');`));
 
-  test('is absent, or harmless', () => passes(`${PRELUDE}
+  test('are rejected, or harmless', () => passes(`${PRELUDE}
     for (const code of [
       'if (typeof FinalizationRegistry === "function") { var r = new FinalizationRegistry(() => {}); r.register({}) }',
       'var w = []; for (let i = 0; i < 1e4; i++) w.push(new WeakRef({}))',
@@ -117,7 +117,7 @@ describe('what V8 cannot write or read', () => {
     }`, { timeout: 40_000 }));
 });
 
-test('isolates outlive everything else that names their snapshot', () => passes(`${PRELUDE}
+test('isolates outlive all other references to their snapshot', () => passes(`${PRELUDE}
   const isolates = Array.from({ length: 10 }, () => new ivm.Isolate({ snapshot: create('var a = new Array(1000).fill(3)') }));
   for (let count = 0; count < 50; count++) create('1');
   for (const each of isolates) {
@@ -125,7 +125,7 @@ test('isolates outlive everything else that names their snapshot', () => passes(
     each.dispose();
   }`));
 
-test('isolates of several snapshots live side by side', () => passes(`${PRELUDE}
+test('isolates of several snapshots coexist', () => passes(`${PRELUDE}
   isolate.dispose();
   // The first snapshot is made while there is no other isolate.
   await waitFor(() => ivm.engineStats().alive === 0);

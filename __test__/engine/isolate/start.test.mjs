@@ -1,4 +1,4 @@
-// V8 starts with the first isolate. If the process has no memory for that, calls fail, and the host goes on.
+// V8 starts with the first isolate. If the process has no memory for that, calls fail, and the host continues.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -57,12 +57,12 @@ async function realmWith(file) {
   return realm;
 }
 
-test('the addon has one', () => {
+test('the addon contains a startup snapshot', () => {
   assert.equal(end.subarray(8).toString(), 'iv8-snap');
   assert.ok(length > 100_000 && length < size);
 });
 
-describe('realms are the same if it is', () => {
+describe('realms are the same with it and without it', () => {
   const changes = {
     'missing': (file) => truncateSync(file, size - length - TRAILER),
     'damaged': (file) => byteAt(file, TRAILER + 1_000, (byte) => byte ^ 1),

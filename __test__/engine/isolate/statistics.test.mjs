@@ -22,7 +22,7 @@ const PRELUDE = `
 /** @param {string} code @param {Parameters<typeof passes>[1]} [settings] */
 const counts = (code, settings) => passes(`${PRELUDE}${code}`, settings);
 
-test('nothing is counted before anything is made', async () => {
+test('counters start at zero', async () => {
   const { stdout } = await run('console.log(JSON.stringify(ivm.engineStats()));');
   assert.deepEqual(JSON.parse(stdout), {
     made: 0,
@@ -94,7 +94,7 @@ test('memory limit', () => counts(`
   assert.equal(error.code, 'ERR_ISOLATE_MEMORY');
   await become({ made: 1, alive: 0, ended: 1, outOfMemory: 1, lostThreads: 0, lostBytes: 0 });`, { options: '{ memoryLimit: 16 }' }));
 
-test('memory that V8 cannot recover from', () => counts(`
+test('memory exhaustion that V8 cannot recover from', () => counts(`
   const before = process.memoryUsage().rss;
   const error = syncError(() => context.evalSync('"a".repeat(2 ** 28).split("")'));
   assert.equal(error.code, 'ERR_ISOLATE_MEMORY');
@@ -105,7 +105,7 @@ test('memory that V8 cannot recover from', () => counts(`
 /** Takes more and more while it cannot be stopped, some of it outside the heap: each name is also in a table of V8's. */
 const GROWING = 'Array.prototype.reverse.call({ length: 2 ** 53 - 1 })';
 
-test('what a lost thread takes, at any time', { skip: process.platform !== 'linux' && 'cannot be measured there' }, () => counts(`
+test('the memory of a lost thread, at any time', { skip: process.platform !== 'linux' && 'cannot be measured there' }, () => counts(`
   const { readFileSync } = await import('node:fs');
   const resident = () => Number(/^VmRSS:\\s+(\\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;
   const before = resident();
@@ -145,7 +145,7 @@ test('a disposed guest that does not stop', () => counts(`
 
 test('a thread that comes back is not lost', () => counts(`
   const search = (length, options) => context.evalSync('Array.prototype.lastIndexOf.call({ length: ' + length + ' }, 1)', options);
-  // The shortest of some, because this machine may be busy.
+  // The shortest of several, because this machine may be busy.
   let shortest = Infinity;
   for (let i = 0; i < 6; i += 1) {
     const start = ms();
@@ -170,7 +170,7 @@ const LARGE = {
 };
 
 for (const [name, code] of Object.entries(LARGE)) {
-  test(`${name} does not stay with a lost thread`, { skip: process.platform !== 'linux' && 'stays there' }, () => counts(`
+  test(`${name} is released by a lost thread`, { skip: process.platform !== 'linux' && 'stays there' }, () => counts(`
     const before = process.memoryUsage().rss;
     const error = syncError(() => context.evalSync(${JSON.stringify(code)}));
     assert.equal(error.code, 'ERR_ISOLATE_MEMORY');

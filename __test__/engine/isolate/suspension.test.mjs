@@ -14,7 +14,7 @@ const LOOPS = {
 };
 
 for (const [name, code] of Object.entries(LOOPS)) {
-  test(`${name} is given up, then suspended`, linuxOnly, () => passes(`
+  test(`${name} is abandoned, then suspended`, linuxOnly, () => passes(`
     const error = await errorOf(() => context.eval(${JSON.stringify(code)}, { timeout: 20 }));
     assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');
     const { lostThreads, lostRunning } = ivm.engineStats();
@@ -24,7 +24,7 @@ for (const [name, code] of Object.entries(LOOPS)) {
     otherWorks();`, { timeout: 60_000 }));
 }
 
-test('so is a script of a snapshot', linuxOnly, () => passes(`
+test('a snapshot script is abandoned, then suspended', linuxOnly, () => passes(`
   const code = ${JSON.stringify(LOOPS.every)};
   const error = syncError(() => ivm.Isolate.createSnapshot([{ code }], undefined, { deadline: 50 }));
   assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');
@@ -34,7 +34,7 @@ test('so is a script of a snapshot', linuxOnly, () => passes(`
 /** How many guests are abandoned at the same time. */
 const GUESTS = Number(process.env.GUESTS ?? 10);
 
-test('many threads are given up while everybody allocates', linuxOnly, () => passes(`
+test('many threads are abandoned while other threads allocate', linuxOnly, () => passes(`
   // Each element is made in native code, which takes locks of the allocator.
   const loops = ['Array.from({ length: 2 ** 32 - 1 }, () => ({}))', 'Array.prototype.shift.call({ length: 2 ** 53 - 1 })',
     'Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)', 'Array.prototype.splice.call({ length: 2 ** 53 - 1 }, 0, 1)'];

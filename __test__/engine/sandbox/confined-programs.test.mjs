@@ -81,7 +81,7 @@ describe('a confined process runs', options, () => {
 });
 
 describe('a confined process', options, () => {
-  test('has the time zone of its system, or what it is given', { timeout: 60_000 }, async () => {
+  test('has the time zone of its system, or the one that it is given', { timeout: 60_000 }, async () => {
     const code = 'return [Intl.DateTimeFormat().resolvedOptions().timeZone, new Date(1720000000000).getTimezoneOffset()]';
     const { result } = await sandbox.execute(code, [], noTools);
     assert.equal(typeof result[0], 'string');
@@ -93,7 +93,7 @@ describe('a confined process', options, () => {
     assert.deepEqual(given.result, ['Asia/Katmandu', -345]);
   });
 
-  test('ends in one of the ways that all executions do', { timeout: 120_000 }, async () => {
+  test('ends with the same errors as other executions', { timeout: 120_000 }, async () => {
     const [brief, patient] = [500, 30_000].map((timeout) => new SubprocessSandbox({ timeout, memoryLimit: 16, poolSize: 0 }));
     const ends = [
       [brief, 'for (;;);', 'ERR_ISOLATE_DEADLINE'],
@@ -110,7 +110,7 @@ describe('a confined process', options, () => {
 });
 
 describe('confinement()', options, () => {
-  test('says of every layer whether it holds, and why not', { timeout: 60_000 }, async () => {
+  test('reports whether each layer applies, and why not', { timeout: 60_000 }, async () => {
     const layers = await sandbox.confinement();
     // The host adds its own layer.
     assert.deepEqual(layers.map(({ name }) => name), [...LAYERS, 'footprint']);
@@ -121,7 +121,7 @@ describe('confinement()', options, () => {
     }
   });
 
-  test('and of those that are switched off', { timeout: 60_000 }, async () => {
+  test('reports layers that are switched off', { timeout: 60_000 }, async () => {
     const off = ['seccomp', 'landlock', 'pidNamespace'];
     const loose = new SubprocessSandbox({ poolSize: 0, confinement: Object.fromEntries(off.map((name) => [name, false])) });
     for (const { name, active, detail } of await loose.confinement()) {
@@ -131,7 +131,7 @@ describe('confinement()', options, () => {
     assert.equal((await loose.execute('return 1', [], noTools)).result, 1);
   });
 
-  test('is what the kernel says while a guest runs', { timeout: 60_000 }, async () => {
+  test('matches the kernel\'s state while a guest runs', { timeout: 60_000 }, async () => {
     const before = new Set(childrenOf().map(({ pid }) => pid));
     let threads;
     let limits;
@@ -152,18 +152,18 @@ describe('confinement()', options, () => {
   });
 });
 
-describe('a child that says it goes on as another process', options, () => {
+describe('a child that claims another process id', options, () => {
   const u32 = (number) => { const bytes = Buffer.alloc(4); bytes.writeUInt32LE(number); return bytes; };
-  const ofOthers = [['one of its parent\'s', () => process.pid], ['init', () => 1], ['nobody', () => 0xffff_ffff]];
+  const ofOthers = [['one of its parent\'s', () => process.pid], ['init', () => 1], ['no process', () => 0xffff_ffff]];
   for (const [what, pid] of ofOthers) {
-    test(`which is ${what}, is not believed`, { timeout: 60_000 }, async () => {
+    test(`which is ${what} is not trusted`, { timeout: 60_000 }, async () => {
       const bytes = frame(20, u32(pid()));
       const { failure } = await executeBy('cat bytes >&0; sleep 10', { bytes });
       assert.equal(failure.code, 'ERR_ISOLATE_PROTOCOL');
     });
   }
 
-  test('after its report, is not believed either', { timeout: 60_000 }, async () => {
+  test('after its report is not trusted', { timeout: 60_000 }, async () => {
     const bytes = Buffer.concat([ready(), frame(20, u32(process.pid))]);
     const { failure } = await executeBy('cat bytes >&0; sleep 10', { bytes });
     assert.equal(failure.code, 'ERR_ISOLATE_PROTOCOL');

@@ -76,14 +76,14 @@ describe('confinement on macOS', options, () => {
     assert.deepEqual(end, { exit: 0 });
   });
 
-  test('limits end what writes to a file; descriptors cannot be had', async () => {
+  test('limits end a process that writes to a file; descriptors cannot be opened', async () => {
     const limited = await probe(LAYERS.filter((layer) => layer !== 'rlimits'), [operations.write]);
     assert.deepEqual([limited.results, limited.end], [{}, { signal: SIGXFSZ }]);
     const closed = await probe(LAYERS.filter((layer) => layer !== 'descriptors'), [operations.open, operations.connect]);
     assert.deepEqual(closed.results, { open: EMFILE, connect: EMFILE });
   });
 
-  test('all layers hold', async () => {
+  test('all layers apply', async () => {
     const { layers, results } = await probe([], ['thread']);
     for (const [name, { active, detail }] of layers) assert.ok(active, `${name}: ${detail}`);
     assert.deepEqual(results, { thread: 0 });

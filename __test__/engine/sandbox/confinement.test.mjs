@@ -18,16 +18,16 @@ const { EPERM, ENOENT, ESRCH, EAGAIN, ENOMEM, EACCES, EMFILE, ENOSYS, ENETUNREAC
 const { SIGSYS, SIGXFSZ } = SIGNAL;
 
 const WAIT_MS = 20;
-const PATIENCE_MS = 10_000;
+const WAIT_LIMIT_MS = 10_000;
 /** The maximum time between the end of a parent and that of its child. */
 const ORPHANED_MS = 1_000;
 
-async function until(condition, what, patience = PATIENCE_MS) {
+async function until(condition, what, limit = WAIT_LIMIT_MS) {
   const start = performance.now();
   for (;;) {
     const value = condition();
     if (value) return value;
-    assert.ok(performance.now() - start < patience, `${what} in ${patience} ms`);
+    assert.ok(performance.now() - start < limit, `${what} in ${limit} ms`);
     await new Promise((resolve) => { setTimeout(resolve, WAIT_MS); });
   }
 }
@@ -90,7 +90,7 @@ describe('with no layer', options, () => {
   });
 });
 
-describe('one layer alone', options, () => {
+describe('a single layer', options, () => {
   const REFUSES = {
     userNamespace: () => ({ ptrace: EPERM }),
     networkNamespace: () => ({ connect: ENETUNREACH }),
@@ -131,7 +131,7 @@ describe('one layer alone', options, () => {
     assert.deepEqual([run.results, run.end], [{ open: 0 }, { signal: SIGXFSZ }]);
   });
 
-  test('rlimits: memory that can be written is bounded, however it is asked for, and the bound cannot be raised', async () => {
+  test('rlimits: writable memory is bounded for every way to allocate it, and the limit cannot be raised', async () => {
     const asked = ['reserve 900', 'grow 900', 'raise'];
     const [without, alone] = [await probe(LAYERS, asked), await probe(allBut('rlimits', 'capabilities'), asked)];
     assert.deepEqual(without.results, { reserve: 0, grow: 0, raise: 0 });
@@ -141,7 +141,7 @@ describe('one layer alone', options, () => {
     assert.deepEqual(within.results, { reserve: 0, grow: 0 });
   });
 
-  test('rlimits: threads are bounded also where the host is root', async () => {
+  test('rlimits: threads are bounded even if the host is root', async () => {
     const layers = ['rlimits', 'ownUser', 'userNamespace'];
     const [without, alone] = [await probe(LAYERS, ['threads 300']), await probe(allBut(...layers), ['threads 300'])];
     assert.deepEqual(without.results, { threads: 0 });
@@ -152,7 +152,7 @@ describe('one layer alone', options, () => {
     assert.deepEqual((await probe(allBut(...layers), ['threads 100'])).results, { threads: 0 });
   });
 
-  test('ownUser: the child of root is not root, whatever namespaces there are', async () => {
+  test('ownUser: the child of root is not root, with or without namespaces', async () => {
     for (const layers of [['ownUser'], ['ownUser', 'userNamespace', 'pidNamespace', 'parentDeath']]) {
       const child = await waitingProbe(allBut(...layers));
       const [main] = threadsOf(child.pid);
@@ -168,21 +168,21 @@ describe('one layer alone', options, () => {
     }
   });
 
-  test('oomScore: it is ended first', async () => {
+  test('oomScore: the child is killed first', async () => {
     const child = await waitingProbe(allBut('oomScore'));
     const score = readFileSync(`/proc/${child.pid}/oom_score_adj`, 'utf8').trim();
     await child.kill();
     assert.equal(score, '1000');
   });
 
-  test('utsNamespace: the name of the machine is not told', async () => {
+  test('utsNamespace: the host name is hidden', async () => {
     const name = hostname();
     const [without, alone] = [await probe(LAYERS, [`uname ${name}`]), await probe(allBut('utsNamespace', 'userNamespace'), ['uname sandbox'])];
     assert.deepEqual(without.results, { uname: 0 });
     assert.equal(alone.results.uname === 0, of(alone, 'utsNamespace').active);
   });
 
-  test('seccomp: memory that no limit counts is refused, and so is what tells of the machine', async () => {
+  test('seccomp: uncounted memory and information about the machine are refused', async () => {
     const MAP = { SHARED: 1, PRIVATE: 2, SHARED_VALIDATE: 3, ANONYMOUS: 0x20, GROWSDOWN: 0x100, HUGETLB: 0x40000 };
     const operation = (...flags) => `map ${flags.reduce((all, flag) => all | MAP[flag], MAP.ANONYMOUS)}`;
     const refused = [operation('SHARED'), operation('SHARED_VALIDATE'), operation('PRIVATE', 'GROWSDOWN'), operation('SHARED', 'HUGETLB'), operation('PRIVATE', 'HUGETLB')];
@@ -197,13 +197,13 @@ describe('one layer alone', options, () => {
     assert.deepEqual((await probe(LAYERS, [operation('PRIVATE', 'GROWSDOWN')])).results, { map: 0 });
   });
 
-  test('seccomp: the stack of the first thread is not moved and made larger', async () => {
+  test('seccomp: the stack of the first thread cannot be moved and enlarged', async () => {
     // RLIMIT_DATA does not count a growing stack.
     const [without, alone] = [await probe(allBut('rlimits'), ['stack 2000']), await probe(allBut('rlimits', 'seccomp'), ['stack 2000'])];
     assert.deepEqual([without.results, alone.results], [{ stack: 0 }, { stack: ENOSYS }]);
   });
 
-  test('seccomp: futexes do not pass priorities on', async () => {
+  test('seccomp: priority-inheritance futexes are refused', async () => {
     const [WAKE, LOCK_PI, PRIVATE] = [1, 6, 128];
     for (const flags of [0, PRIVATE]) {
       const [lock, wake] = [`futex ${LOCK_PI | flags}`, `futex ${WAKE | flags}`];
@@ -214,7 +214,7 @@ describe('one layer alone', options, () => {
     }
   });
 
-  test('with no layer, it has no descriptor that its parent has left open', async () => {
+  test('without any layer, it inherits no open descriptors of its parent', async () => {
     const left = openSync('/etc/passwd');
     const child = await waitingProbe(LAYERS, { inherited: left });
     closeSync(left);
@@ -243,7 +243,7 @@ describe('one layer alone', options, () => {
     assert.deepEqual([without.results, alone.results], [{ privileges: inherited ? EPERM : 0 }, { privileges: EPERM }]);
   });
 
-  test('seccomp: files cannot be read, and whatever only an attacker does ends the process', async () => {
+  test('seccomp: files cannot be read, and system calls that only an attack makes end the process', async () => {
     const off = allBut('seccomp');
     const harmless = await probe(off, ['thread', operations.open, 'privileges']);
     assert.ok(of(harmless, 'seccomp').active, of(harmless, 'seccomp').detail);
@@ -260,7 +260,7 @@ describe('one layer alone', options, () => {
 });
 
 describe('all layers', options, () => {
-  test('hold, or it is said why they do not', async () => {
+  test('apply, or report why they do not', async () => {
     const run = await probe([], ['thread', operations.open]);
     assert.deepEqual([...run.layers.keys()], LAYERS);
     for (const layer of LAYERS) of(run, layer);
@@ -278,7 +278,7 @@ describe('all layers', options, () => {
     }
   });
 
-  test('but the filter refuse the same, where the kernel has them', async () => {
+  test('without the filter refuse the same, where the kernel supports them', async () => {
     const { execve, fork, ...others } = operations;
     const run = await probe(['seccomp'], Object.values(others));
     const holds = (...layers) => layers.some((layer) => of(run, layer).active);
@@ -295,7 +295,7 @@ describe('all layers', options, () => {
     }
   });
 
-  test('are what the kernel says of every thread', async () => {
+  test('match the kernel\'s state of every thread', async () => {
     const child = await waitingProbe([]);
     const threads = threadsOf(child.pid);
     assert.ok(threads.length > 1);
@@ -308,7 +308,7 @@ describe('all layers', options, () => {
 
 describe('a parent that is killed', options, () => {
   for (const [what, off] of [['with all layers', []], ['with no layer but that', allBut('parentDeath')]]) {
-    test(`takes its child along, ${what}`, async () => {
+    test(`ends its child, ${what}`, async () => {
       const child = await waitingProbe(off);
       // A child that is dead, and waits to be reaped by the process that has inherited it, is gone.
       const isGone = () => {

@@ -53,7 +53,7 @@ const KINDS = {
 for (const [name, sandboxOf] of Object.entries(KINDS)) {
   describe(name, () => {
     for (const warm of [0, 1, 3]) {
-      test(`each execution has the prepared heap anew, warm: ${warm}`, async () => {
+      test(`each execution starts with the prepared heap, warm: ${warm}`, async () => {
         const copy = make();
         const run = sandboxOf({ snapshot: copy, warm });
         copy.release();
@@ -74,7 +74,7 @@ for (const [name, sandboxOf] of Object.entries(KINDS)) {
       }
     });
 
-    test('what it has declared by var is the sandbox\'s own, if that has something of the name', async () => {
+    test('a name that it declares by var is replaced by the sandbox\'s value of that name', async () => {
       const snapshot = Isolate.createSnapshot([{ code: 'var URL = 1; var crypto = 2; function atob() {} var console = 3; var setTimeout = 4; var btoa = 5, own = 6; globalThis.TextEncoder = 7; let structuredClone2 = 8; const global = globalThis;' }]);
       const run = sandboxOf({ snapshot, web: true });
       for (let i = 0; i < 3; i += 1) {
@@ -87,7 +87,7 @@ for (const [name, sandboxOf] of Object.entries(KINDS)) {
       ['const console = { log() {} };', 'console', {}], ['let console;', 'console', {}], ['class URL {}', 'URL', { web: ['URL'] }],
       ['let a = 1, atob = 2;', 'atob', { web: true }], ['const { log } = console, performance = 1;', 'performance', { web: true }],
     ]) {
-      test(`what it has declared otherwise is refused by name: ${declaration}`, async () => {
+      test(`other declarations of such a name are refused: ${declaration}`, async () => {
         const snapshot = Isolate.createSnapshot([{ code: declaration }]);
         const run = sandboxOf({ ...options, snapshot });
         const message = `\`snapshot\` declares \`${shadowed}\` by const, let or class, which would shadow what the sandbox has under that name`;
@@ -96,7 +96,7 @@ for (const [name, sandboxOf] of Object.entries(KINDS)) {
       });
     }
 
-    test('sandboxes with other snapshots, or none, do not meet', async () => {
+    test('sandboxes with other snapshots, or none, are separate', async () => {
       const [one, two] = ['1', '2'].map((which) => Isolate.createSnapshot([{ code: `var which = ${which};` }]));
       const runs = [sandboxOf({ snapshot: one, warm: 2 }), sandboxOf({ snapshot: two, warm: 2 }), sandboxOf({ warm: 2 })];
       for (let i = 0; i < 6; i += 1) {
@@ -107,13 +107,13 @@ for (const [name, sandboxOf] of Object.entries(KINDS)) {
   });
 }
 
-test('a snapshot that was stored', async () => {
+test('a stored snapshot', async () => {
   const bytes = new Uint8Array(make().copy()).slice();
   const sandbox = createSandbox({}, { snapshot: new ExternalCopy(bytes.buffer) });
   assert.deepEqual((await sandbox.execute('check(1)')).result, [false, 1, 42]);
 });
 
-test('whatever becomes of the copy', async () => {
+test('after the copy was transferred', async () => {
   const copy = make();
   const sandbox = createSandbox({}, { snapshot: copy });
   copy.copy({ transferIn: true });
@@ -128,7 +128,7 @@ test('plugins keep what they change', async () => {
   assert.deepEqual(await sandbox.executeInSandbox(two, 'check(1)', {}), [false, 1, 42]);
 });
 
-describe('names that the snapshot has as properties of globalThis', () => {
+describe('names that are properties of the snapshot\'s globalThis', () => {
   const NAMES = ['console', 'setTimeout', 'URL', 'atob', 'crypto', 'performance', 'global', 'rate', 'f', 'shop', 'context', 'pluginId'];
   const ways = {
     assigned: (name) => `globalThis.${name} = 'mine';`,
@@ -156,32 +156,32 @@ describe('names that the snapshot has as properties of globalThis', () => {
     });
   }
 
-  test('those that nobody can change are refused by name', async () => {
-    const told = (name) => `\`snapshot\` has made it impossible to give the code \`${name}\`, which the sandbox has`;
+  test('non-configurable ones are refused by name', async () => {
+    const messageFor = (name) => `\`snapshot\` has made it impossible to give the code \`${name}\`, which the sandbox has`;
     for (const code of [
       'Object.defineProperty(globalThis, "NAME", { value: 1, writable: false, configurable: false });', 'Object.defineProperty(globalThis, "NAME", { get() {}, configurable: false });',
     ]) {
       const holding = (own) => Isolate.createSnapshot([{ code: code.replaceAll('NAME', own) }]);
       for (const own of ['console', 'rate']) {
         const { error, failure } = await createSandbox({ rate: 2 }, { snapshot: holding(own) }).execute('1');
-        assert.deepEqual([error, failure.name, failure.code], [told(own), 'TypeError', 'ERR_INVALID_ARG']);
+        assert.deepEqual([error, failure.name, failure.code], [messageFor(own), 'TypeError', 'ERR_INVALID_ARG']);
       }
       for (const own of ['console', 'global', 'shop']) {
         const { error } = await new IsolatedVMSandbox({ snapshot: holding(own) }).execute('return 1', [{ name: 'shop:price', description: '' }], noTools);
-        assert.equal(error, told(own));
+        assert.equal(error, messageFor(own));
       }
       for (const own of ['console', 'global', 'context', 'pluginId']) {
         const { message } = await new IsolatedVmSandbox(null, { snapshot: holding(own) }).createIsolate({ id: 'p' }).then(assert.fail, (error) => error);
-        assert.equal(message, `Plugin execution failed: ${told(own)}`);
+        assert.equal(message, `Plugin execution failed: ${messageFor(own)}`);
       }
     }
     const { error } = await new IsolatedVMSandbox({ snapshot: Isolate.createSnapshot([{ code: 'var shop = Object.freeze({});' }]) })
       .execute('return 1', [{ name: 'shop:price', description: '' }], noTools);
-    assert.equal(error, told('price'));
+    assert.equal(error, messageFor('price'));
   });
 });
 
-test('globals and tools come after what the snapshot holds', async () => {
+test('globals and tools take precedence over the snapshot\'s properties', async () => {
   const snapshot = Isolate.createSnapshot([{ code: 'var rate = 1; var shop = { open: true, price: 1 }; function log() {} let kept = rate;' }]);
   const sandbox = createSandbox({ rate: 2, log: (text) => `logged ${text}` }, { snapshot });
   const agent = new IsolatedVMSandbox({ snapshot });
@@ -192,27 +192,27 @@ test('globals and tools come after what the snapshot holds', async () => {
   }
 });
 
-test('names of globals, tools, timers and of a plugin\'s that the snapshot has declared', async () => {
-  const told = (name) => `\`snapshot\` declares \`${name}\` by const, let or class, which would shadow what the sandbox has under that name`;
+test('declarations of names of globals, tools, timers and a plugin\'s context', async () => {
+  const messageFor = (name) => `\`snapshot\` declares \`${name}\` by const, let or class, which would shadow what the sandbox has under that name`;
   const holding = (code) => Isolate.createSnapshot([{ code }]);
   const { error, failure } = await createSandbox({ rate: 2, 'no name': 1, this: 3, if: 4 }, { snapshot: holding('const rate = 1;') }).execute('1');
-  assert.deepEqual([error, failure.name, failure.code], [told('rate'), 'TypeError', 'ERR_INVALID_ARG']);
+  assert.deepEqual([error, failure.name, failure.code], [messageFor('rate'), 'TypeError', 'ERR_INVALID_ARG']);
   assert.equal((await createSandbox({ rate: 1, 'no name': 1, this: 3, if: 4 }, { snapshot: holding('const rate = 1;') }).execute('rate')).result, 1);
   const tools = [{ name: 'shop:price', description: '' }];
   const snapshot = holding('let shop = { price: 1 }; const setTimeout = 1;');
   for (const sandbox of [new IsolatedVMSandbox({ snapshot }), new SubprocessSandbox({ snapshot })]) {
-    assert.equal((await sandbox.execute('return 1', tools, noTools)).error, told('setTimeout'));
+    assert.equal((await sandbox.execute('return 1', tools, noTools)).error, messageFor('setTimeout'));
   }
-  assert.equal((await new IsolatedVMSandbox({ snapshot: holding('let shop = { price: 1 };') }).execute('return 1', tools, noTools)).error, told('shop'));
+  assert.equal((await new IsolatedVMSandbox({ snapshot: holding('let shop = { price: 1 };') }).execute('return 1', tools, noTools)).error, messageFor('shop'));
   for (const name of ['context', 'pluginId']) {
-    await assert.rejects(new IsolatedVmSandbox(null, { snapshot: holding(`let ${name};`) }).createIsolate({ id: 'p' }), (failed) => failed.message === `Plugin execution failed: ${told(name)}`);
+    await assert.rejects(new IsolatedVmSandbox(null, { snapshot: holding(`let ${name};`) }).createIsolate({ id: 'p' }), (failed) => failed.message === `Plugin execution failed: ${messageFor(name)}`);
     const plugins = new IsolatedVmSandbox(null, { snapshot: holding(`var ${name} = 1;`) });
     assert.equal(await plugins.executeInSandbox(await plugins.createIsolate({ id: 'p' }), 'pluginId + typeof context', {}), 'pobject');
   }
 });
 
 describe('SubprocessSandbox', () => {
-  test('has frozen prototypes, modules, tools and limits beside it', async () => {
+  test('has frozen prototypes, modules, tools and limits with it', async () => {
     const snapshot = make();
     const sandbox = new SubprocessSandbox({ snapshot, modules: { 'a.js': 'export const limit = rules.limit;' } });
     const { result, error } = await sandbox.execute('import { limit } from "a.js";\nexport default [limit, await t.f(), check(11), Object.isFrozen(Array.prototype)]',
@@ -227,7 +227,7 @@ describe('SubprocessSandbox', () => {
     assert.deepEqual((await plain.execute('return check(11)', [], noTools)).result, [true, 1, 42]);
   });
 
-  test('a snapshot that was stored, and a large one, in processes that wait and that do not', async () => {
+  test('a stored and a large snapshot, in warm and new processes', async () => {
     const bytes = new Uint8Array(Isolate.createSnapshot([{ code: 'var data = Array.from({ length: 400000 }, (_, i) => ({ i }));' }]).copy()).slice();
     for (const poolSize of [0, 2]) {
       const sandbox = new SubprocessSandbox({ snapshot: new ExternalCopy(bytes.buffer), memoryLimit: 64, poolSize });
@@ -251,14 +251,14 @@ describe('SubprocessSandbox', () => {
   });
 });
 
-test('places in errors', async () => {
+test('positions in errors', async () => {
   const sandbox = createSandbox({}, { snapshot: Isolate.createSnapshot([{ code: 'function fail() {\n  throw new RangeError("no");\n}', filename: 'lib.js' }]) });
   const { error, failure } = await sandbox.execute('\nfail()');
   assert.equal(error, 'no');
   assert.match(failure.stack, /at fail \(lib\.js:2:9\)/);
 });
 
-describe('what is none', () => {
+describe('invalid snapshots', () => {
   const makers = [
     (snapshot) => createSandbox({}, { snapshot }),
     (snapshot) => new IsolatedVMSandbox({ snapshot }),
@@ -291,7 +291,7 @@ describe('what is none', () => {
     refused(new ExternalCopy(new ArrayBuffer(0)), { name: 'TypeError', message });
   });
 
-  test('one that is too large', async () => {
+  test('a snapshot that is too large', async () => {
     const large = Isolate.createSnapshot([{ code: 'var data = Array.from({ length: 400000 }, (_, i) => ({ i }));' }]);
     const message = 'The snapshot takes more memory than `memoryLimit` allows';
     assert.throws(() => createSandbox({}, { snapshot: large, memoryLimit: 8 }), { code: 'ERR_ISOLATE_MEMORY', message });

@@ -24,7 +24,7 @@ const errorsOf = (calls, before = '') => resultOf(`
   });
 `);
 
-describe('web basics: where they are', () => {
+describe('web basics: availability', () => {
   const cases = [
     [undefined, []], [false, []], [null, []], [[], []], [true, [...NAMES, ...MORE]],
     [['URL'], ['URL']], [['URLSearchParams', 'TextDecoder'], ['TextDecoder', 'URLSearchParams']],
@@ -52,14 +52,14 @@ describe('web basics: where they are', () => {
     }
   });
 
-  test("a host's own globals come first, and nothing else is there", async () => {
+  test("a host's own globals take precedence, and no others are added", async () => {
     assert.equal(await resultOf('URL', {}, { URL: 'mine' }), 'mine');
     assert.deepEqual(await resultOf("['fetch', 'require', 'process', 'native', 'installWeb', 'setTimeout'].map((name) => typeof Function('return this')()[name])"), Array(6).fill('undefined'));
   });
 });
 
-describe('web basics: their shape', () => {
-  test('members are as Web IDL has them', async () => {
+describe('web basics: shape', () => {
+  test('members follow Web IDL', async () => {
     assert.deepEqual(await resultOf(`
       const global = Function('return this')();
       const shape = (name) => {
@@ -89,7 +89,7 @@ describe('web basics: their shape', () => {
     [1, 0, 0, 1, 1, 2, 'URL', 'atob', true, '[object URLSearchParams Iterator]', '{"url":"https://a/b"}']);
   });
 
-  test('what is no instance is refused', async () => {
+  test('receivers that are not instances are refused', async () => {
     const errors = await errorsOf([
       'URL()', 'TextDecoder()', 'new atob("")', 'new Crypto()', 'new Performance()', 'URL.prototype.href', 'Object.create(URL.prototype).toString()',
       'URLSearchParams.prototype.append.call({}, 1, 2)', 'URLSearchParams.prototype.keys.call(new URL("a:b"))', 'TextDecoder.prototype.decode.call({})', 'TextEncoder.prototype.encode.call(null)',
@@ -120,7 +120,7 @@ describe('DOMException', () => {
     `), ['AbortError', 'said', 20, 'AbortError: said', true, 'AbortError: said', 'Error', '', 0, 25, 7, false, 20, 20, 'y', true, [], '[object DOMException]']);
   });
 
-  test('one that nobody catches is told by its name', async () => {
+  test('an uncaught one is reported by its name', async () => {
     const { error, failure } = await run("atob('=')");
     assert.deepEqual([error, failure.name], ['The string to be decoded is not correctly encoded.', 'InvalidCharacterError']);
     assert.match(failure.stack, /^InvalidCharacterError: The string to be decoded is not correctly encoded\./);
@@ -146,14 +146,14 @@ describe('URL and URLSearchParams', () => {
       '?d=1&d=2&f=g+h%26', 'y', 1, false, 'https://example.com/a/c', 'null', '1', 'data:text/plain,hello?z=1', 'data:text/plain,hello?z=1', null, 'b:/a']);
   });
 
-  test('what is no URL', async () => {
+  test('invalid URLs', async () => {
     assert.deepEqual(await errorsOf(['new URL("")', 'new URL("//a")', 'new URL("http://")', 'new URL("a", "b")', 'new URL("http://a b")', '{ new URL("a:b").href = "x" }']),
       ['TypeError: Invalid URL', 'TypeError: Invalid URL', 'TypeError: Invalid URL', 'TypeError: Invalid URL', 'TypeError: Invalid URL', 'TypeError: Invalid URL']);
     assert.deepEqual(await resultOf("try { new URL('\\ud800') } catch (error) { return [error.code, error.input, error.constructor === TypeError] }"),
       ['ERR_INVALID_URL', '\ufffd', true]);
   });
 
-  test('what has confused parsers', async () => {
+  test('inputs that have confused parsers', async () => {
     assert.deepEqual(await resultOf("['a://', 'a:', 'a:/', 'a:///', 'a://@', 'http://@h', 'file:', 'file://', 'blob:', 'a://b:', 'a:?', 'a:#', 'http://u@h', 'a://:1'].map((text) => { try { const url = new URL(text); return [url.href, url.username, url.password, url.host, url.pathname]; } catch (error) { return error.message; } })"), [
       ['a://', '', '', '', ''], ['a:', '', '', '', ''], ['a:/', '', '', '', '/'], ['a:///', '', '', '', '/'], 'Invalid URL', ['http://h/', '', '', 'h', '/'], ['file:///', '', '', '', '/'],
       ['file:///', '', '', '', '/'], ['blob:', '', '', '', ''], ['a://b', '', '', 'b', ''], ['a:?', '', '', '', ''], ['a:#', '', '', '', ''], ['http://u@h/', 'u', '', 'h', '/'], 'Invalid URL',
@@ -161,7 +161,7 @@ describe('URL and URLSearchParams', () => {
     assert.equal(ivm.engineStats().lostThreads, 0);
   });
 
-  test('parameters come from anything, getters and all', async () => {
+  test('parameters are read from any object, with getters', async () => {
     assert.deepEqual(await resultOf(`
       const seen = [];
       const text = (init) => String(new URLSearchParams(init));
@@ -182,7 +182,7 @@ describe('URL and URLSearchParams', () => {
     ]);
   });
 
-  test('iterators see what changes meanwhile', async () => {
+  test('iterators see changes during iteration', async () => {
     assert.deepEqual(await resultOf(`
       const params = new URLSearchParams('a=1&b=2&c=3');
       const seen = [];
@@ -193,7 +193,7 @@ describe('URL and URLSearchParams', () => {
     `), [['a', 'c', 'd', ['1', 'a', true], ['4', 'd', true]], ['1', '4'], { value: undefined, done: true }, true]);
   });
 
-  test('long ones', async () => {
+  test('long URLs', async () => {
     assert.deepEqual(await resultOf(`
       const long = 'https://a/' + 'b'.repeat(2 ** 21 - 10);
       return [new URL(long).href.length, URL.canParse(long + 'c'), URL.canParse('https://' + 'a.'.repeat(1e6)), URL.canParse('http://' + 'ü'.repeat(5e5)),
@@ -253,7 +253,7 @@ describe('TextEncoder and TextDecoder', () => {
     `), ['', '', '', '😀', '\ufffd', '', '\ufffd', '', '', 'TypeError', 'A', '', '', 'あ']);
   });
 
-  test('streams that are not ended count for memory, and are let go with their decoders', async () => {
+  test('open streams count for memory, and are freed with their decoders', async () => {
     assert.deepEqual(await resultOf(`
       const open = [];
       let error;
@@ -322,7 +322,7 @@ describe('atob, btoa, structuredClone', () => {
     `), [true, true, 5, { a: 1 }, true, true, 'e', 1, [1, 2], false, '/a/gi', { x: 1 }, 'text', undefined]);
   });
 
-  test('what cannot be cloned', async () => {
+  test('values that cannot be cloned', async () => {
     const outcomes = await resultOf(`
       return [() => {}, Symbol('s'), { f() {} }, new WeakMap(), Promise.resolve(), new Proxy({}, {}), api.call, new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))].map((value) => {
         try { structuredClone(value); return 'none'; } catch (error) { return [error.name, error.code, error instanceof DOMException, error.message.endsWith('could not be cloned.')]; }
@@ -341,7 +341,7 @@ describe('atob, btoa, structuredClone', () => {
     `), true);
   });
 
-  test('what is transferred is gone', async () => {
+  test('transferred values are detached', async () => {
     assert.deepEqual(await resultOf(`
       const buffer = new Uint8Array([1, 2, 3]).buffer;
       const { view, again } = structuredClone({ view: new Uint8Array(buffer, 1), again: buffer }, { transfer: [buffer] });
@@ -386,7 +386,7 @@ describe('crypto and performance', () => {
     assert.equal(new Set(uuids).size, 100);
   });
 
-  test('the clock counts whole milliseconds from the beginning', async () => {
+  test('the clock counts whole milliseconds from its origin', async () => {
     const [first, times] = await resultOf(`
       const first = performance.now();
       const until = first + 20;
@@ -440,7 +440,7 @@ describe('web basics: hostile guests', () => {
     `), ['https://a.b/c?d=e&f=g&i=j#h', 'a=b', 'x', '', 1, 'string', 'number', 2, 'j', 'InvalidCharacterError', 0]);
   });
 
-  test('setters on Object.prototype and Array.prototype see nothing', async () => {
+  test('setters on Object.prototype and Array.prototype are not called', async () => {
     assert.deepEqual(await resultOf(`
       const seen = [];
       for (let index = 0; index < 20; index += 1) Object.defineProperty(Array.prototype, index, { configurable: true, set(value) { seen.push(String(value)); }, get() { return 'wrong'; } });
@@ -458,7 +458,7 @@ describe('web basics: hostile guests', () => {
     `), { length: 0, text: 'a=5&c=4', all: ['5'], failed: true, cloned: [1, 2] });
   });
 
-  test('a stack that overflows anywhere leaves things usable', async () => {
+  test('a stack overflow at any point leaves everything usable', async () => {
     assert.deepEqual(await resultOf(`
       const url = new URL('https://a/?b=c');
       const params = url.searchParams;
@@ -474,7 +474,7 @@ describe('web basics: hostile guests', () => {
     `, { timeout: 20_000 }), ['https://a/?b=c#h', 'b=c', '', 1]);
   });
 
-  test('huge inputs end in an error of the guest, at its limit or at its deadline', async () => {
+  test('huge inputs cause an error in the guest, at its limit or at its deadline', async () => {
     const codes = [
       "const s = 'a'.repeat(2 ** 29 - 24); return atob(s).length", "const s = 'é'.repeat(2 ** 28); return btoa(s).length", "return new TextEncoder().encode('☃'.repeat(2 ** 28)).length",
       "return new URL('https://a/' + 'b'.repeat(2 ** 28)).href.length", "return String(new URLSearchParams([['☃'.repeat(2 ** 27), '']])).length", "return new URLSearchParams('a&'.repeat(2 ** 27)).size",
@@ -499,7 +499,7 @@ describe('web basics: hostile guests', () => {
     assert.equal((await run('1')).result, 1);
   });
 
-  test('getters that never come back end at the deadline', async () => {
+  test('getters that never return end at the deadline', async () => {
     for (const code of ['structuredClone({ get a() { for (;;); } })', 'new URLSearchParams({ get a() { for (;;); } })', 'new URLSearchParams({ *[Symbol.iterator]() { for (;;) yield ["a", "b".repeat(9)]; } })',
       'new TextDecoder("utf-8", { get fatal() { for (;;); } })', 'structuredClone(1, { transfer: { *[Symbol.iterator]() { for (;;) yield {}; } } })', 'atob({ toString() { for (;;); } })']) {
       const { error, failure } = await run(code, { timeout: 300, memoryLimit: 64 });

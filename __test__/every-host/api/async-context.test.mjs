@@ -31,7 +31,7 @@ function withFunctions(body) {
   });
 }
 
-test('the store is there after every kind of await', () => withContext(async ({ isolate, context }) => {
+test('the store is kept across every kind of await', () => withContext(async ({ isolate, context }) => {
   const script = isolate.compileScriptSync('1');
   const held = context.evalSync('(() => 1)', { reference: true });
   const calls = [
@@ -54,7 +54,7 @@ test('the store is there after every kind of await', () => withContext(async ({ 
   assert.equal(storage.getStore(), undefined);
 }));
 
-test('functions that a sync call calls run where it was made', () => withFunctions(async ({ context, seen }) => {
+test('functions that a sync call calls run in the caller\'s context', () => withFunctions(async ({ context, seen }) => {
   storage.run('caller', () => context.evalSync('sync(); sync()'));
   assert.deepEqual(seen, ['sync caller', 'sync caller']);
   storage.run('outer', () => {
@@ -64,7 +64,7 @@ test('functions that a sync call calls run where it was made', () => withFunctio
   assert.deepEqual(seen.slice(2), ['sync inner', 'sync outer']);
 }));
 
-test('functions that an async call calls run where it was made', ours, () => withFunctions(async ({ context, seen }) => {
+test('functions that an async call calls run in the caller\'s context', ours, () => withFunctions(async ({ context, seen }) => {
   await storage.run('caller', () => context.eval('sync(); later(); ignored(); reference.applySyncPromise(); reference.applyIgnored(); sync()'));
   await context.eval('1');
   await turn();
@@ -92,7 +92,7 @@ test('also after every await of the guest', ours, () => withFunctions(async ({ c
   assert.deepEqual(seen.filter((each) => !each.endsWith(' caller')), []);
 }));
 
-test('calls that run side by side do not see one another', ours, () => withFunctions(async ({ context, seen }) => {
+test('concurrent calls have separate contexts', ours, () => withFunctions(async ({ context, seen }) => {
   const calls = Array.from({ length: 20 }, (_, id) => storage.run(id, async () => {
     await context.eval(`(async () => { for (let i = 0; i < 3; i += 1) { await later(); sync(); await reference.apply(undefined, [], { result: { promise: true } }); } })()`, { promise: true });
     assert.equal(storage.getStore(), id);
@@ -101,7 +101,7 @@ test('calls that run side by side do not see one another', ours, () => withFunct
   for (let id = 0; id < 20; id += 1) assert.equal(seen.filter((each) => each.endsWith(` ${id}`)).length, 12, `caller ${id}`);
 }));
 
-test('what a guest goes on doing after its call has ended runs in no context of a caller', () => withFunctions(async ({ context, seen }) => {
+test('work of a guest after its call has ended runs in no caller\'s context', () => withFunctions(async ({ context, seen }) => {
   await storage.run('caller', () => context.eval('globalThis.go = new Promise((resolve) => { globalThis.begin = resolve; }); go.then(sync); 0'));
   await storage.run('other', () => context.eval('begin()'));
   await turn();
@@ -109,14 +109,14 @@ test('what a guest goes on doing after its call has ended runs in no context of 
   assert.doesNotMatch(seen[0], /caller|setup/);
 }));
 
-test('an isolate that is disposed lets go of the stores of its callers', () => withFunctions(async ({ isolate, context }) => {
+test('a disposed isolate releases the stores of its callers', () => withFunctions(async ({ isolate, context }) => {
   const promise = storage.run('caller', () => context.eval('new Promise(() => {})', { promise: true }).catch((error) => [error.message, storage.getStore()]));
   await context.eval('1');
   isolate.dispose();
   assert.deepEqual(await promise, ['Promise was abandoned', 'caller']);
 }));
 
-test('functions of a sandbox run where execute was called', ours, async () => {
+test('functions of a sandbox run in the context of execute\'s caller', ours, async () => {
   const seen = [];
   const sandbox = storage.run('setup', () => ivm.createSandbox({ note: async (name) => {
     seen.push(`${name} ${storage.getStore()}`);
@@ -130,7 +130,7 @@ test('functions of a sandbox run where execute was called', ours, async () => {
   assert.deepEqual(seen.toSorted(), ['a a', 'a a', 'a a', 'a a', 'b b', 'b b', 'b b', 'b b']);
 });
 
-test('onCatastrophicError runs where the isolate was made', ours, async () => {
+test('onCatastrophicError runs in the context of the isolate\'s creator', ours, async () => {
   // It does not keep the event loop alive.
   const alive = setInterval(() => {}, 1000);
   const { message, store } = await new Promise((resolve) => {

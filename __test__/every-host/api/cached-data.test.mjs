@@ -47,7 +47,7 @@ function collide(text, at, wanted) {
 }
 
 describe('a cache is accepted for its own code only', ours, () => {
-  test('not for another text that was chosen to have the same 64-bit hash', () => {
+  test('not for another text constructed to have the same 64-bit hash', () => {
     const first = "'first one ran'; /*         */  ".padEnd(64, ' ');
     let found;
     for (let k = 0; found === undefined && k < 1000; k += 1) {
@@ -95,7 +95,7 @@ describe('a cache is accepted for its own code only', ours, () => {
   });
 });
 
-describe('what a cache does not decide', ours, () => {
+describe('properties that do not depend on the cache', ours, () => {
   test('name, line and column come from the call that uses the cache', () => {
     const code = '(function named() { return new Error("here").stack })()';
     const cache = cacheOf(code, { filename: 'file:///first.js', lineOffset: 7, columnOffset: 3 });
@@ -105,7 +105,7 @@ describe('what a cache does not decide', ours, () => {
     assert.doesNotMatch(stack, /first\.js/);
   });
 
-  test('a damaged one is refused, and the code runs', () => {
+  test('a damaged cache is rejected, and the code runs', () => {
     const code = "'fine'.repeat(2)";
     const bytes = new Uint8Array(bytesOf(cacheOf(code)));
     const damaged = [bytes.slice(0, 1), bytes.slice(0, 40), bytes.slice(0, -1), bytes.slice(1), new Uint8Array([...bytes, 0]), new Uint8Array(bytes.length)];

@@ -20,7 +20,7 @@ test('options are checked', () => {
   assert.equal(new ivm.Reference(() => {}).typeof, 'function');
 });
 
-test('name and length are kept, and nobody can construct it', () => withCall(function named(_a, _b) {}, ({ context }) => {
+test('name and length are kept, and it cannot be constructed', () => withCall(function named(_a, _b) {}, ({ context }) => {
   assert.equal(context.evalSync('call.name + call.length'), 'named2');
   assert.equal(context.evalSync('"prototype" in call'), false);
   assert.throws(() => context.evalSync('new call()'), TypeError);
@@ -69,12 +69,12 @@ test('results that cannot be cloned are refused', () => withCall(() => Symbol('k
   assert.throws(() => context.evalSync('call()'), failure(TypeError, 'Unsupported type'));
 }));
 
-test('undefined is a result like others', () => withCall(() => {}, async ({ context }) => {
+test('undefined is a valid result', () => withCall(() => {}, async ({ context }) => {
   assert.equal(context.evalSync('String(call())'), 'undefined');
   assert.equal(await context.eval('String(call())'), 'undefined');
 }));
 
-test('async: the guest gets a promise', () => withContext(async ({ context }) => {
+test('async: the guest receives a promise', () => withContext(async ({ context }) => {
   context.global.setSync('call', new ivm.Callback((value) => value + 1, { async: true }));
   assert.equal(context.evalSync('call(1) instanceof Promise'), true);
   assert.equal(await context.eval('call(1)', { promise: true }), 2);
@@ -84,14 +84,14 @@ test('async: the guest gets a promise', () => withContext(async ({ context }) =>
   assert.equal(await context.eval('fail().catch((error) => error.constructor === RangeError && error.message)', { promise: true }), 'no');
 }));
 
-test('ignored: the guest gets undefined and goes on', () => withContext(async ({ context }) => {
+test('ignored: the call returns undefined at once', () => withContext(async ({ context }) => {
   let done;
   const called = new Promise((resolve) => {
     done = resolve;
   });
   context.global.setSync('call', new ivm.Callback((value) => {
     done(value);
-    throw new Error('unheard');
+    throw new Error('ignored');
   }, { ignored: true }));
   assert.equal(context.evalSync('call({ a: 1 })'), undefined);
   assert.deepEqual(await called, { a: 1 });
@@ -129,10 +129,10 @@ test('functions of a guest are callable from the host', () => withContext(({ con
   for (const count of [0, 1, 2, 3, 4, 20]) assert.equal(echo(...Array.from({ length: count }, () => 'x')), count);
 }));
 
-test('a callback of a guest is called by its host as the guest says', () => withContext(async ({ context }) => {
+test('the host calls a callback of a guest in the guest\'s mode', () => withContext(async ({ context }) => {
   context.global.setSync('ivm', ivm);
-  context.evalSync('var heard = []; const hear = (value) => { heard.push(value); return value * 2; };');
-  const [sync, async, ignored] = ['{}', '{ async: true }', '{ ignored: true }'].map((options) => context.evalSync(`new ivm.Callback(hear, ${options})`));
+  context.evalSync('var received = []; const receive = (value) => { received.push(value); return value * 2; };');
+  const [sync, async, ignored] = ['{}', '{ async: true }', '{ ignored: true }'].map((options) => context.evalSync(`new ivm.Callback(receive, ${options})`));
   assert.equal(sync(1), 2);
   const promise = async(2);
   assert.ok(promise instanceof Promise);
@@ -140,14 +140,14 @@ test('a callback of a guest is called by its host as the guest says', () => with
   assert.equal(ignored(3), undefined);
   assert.equal(ignored(Infinity), undefined);
   // Calls of an isolate are ordered.
-  assert.equal(await context.eval('heard.join()'), '1,2,3,Infinity');
+  assert.equal(await context.eval('received.join()'), '1,2,3,Infinity');
   // Errors of ignored callbacks are dropped.
   const throws = context.evalSync('new ivm.Callback(() => { throw new Error("ignored"); }, { ignored: true })');
   assert.equal(throws(), undefined);
   assert.equal(await context.eval('1 + 1'), 2);
 }));
 
-test('a function that comes home is another function that calls it', () => {
+test('a function that returns to its realm is wrapped', () => {
   let calls = 0;
   const count = () => (calls += 1);
   return withCall(count, ({ context }) => {
@@ -164,7 +164,7 @@ for (const [what, begin] of [
   ['promises', async () => { for (let i = 0; i < 5; i += 1) await undefined; }],
   ['nextTick', () => new Promise((resolve) => { process.nextTick(resolve); })],
 ]) {
-  test(`${what} of the host go on between the calls of a guest`, () => withContext(async ({ isolate, context }) => {
+  test(`${what} of the host continue between the calls of a guest`, () => withContext(async ({ isolate, context }) => {
     let isDone = false;
     const start = () => {
       isDone = false;
@@ -181,7 +181,7 @@ for (const [what, begin] of [
 }
 
 // A host whose event loop misses a signal of another thread stands still until something else wakes it.
-test('no call of an async run waits for another event', () => withContext(async ({ isolate, context }) => {
+test('callbacks of an async run do not wait for another event', () => withContext(async ({ isolate, context }) => {
   context.global.setSync('call', new ivm.Callback(() => {}));
   const script = isolate.compileScriptSync('for (let i = 0; i < 1000; i += 1) call()');
   for (let round = 0; round < 10; round += 1) {

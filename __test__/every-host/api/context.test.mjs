@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { failure, ivm, ours, withContext } from '../../api/ivm.mjs';
 
-test('eval gives the last value where it is transferable', () => withContext(async ({ context }) => {
+test('eval returns the last value if it is transferable', () => withContext(async ({ context }) => {
   const cases = [
     ['1 + 1', 2], ['"text"', 'text'], ['"\\u00ff"', 'ÿ'], ['"☃ \\u{1f600}"', '☃ 😀'], ['"\\ud800"', '\ud800'], ['true', true],
     ['null', null], ['undefined', undefined], ['-0', -0], ['NaN', Number.NaN], ['1 / 0', Infinity], ['0.1', 0.1],
@@ -84,7 +84,7 @@ test('evalClosure has arguments, `return` and the global as `this`', () => withC
   assert.equal(context.evalClosureSync('return arguments.length', Array.from({ length: 300 }, (_, index) => index)), 300);
 }));
 
-test('evalClosure throws for what cannot cross', () => withContext(async ({ context }) => {
+test('evalClosure throws for values that cannot be transferred', () => withContext(async ({ context }) => {
   const refused = failure(TypeError, 'A non-transferable value was passed');
   for (const value of [{}, [], Symbol(), Promise.resolve(), new Map(), new SharedArrayBuffer(8), new Date()]) {
     assert.throws(() => context.evalClosureSync('return 1', [value]), refused);
@@ -97,13 +97,13 @@ test('evalClosure throws for what cannot cross', () => withContext(async ({ cont
   }
 }));
 
-test('evalIgnored runs and tells nothing', () => withContext(async ({ context }) => {
-  assert.equal(context.evalIgnored('globalThis.ran = 1; throw new Error("unheard")'), undefined);
+test('evalIgnored runs the code and returns nothing', () => withContext(async ({ context }) => {
+  assert.equal(context.evalIgnored('globalThis.ran = 1; throw new Error("ignored")'), undefined);
   assert.equal(context.evalClosureIgnored('globalThis.ran += $0', [1]), undefined);
   assert.equal(await context.eval('ran'), 2);
 }));
 
-test('syntax errors name their place', () => withContext(async ({ context }) => {
+test('syntax errors name their position', () => withContext(async ({ context }) => {
   const error = failure(SyntaxError, "Unexpected identifier 'b' [<isolated-vm>:1:3]");
   assert.throws(() => context.evalSync('a b'), error);
   assert.throws(() => context.evalClosureSync('a b'), error);
@@ -114,7 +114,7 @@ test('syntax errors name their place', () => withContext(async ({ context }) => 
   );
 }));
 
-test('filename and offsets are in stacks', () => withContext(({ context }) => {
+test('stacks show filename and offsets', () => withContext(({ context }) => {
   const stack = (options) => {
     try {
       context.evalSync('(function named() { throw new Error("x") })()', options);
@@ -127,7 +127,7 @@ test('filename and offsets are in stacks', () => withContext(({ context }) => {
   assert.match(stack({ filename: 'file:///a.js', lineOffset: 5, columnOffset: 10 }), /at named \(file:\/\/\/a\.js:6:37\)/);
 }));
 
-test('timeout stops a loop, and the isolate goes on', () => withContext(async ({ isolate, context }) => {
+test('timeout stops a loop, and the isolate stays usable', () => withContext(async ({ isolate, context }) => {
   const late = failure(Error, 'Script execution timed out.');
   assert.throws(() => context.evalSync('for (;;);', { timeout: 20 }), late);
   assert.equal(context.evalSync('1 + 1'), 2);
@@ -147,7 +147,7 @@ test('timeout covers microtasks of the run', () => withContext(({ context }) => 
   assert.equal(context.evalSync('1'), 1);
 }));
 
-test('timeout names the frames that ran away', () => withContext(({ context }) => {
+test('a timeout error names the frames that were running', () => withContext(({ context }) => {
   assert.throws(
     () => context.evalSync('function runaway() { for (;;); } runaway()', { timeout: 20 }),
     (error) => /at runaway \(<isolated-vm>:1:/.test(error.stack),
@@ -171,7 +171,7 @@ test('microtasks run at the end of each call', () => withContext(({ context }) =
   assert.equal(context.evalSync('log.join()'), 'script,task');
 }));
 
-test('an unhandled rejection is the outcome of the call', () => withContext(async ({ context }) => {
+test('a call rejects with an unhandled rejection', () => withContext(async ({ context }) => {
   assert.throws(() => context.evalSync('Promise.reject(new RangeError("boo")); 1'), failure(RangeError, 'boo'));
   await assert.rejects(context.eval('Promise.resolve().then(() => { throw new Error("later") }); 1'), failure(Error, 'later'));
   assert.equal(context.evalSync('Promise.reject(new Error("handled")).catch(() => {}); 7'), 7);
@@ -200,14 +200,14 @@ test('a released context is refused', ours, () => withContext(async ({ context }
   await assert.rejects(context.eval('1'), failure(Error, 'Context is released'));
 }));
 
-test('what a released context made lives on', () => withContext(({ context }) => {
+test('values of a released context stay usable', () => withContext(({ context }) => {
   const reference = context.evalSync('globalThis.state = 1; () => ++state', { reference: true });
   context.release();
   assert.equal(reference.applySync(), 2);
   assert.equal(reference.applySync(), 3);
 }));
 
-test('globalReference() is the old name of `global`', ours, () => withContext(({ context }) => {
+test('globalReference() is an alias of `global`', ours, () => withContext(({ context }) => {
   assert.equal(context.globalReference(), context.global);
 }));
 

@@ -48,14 +48,14 @@ test('only message, stack and name survive', () => withContext(({ context }) => 
   assert.deepEqual(caught(() => context.evalSync('throw { message: 5, name: "Foo" }')).message, '5');
 }));
 
-test('thrown primitives pass through', () => withContext(async ({ context }) => {
+test('thrown primitives are passed unchanged', () => withContext(async ({ context }) => {
   for (const [code, value] of [['1', 1], ['"text"', 'text'], ['null', null], ['undefined', undefined], ['5n', 5n], ['false', false]]) {
     assert.ok(Object.is(caught(() => context.evalSync(`throw ${code}`)), value), code);
     await context.eval(`throw ${code}`).then(assert.fail, (reason) => assert.ok(Object.is(reason, value), code));
   }
 }));
 
-test('thrown objects and symbols do not', () => withContext(({ context }) => {
+test('thrown objects and symbols are not passed', () => withContext(({ context }) => {
   assert.throws(() => context.evalSync('throw {}'), failure(Error, NOT_AN_ERROR));
   assert.throws(() => context.evalSync('throw []'), failure(Error, NOT_AN_ERROR));
   assert.throws(() => context.evalSync('throw Symbol("s")'), failure(Error, NOT_AN_ERROR));
@@ -89,22 +89,22 @@ test('stacks show both sides, joined by a boundary', () => withContext(async ({ 
   assert.equal(calls, 1);
 }));
 
-test('errors of the library itself point at the caller', () => withContext(async ({ isolate }) => {
+test('errors of the library have the caller\'s stack', () => withContext(async ({ isolate }) => {
   isolate.dispose();
   let calls = 0;
-  function who() {
+  function caller() {
     try {
       return isolate.compileScript('1');
     } finally {
       calls += 1;
     }
   }
-  const { stack } = await who().then(assert.fail, (error) => error);
-  assert.match(stack, /at who \(.*errors\.test/);
+  const { stack } = await caller().then(assert.fail, (error) => error);
+  assert.match(stack, /at caller \(.*errors\.test/);
   assert.equal(calls, 1);
 }));
 
-test('what the host throws reaches the guest', () => withContext(({ context }) => {
+test('errors of the host are thrown in the guest', () => withContext(({ context }) => {
   const cases = [
     [() => { throw new RangeError('hey'); }, 'error.constructor === RangeError && error.message', 'hey'],
     [() => { throw 5; }, 'error', 5],
@@ -119,7 +119,7 @@ test('what the host throws reaches the guest', () => withContext(({ context }) =
   }
 }));
 
-test('what the host throws comes back through the guest', () => withContext(async ({ context }) => {
+test('errors of the host pass through the guest', () => withContext(async ({ context }) => {
   context.global.setSync('call', () => { throw new RangeError('through'); });
   assert.throws(() => context.evalSync('(function between() { call() })()'), failure(RangeError, 'through'));
   const error = caught(() => context.evalSync('(function between() { call() })()'));
@@ -127,7 +127,7 @@ test('what the host throws comes back through the guest', () => withContext(asyn
   await assert.rejects(context.eval('call()'), failure(RangeError, 'through'));
 }));
 
-test('guests do not learn where the host\'s code lies', ours, () => withContext(({ context }) => {
+test('guests do not see paths of the host\'s code', ours, () => withContext(({ context }) => {
   context.global.setSync('call', function named() { throw new Error('m'); });
   const stack = context.evalSync('try { call() } catch (error) { error.stack }');
   assert.doesNotMatch(stack, /errors\.test|file:|[/\\]/);
@@ -140,7 +140,7 @@ test('errors inside copies are errors', () => withContext(({ context }) => {
   assert.equal(error.message, 'w');
 }));
 
-test('a guest\'s tampering does not reach the host', () => withContext(({ context }) => {
+test('a guest\'s tampering does not affect the host', () => withContext(({ context }) => {
   const error = caught(() => context.evalSync(`
     Error.prepareStackTrace = () => ({ evil: true });
     Object.defineProperty(Error.prototype, 'name', { get() { return { evil: true } } });
@@ -153,12 +153,12 @@ test('a guest\'s tampering does not reach the host', () => withContext(({ contex
   assert.equal(typeof error.stack, 'string');
 }));
 
-test('stacks that run out do not harm the host', () => withContext(({ context }) => {
+test('stack overflows do not harm the host', () => withContext(({ context }) => {
   assert.throws(() => context.evalSync('(function f() { f() })()'), failure(RangeError, 'Maximum call stack size exceeded'));
   assert.equal(context.evalSync('1'), 1);
 }));
 
-test('every refusal has a code', ours, () => withContext(async ({ isolate, context }) => {
+test('every error of the library has a code', ours, () => withContext(async ({ isolate, context }) => {
   const held = (code) => context.evalSync(code, { reference: true });
   const other = new ivm.Isolate();
   const cases = [
@@ -190,7 +190,7 @@ test('every refusal has a code', ours, () => withContext(async ({ isolate, conte
   isolate.dispose();
 }));
 
-test('that a value cannot be passed to a function has its code also where the guest has not caught it', ours, () => withContext(async ({ context }) => {
+test('the error for an argument that is not transferable keeps its code if the guest does not catch it', ours, () => withContext(async ({ context }) => {
   const refused = (error) => error.name === 'TypeError' && error.message === 'f() {} could not be cloned.' && error.code === 'ERR_ISOLATE_TRANSFER';
   context.global.setSync('call', new ivm.Callback(() => {}));
   context.global.setSync('give', new ivm.Callback(() => ({ f() {} })));

@@ -6,7 +6,7 @@ import { failure, ivm, ours, withContext } from '../../api/ivm.mjs';
 
 const RELEASED = failure(Error, 'Copy has been released');
 
-test('copy gives a fresh value each time', () => {
+test('copy returns a new value each time', () => {
   const value = { list: Object.assign([1], { 2: 'a' }), map: new Map([[1, { deep: true }]]), set: new Set([2n]), date: new Date(5), regexp: /a/gi };
   const copy = new ivm.ExternalCopy(value);
   assert.deepEqual(copy.copy(), value);
@@ -36,7 +36,7 @@ test('options are checked', () => {
   assert.equal(copy.copy(null), 1);
 });
 
-test('what cannot be cloned is refused in V8\'s words', () => {
+test('values that cannot be cloned are refused with V8\'s message', () => {
   assert.throws(() => new ivm.ExternalCopy(Symbol('s')), failure(TypeError, 'Unsupported type'));
   assert.throws(() => new ivm.ExternalCopy(() => 1), failure(TypeError, '() => 1 could not be cloned.'));
   assert.throws(() => new ivm.ExternalCopy({ a() {} }), failure(TypeError, 'a() {} could not be cloned.'));
@@ -53,7 +53,7 @@ test('errors are copied', ours, () => {
   assert.ok(new ivm.ExternalCopy(new TypeError('whole')).copy() instanceof TypeError);
 });
 
-test('handles inside are handles after', () => {
+test('handles inside a copy stay handles', () => {
   const value = { q: 1 };
   const { reference } = new ivm.ExternalCopy({ reference: new ivm.Reference(value) }).copy();
   assert.ok(reference instanceof ivm.Reference);
@@ -84,7 +84,7 @@ test('release', () => {
   assert.throws(() => once.copy(), RELEASED);
 });
 
-test('dispose() is the old name of release()', ours, () => {
+test('dispose() is an alias of release()', ours, () => {
   const copy = new ivm.ExternalCopy(1);
   copy.dispose();
   assert.throws(() => copy.copy(), { code: 'ERR_ISOLATE_RELEASED' });
@@ -131,7 +131,7 @@ test('transferIn empties the copy', () => {
   copy.release();
 });
 
-test('transferIn of what has no buffers changes nothing', () => {
+test('transferIn of a value without buffers has no effect', () => {
   for (const value of ['text', 1, { a: [1] }]) {
     const copy = new ivm.ExternalCopy(value);
     assert.deepEqual(copy.copy({ transferIn: true }), value);
@@ -140,7 +140,7 @@ test('transferIn of what has no buffers changes nothing', () => {
   }
 });
 
-test('a view that its buffer has shrunk away from arrives empty', () => withContext(({ context }) => {
+test('a view outside its shrunken buffer arrives empty', () => withContext(({ context }) => {
   for (const view of ['new Uint8Array(buffer, 4, 4)', 'new BigInt64Array(buffer, 8)', 'new DataView(buffer, 4, 4)']) {
     const code = `const buffer = new ArrayBuffer(16, { maxByteLength: 32 }); const view = ${view}; buffer.resize(2); return view`;
     const copy = context.evalClosureSync(code, [], { result: { copy: true } });
@@ -156,7 +156,7 @@ test('shared buffers stay shared', () => {
   assert.equal(new Uint8Array(copy)[0], 3);
 });
 
-test('totalExternalSize rises with strings and falls again', () => {
+test('totalExternalSize counts strings until they are released', () => {
   const before = ivm.ExternalCopy.totalExternalSize;
   assert.equal(typeof before, 'number');
   const copies = ['a'.repeat(1000), '☃'.repeat(1000)].map((text) => new ivm.ExternalCopy(text));
@@ -169,7 +169,7 @@ test('totalExternalSize rises with strings and falls again', () => {
   }, TypeError);
 });
 
-test('transferIn empties a copy of a buffer, or of a view, and leaves others alone', () => withContext(({ context }) => {
+test('transferIn empties a copy of a buffer or a view, and no other copies', () => withContext(({ context }) => {
   const empty = failure(Error, 'Array buffer is invalid');
   for (const value of [new ArrayBuffer(3), new Uint8Array(3)]) {
     const copy = new ivm.ExternalCopy(value);
@@ -186,7 +186,7 @@ test('transferIn empties a copy of a buffer, or of a view, and leaves others alo
   }
 }));
 
-test('a buffer that is listed is given away, whether the value refers to it or not', () => {
+test('a listed buffer is transferred even if the value does not refer to it', () => {
   const inside = new ArrayBuffer(4);
   const outside = new ArrayBuffer(5);
   const copy = new ivm.ExternalCopy({ inside }, { transferList: [inside, outside] });

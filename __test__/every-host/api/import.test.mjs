@@ -31,7 +31,7 @@ async function run({ isolate, context }, sources, change = (resolve) => resolve)
 }
 
 describe('import()', ours, () => {
-  test('asks the resolver, links, evaluates and gives the namespace', () => withContext(async (world) => {
+  test('resolves, links, evaluates and returns the namespace', () => withContext(async (world) => {
     const { result, asked } = await run(world, {
       main: `import { count } from 'count'; export const done = (async () => {
         const a = await import('a');
@@ -72,10 +72,10 @@ describe('import()', ours, () => {
 
   test('failures reject, each time', () => withContext(async (world) => {
     const { result } = await run(world, {
-      main: `const told = async (specifier) => { try { await import(specifier); } catch (error) { return error.name + ': ' + error.message; } };
+      main: `const errorOf = async (specifier) => { try { await import(specifier); } catch (error) { return error.name + ': ' + error.message; } };
         export const done = (async () => [
-          await told('missing'), await told('missing'), await told('throws'), await told('throws'), await told('late'),
-          await told('unlinked'), await told({ toString() { throw new SyntaxError('mine'); } }),
+          await errorOf('missing'), await errorOf('missing'), await errorOf('throws'), await errorOf('throws'), await errorOf('late'),
+          await errorOf('unlinked'), await errorOf({ toString() { throw new SyntaxError('mine'); } }),
         ])()`,
       throws: 'throw new TypeError("thrown")',
       late: 'await 0; throw new TypeError("late")',
@@ -87,7 +87,7 @@ describe('import()', ours, () => {
     ]);
   }));
 
-  test('what the resolver gives must be a module of the isolate', () => withContext(async (world) => {
+  test('the resolver must return a module of the isolate', () => withContext(async (world) => {
     const other = new ivm.Isolate();
     const wrong = { object: {}, foreign: other.compileModuleSync('1'), released: world.isolate.compileModuleSync('1') };
     wrong.released.release();
@@ -100,7 +100,7 @@ describe('import()', ours, () => {
     other.dispose();
   }));
 
-  test('in code that a module makes', () => withContext(async (world) => {
+  test('in code that a module generates', () => withContext(async (world) => {
     const { result } = await run(world, {
       main: 'export const done = Promise.all([eval("import(\'a\')"), new Function("return import(\'a\')")()]).then((all) => all.map((a) => a.v))',
       a: 'export const v = 1',
@@ -108,7 +108,7 @@ describe('import()', ours, () => {
     assert.deepEqual(result, [1, 1]);
   }));
 
-  test('several at once that have imports in common', () => withContext(async (world) => {
+  test('several concurrent imports with common dependencies', () => withContext(async (world) => {
     const { result, asked } = await run(world, {
       main: `export const done = Promise.all([import('a'), import('b'), import('a'), import('missing').catch((error) => error), import('c')])
         .then((all) => [all[0].v, all[1].v, all[0] === all[2], all[3].message, all[4].v])`,
@@ -125,7 +125,7 @@ describe('import()', ours, () => {
       ['a>b', 'a>c', 'b>a', 'b>c']);
   }));
 
-  test('a module may import itself, and what awaits it', () => withContext(async (world) => {
+  test('a module can import itself, and modules that await it', () => withContext(async (world) => {
     const { result } = await run(world, {
       main: 'export const v = 1; export const done = (async () => [(await import("main")).v, (await import("a")).w])()',
       a: 'import * as main from "main"; export const w = (await import("b")).x + main.v',
@@ -134,7 +134,7 @@ describe('import()', ours, () => {
     assert.deepEqual(result, [1, 2]);
   }));
 
-  test('holds up top-level await, under the limits of the evaluation', () => withContext(async ({ isolate, context }) => {
+  test('delays top-level await, under the limits of the evaluation', () => withContext(async ({ isolate, context }) => {
     const make = (code) => isolate.compileModuleSync(code);
     const module = make('export const a = (await import("x")).default');
     module.instantiateSync(context, async () => make('export default 9'));
@@ -168,7 +168,7 @@ describe('import()', ours, () => {
     assert.deepEqual(seen, ['x', true]);
   }));
 
-  test('without any handle, while somebody waits', ours, async () => {
+  test('without any handle, while a call is pending', ours, async () => {
     const isolate = new ivm.Isolate();
     const start = () => {
       const context = isolate.createContextSync();
@@ -186,7 +186,7 @@ describe('import()', ours, () => {
     isolate.dispose();
   });
 
-  test('in every context its own', () => withContext(async ({ isolate, context }) => {
+  test('each context has its own module graph', () => withContext(async ({ isolate, context }) => {
     const other = isolate.createContextSync();
     for (const [each, name] of [[context, 'one'], [other, 'two']]) {
       const module = isolate.compileModuleSync('globalThis.load = () => import("x").then((x) => [x.default, x.where === globalThis])');
@@ -197,7 +197,7 @@ describe('import()', ours, () => {
     assert.deepEqual(await other.eval('load()', { promise: true, copy: true }), ['two', true]);
   }));
 
-  test('leaves nothing behind', () => withContext(async ({ isolate, context }) => {
+  test('leaves no memory', () => withContext(async ({ isolate, context }) => {
     const dependency = isolate.compileModuleSync('export default 1');
     const module = isolate.compileModuleSync('export const load = () => import("x").then((x) => x.default)');
     module.instantiateSync(context, () => dependency);
@@ -210,7 +210,7 @@ describe('import()', ours, () => {
     assert.equal(isolate.referenceCount, before);
   }));
 
-  test('disposal rejects what waits for it', () => withContext(async () => {
+  test('disposal rejects pending imports', () => withContext(async () => {
     const isolate = new ivm.Isolate();
     const context = isolate.createContextSync();
     const module = isolate.compileModuleSync('await import("x")');

@@ -31,7 +31,7 @@ async function inspected(body) {
   }
 }
 
-test('an isolate must be made for it', async () => {
+test('an isolate must be created with `inspector`', async () => {
   const isolate = new ivm.Isolate();
   assert.throws(() => isolate.createInspectorSession(), NOT_ENABLED);
   assert.throws(() => isolate.createContextSync({ inspector: true }), NOT_ENABLED);
@@ -40,7 +40,7 @@ test('an isolate must be made for it', async () => {
   assert.throws(() => isolate.createInspectorSession(), failure(Error, 'Isolate is diposed'));
 });
 
-test('refusals have codes', ours, () => {
+test('errors have codes', ours, () => {
   const isolate = new ivm.Isolate();
   assert.throws(() => isolate.createInspectorSession(), { code: 'ERR_ISOLATE_UNSUPPORTED' });
   assert.throws(() => isolate.createContextSync({ inspector: true }), { code: 'ERR_ISOLATE_UNSUPPORTED' });
@@ -88,9 +88,9 @@ test('bad messages get errors of the protocol', () => inspected(async (isolate) 
 test('the console of an inspected context', () => inspected(async (isolate, context) => {
   const { session, said } = await conversation(isolate, ['{"id":1,"method":"Runtime.enable"}']);
   said.length = 0;
-  const heard = new Promise((resolve) => { session.onNotification = (json) => resolve(JSON.parse(json)); });
+  const notified = new Promise((resolve) => { session.onNotification = (json) => resolve(JSON.parse(json)); });
   await context.eval('\n  console.log("a", { b: 1 }, [2])', { filename: 'prints.js' });
-  const { method, params } = await heard;
+  const { method, params } = await notified;
   assert.equal(method, 'Runtime.consoleAPICalled');
   assert.equal(params.type, 'log');
   assert.equal(params.executionContextId, 2);
@@ -116,7 +116,7 @@ test('arguments of a session', () => inspected((isolate) => {
   assert.equal(session.dispose(), undefined);
 }));
 
-test('what would end the process there', ours, () => inspected((isolate) => {
+test('inputs that end the process in isolated-vm', ours, () => inspected((isolate) => {
   const session = isolate.createInspectorSession();
   for (const wrong of [undefined, null, 1, {}]) {
     assert.throws(() => { session.onResponse = wrong; }, failure(TypeError, '`undefined` requires parameter 1 to be a function'));
@@ -140,13 +140,13 @@ test('after dispose a session is dead', () => inspected((isolate) => {
   assert.throws(() => { session.onResponse = () => {}; }, DEAD);
 }));
 
-test('a session does not cross', () => inspected((isolate, context) => {
+test('a session is not transferable', () => inspected((isolate, context) => {
   const session = isolate.createInspectorSession();
   assert.throws(() => context.evalClosureSync('return 1', [session]), failure(TypeError, 'A non-transferable value was passed'));
   session.dispose();
 }));
 
-test('errors of listeners reach nobody', () => inspected(async (isolate) => {
+test('errors of listeners are ignored', () => inspected(async (isolate) => {
   const { session } = await conversation(isolate, []);
   const failed = new Promise((resolve) => {
     session.onResponse = (id) => {
@@ -203,7 +203,7 @@ test('CPU profiles', async () => {
   isolate.dispose();
 });
 
-test('several titles get what ran since each began', ours, async () => {
+test('several profiles each contain the code that ran since their start', ours, async () => {
   const isolate = new ivm.Isolate({ inspector: true });
   const context = isolate.createContextSync();
   isolate.startCpuProfiler('outer');

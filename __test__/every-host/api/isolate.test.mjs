@@ -48,7 +48,7 @@ test('createContext checks its argument, and rejects for bad options', async () 
   isolate.dispose();
 });
 
-test('contexts of one isolate have globals of their own', () => withContext(({ isolate, context }) => {
+test('contexts of one isolate have separate globals', () => withContext(({ isolate, context }) => {
   const other = isolate.createContextSync();
   context.evalSync('globalThis.shared = 1');
   assert.equal(other.evalSync('typeof shared'), 'undefined');
@@ -77,7 +77,7 @@ test('compileScript checks its arguments, and rejects for bad options', async ()
   isolate.dispose();
 });
 
-test('heap statistics have the names of the original', async () => {
+test('heap statistics have the property names of isolated-vm', async () => {
   const isolate = new ivm.Isolate({ memoryLimit: 32 });
   const names = [
     'total_heap_size', 'total_heap_size_executable', 'total_physical_size', 'total_available_size', 'used_heap_size',
@@ -92,14 +92,14 @@ test('heap statistics have the names of the original', async () => {
   isolate.dispose();
 });
 
-test('heap statistics count buffers beside the heap', () => withContext(({ isolate, context }) => {
+test('heap statistics count buffers separately from the heap', () => withContext(({ isolate, context }) => {
   const before = isolate.getHeapStatisticsSync().externally_allocated_size;
   context.evalSync('globalThis.kept = new ArrayBuffer(1024 * 1024)');
   const after = isolate.getHeapStatisticsSync().externally_allocated_size;
   assert.ok(after - before >= 1024 * 1024, `${before} → ${after}`);
 }));
 
-test('clocks are BigInts that rise with work', () => withContext(({ isolate, context }) => {
+test('clocks are BigInts that increase with work', () => withContext(({ isolate, context }) => {
   const { cpuTime, wallTime } = isolate;
   assert.equal(typeof cpuTime, 'bigint');
   assert.equal(typeof wallTime, 'bigint');
@@ -122,7 +122,7 @@ test('referenceCount counts Contexts, Scripts and References', () => {
   isolate.dispose();
 });
 
-test('a disposed isolate says so everywhere', async () => {
+test('every method of a disposed isolate throws', async () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
   const script = isolate.compileScriptSync('1');
@@ -148,7 +148,7 @@ test('a disposed isolate says so everywhere', async () => {
   assert.throws(() => isolate.cpuTime, other);
   assert.throws(() => isolate.wallTime, other);
   assert.throws(() => isolate.referenceCount, other);
-  // What needs no isolate still works.
+  // Objects that need no isolate still work.
   assert.equal(global.typeof, 'object');
   assert.equal(context.release(), true);
   assert.throws(() => global.typeof, failure(Error, 'Reference has been released'));
@@ -164,7 +164,7 @@ test('errors of this library have a code', ours, async () => {
   await assert.rejects(isolate.createContext(), { code: 'ERR_ISOLATE_DISPOSED' });
 });
 
-test('dispose while work waits rejects it', async () => {
+test('dispose rejects queued work', async () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
   const running = context.eval('for (;;);');
@@ -182,7 +182,7 @@ test('async calls of one isolate run in order', () => withContext(async ({ conte
   assert.equal(context.evalSync('order.join()'), '1,2,3,4,5');
 }));
 
-test('the memory limit ends the isolate and nothing else', () => {
+test('exceeding the memory limit ends only the isolate', () => {
   const isolate = new ivm.Isolate({ memoryLimit: 16 });
   const context = isolate.createContextSync();
   assert.throws(

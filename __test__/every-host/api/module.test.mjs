@@ -26,7 +26,7 @@ test('module, prototypes and instances are frozen', () => {
   }
 });
 
-test('classes have the members of the original, with the same number of parameters', () => {
+test('classes have the members of isolated-vm, with the same number of parameters', () => {
   const members = (name) => Object.fromEntries(Object.keys(ivm[name].prototype).map((key) => {
     const { get, value } = Object.getOwnPropertyDescriptor(ivm[name].prototype, key);
     return [key, get ? 'getter' : value.length];
@@ -48,7 +48,7 @@ test('classes have the members of the original, with the same number of paramete
   assert.deepEqual(CLASSES.map((name) => ivm[name].length), [2, 0, 2, 1, 1, 2, 0]);
 });
 
-test('constructors want `new` and their parameters', () => {
+test('constructors require `new` and their parameters', () => {
   assert.throws(() => ivm.Isolate(), failure(TypeError, '`Isolate` must be called with `new`'));
   assert.throws(() => ivm.Reference(1), failure(TypeError, '`Reference` must be called with `new`'));
   assert.throws(() => new ivm.Reference(), failure(TypeError, '`Reference` requires at least 1 parameter'));
@@ -67,7 +67,7 @@ test('classes without a public constructor throw', ours, () => {
   assert.throws(() => new (new ivm.Reference(1).derefInto().constructor)(), failure(TypeError, '`Dereference` constructor is private'));
 });
 
-test('methods refuse what is not of their class', () => {
+test('methods reject receivers of other classes', () => {
   assert.throws(() => ivm.Context.prototype.evalSync.call({}, '1'), failure(TypeError, 'Illegal invocation'));
   assert.throws(() => ivm.Reference.prototype.getSync.call(new ivm.ExternalCopy(1), 'a'), failure(TypeError, 'Illegal invocation'));
   assert.throws(() => ivm.Reference.prototype.applySync.call(undefined), failure(TypeError, 'Illegal invocation'));
@@ -92,7 +92,7 @@ test('subclasses work', () => {
   assert.ok(named instanceof ivm.Reference);
 });
 
-test('native modules are refused with advice', ours, () => {
+test('native modules are refused with a hint', ours, () => {
   assert.throws(() => new ivm.NativeModule('./a.node'), { code: 'ERR_ISOLATE_UNSUPPORTED', message: /`Callback` or a `Reference`/ });
   assert.throws(() => new ivm.NativeModule(1), failure(TypeError, '`NativeModule` requires parameter 1 to be a string'));
 });

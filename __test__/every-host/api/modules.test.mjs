@@ -27,7 +27,7 @@ function evaluated(isolate, context, code) {
 }
 
 describe('Module', () => {
-  test('the class is not exported, its members are those of the original', () => withContext(({ isolate }) => {
+  test('the class is not exported, its members are those of isolated-vm', () => withContext(({ isolate }) => {
     assert.equal(ivm.Module, undefined);
     const module = isolate.compileModuleSync('1');
     const prototype = Object.getPrototypeOf(module);
@@ -45,7 +45,7 @@ describe('Module', () => {
     assert.throws(() => constructor.prototype.dependencySpecifiers, failure(TypeError, '`undefined` requires `this` to be something else'));
   }));
 
-  test('can be passed around', () => withContext(({ isolate, context }) => {
+  test('is transferable', () => withContext(({ isolate, context }) => {
     const module = isolate.compileModuleSync('export let a = 1');
     const again = context.evalClosureSync('globalThis.kept = $0; return $0', [module]);
     assert.notEqual(again, module);
@@ -69,13 +69,13 @@ describe('compileModule', () => {
     isolate.compileModuleSync('1', { meta: null, filename: undefined });
   }));
 
-  test('a `meta` callback must live in the isolate', () => withContext(async ({ isolate }) => {
+  test('a `meta` callback must be a function of the isolate', () => withContext(async ({ isolate }) => {
     const refused = failure(Error, '`meta` callback must belong to entered isolate');
     assert.throws(() => isolate.compileModuleSync('1', { meta() {} }), refused);
     await assert.rejects(isolate.compileModule('1', { meta() {} }), refused);
   }));
 
-  test('syntax errors say where', () => withContext(async ({ isolate }) => {
+  test('syntax errors name their position', () => withContext(async ({ isolate }) => {
     const options = { filename: 'a.mjs', lineOffset: 3 };
     assert.throws(() => isolate.compileModuleSync('let let', options), failure(SyntaxError, 'Unexpected strict mode reserved word [a.mjs:4:5]'));
     await assert.rejects(isolate.compileModule('\nx = @'), failure(SyntaxError, 'Invalid or unexpected token [<isolated-vm>:2:5]'));
@@ -127,7 +127,7 @@ describe('dependencySpecifiers', () => {
     assert.deepEqual(isolate.compileModuleSync('1').dependencySpecifiers, []);
   }));
 
-  test('any string is one', ours, () => withContext(({ isolate }) => {
+  test('any string is a valid specifier', ours, () => withContext(({ isolate }) => {
     assert.deepEqual(isolate.compileModuleSync('import "ü"; import "\\u{1f600}"').dependencySpecifiers, ['ü', '\u{1f600}']);
   }));
 });
@@ -164,7 +164,7 @@ describe('instantiate', () => {
     d: 'import "a"; globalThis.runs = (globalThis.runs ?? 0) + 1; export const d = 10',
   };
 
-  test('resolves depth first while the caller waits, each request once', () => withContext(({ isolate, context }) => {
+  test('instantiateSync resolves depth first, each request once', () => withContext(({ isolate, context }) => {
     const { asked, modules, resolve } = graph(isolate, SOURCES);
     assert.equal(modules.a.instantiateSync(context, resolve), undefined);
     assert.deepEqual(asked, ['a>b', 'b>d', 'd>a', 'a>c', 'c>d', 'c>a']);
@@ -173,7 +173,7 @@ describe('instantiate', () => {
     assert.equal(context.evalSync('runs'), 1);
   }));
 
-  test('resolves breadth first otherwise', () => withContext(async ({ isolate, context }) => {
+  test('instantiate resolves breadth first', () => withContext(async ({ isolate, context }) => {
     const { asked, modules, resolve } = graph(isolate, SOURCES);
     assert.equal(await modules.a.instantiate(context, async (...args) => resolve(...args)), undefined);
     assert.deepEqual(asked, ['a>b', 'a>c', 'b>d', 'c>d', 'c>a', 'd>a']);
@@ -182,7 +182,7 @@ describe('instantiate', () => {
     assert.equal(context.evalSync('runs'), 1);
   }));
 
-  test('the resolver is called with specifier and referrer, and nothing as `this`', () => withContext(({ isolate, context }) => {
+  test('the resolver is called with specifier and referrer, and no `this`', () => withContext(({ isolate, context }) => {
     const module = isolate.compileModuleSync('import "x"');
     let seen;
     module.instantiateSync(context, function resolve(specifier, referrer) {
@@ -193,7 +193,7 @@ describe('instantiate', () => {
     assert.deepEqual(seen, [undefined, 'x', true]);
   }));
 
-  test('a promise is resolved by whatever has a `then`', () => withContext(async ({ isolate, context }) => {
+  test('thenables are awaited', () => withContext(async ({ isolate, context }) => {
     const module = isolate.compileModuleSync('import "x"');
     const dependency = isolate.compileModuleSync('1');
     // oxlint-disable-next-line unicorn/no-thenable -- what a resolver may return
@@ -202,7 +202,7 @@ describe('instantiate', () => {
     module.evaluateSync();
   }));
 
-  test('what is no module is refused, and can be tried again', () => withContext(async ({ isolate, context }) => {
+  test('rejects a value that is not a module, and can be retried', () => withContext(async ({ isolate, context }) => {
     const refused = failure(TypeError, 'Resolved dependency was not `Module`');
     const module = isolate.compileModuleSync('import "x"');
     const dependency = isolate.compileModuleSync('1');
@@ -227,7 +227,7 @@ describe('instantiate', () => {
     other.dispose();
   }));
 
-  test('what the resolver throws comes out as it is, and can be tried again', () => withContext(async ({ isolate, context }) => {
+  test('errors of the resolver are thrown unchanged, and it can be retried', () => withContext(async ({ isolate, context }) => {
     const { modules, resolve } = graph(isolate, SOURCES);
     const error = new RangeError('no c');
     const failing = (specifier, referrer) => {
@@ -259,13 +259,13 @@ describe('instantiate', () => {
     module.evaluateSync();
   }));
 
-  test('a missing export is a syntax error, and can be tried again', () => withContext(({ isolate, context }) => {
+  test('a missing export is a syntax error, and can be retried', () => withContext(({ isolate, context }) => {
     const module = isolate.compileModuleSync('import { q } from "x"; export default q');
     const missing = failure(SyntaxError, "The requested module 'x' does not provide an export named 'q'");
     assert.throws(() => module.instantiateSync(context, () => isolate.compileModuleSync('1')), missing);
   }));
 
-  test('a failed instantiation lets go of the modules', ours, () => withContext(async ({ isolate, context }) => {
+  test('a failed instantiation releases the modules', ours, () => withContext(async ({ isolate, context }) => {
     const module = isolate.compileModuleSync('import { q } from "x"; export default q');
     const without = isolate.compileModuleSync('1');
     assert.throws(() => module.instantiateSync(context, () => without), SyntaxError);
@@ -281,7 +281,7 @@ describe('instantiate', () => {
     await assert.rejects(module.instantiate(context, (specifier) => Promise.reject(new Error(specifier))), failure(Error, 'x'));
   }));
 
-  test('a resolver may end everything', () => withContext(async () => {
+  test('a resolver can dispose the isolate', () => withContext(async () => {
     for (const [method, message] of [['instantiateSync', 'Isolated is disposed'], ['instantiate', 'Isolate is disposed']]) {
       const isolate = new ivm.Isolate();
       const context = isolate.createContextSync();
@@ -295,7 +295,7 @@ describe('instantiate', () => {
     }
   }));
 
-  test('disposal ends a resolution that never would', ours, () => withContext(async () => {
+  test('disposal ends a pending resolution', ours, () => withContext(async () => {
     const isolate = new ivm.Isolate();
     const context = isolate.createContextSync();
     const module = isolate.compileModuleSync('import "x"; import "y"');
@@ -306,7 +306,7 @@ describe('instantiate', () => {
     assert.throws(() => module.instantiateSync(context, none), { code: 'ERR_ISOLATE_DISPOSED', message: 'Isolated is disposed' });
   }));
 
-  test('resolvers hear of import attributes', ours, () => withContext(async ({ isolate, context }) => {
+  test('resolvers receive import attributes', ours, () => withContext(async ({ isolate, context }) => {
     const module = isolate.compileModuleSync('import data from "d" with { type: "json" }; import "e"; export default data.a');
     const seen = [];
     module.instantiateSync(context, (specifier, referrer, attributes) => {
@@ -347,7 +347,7 @@ describe('evaluate', () => {
     assert.equal(context.evalSync('count'), 1);
   }));
 
-  test('what the code throws is thrown', () => withContext(async ({ isolate, context }) => {
+  test('errors of the code are thrown', () => withContext(async ({ isolate, context }) => {
     const make = (code) => {
       const module = isolate.compileModuleSync(code);
       module.instantiateSync(context, none);
@@ -363,7 +363,7 @@ describe('evaluate', () => {
     assert.equal(failed.namespace.getSync('a'), 1);
   }));
 
-  test('what was thrown is thrown again, as the original documents', ours, () => withContext(async ({ isolate, context }) => {
+  test('a second evaluation throws the same error, as isolated-vm documents', ours, () => withContext(async ({ isolate, context }) => {
     for (const code of ['throw new TypeError("x")', 'await 0; throw new TypeError("x")']) {
       const module = isolate.compileModuleSync(code);
       module.instantiateSync(context, none);
@@ -374,13 +374,13 @@ describe('evaluate', () => {
     }
   }));
 
-  test('an error in what is imported is the same error', () => withContext(({ isolate, context }) => {
+  test('errors of imported modules keep their identity', () => withContext(({ isolate, context }) => {
     const { modules, resolve } = graph(isolate, { a: 'import "b"', b: 'throw new RangeError("in b")' });
     modules.a.instantiateSync(context, resolve);
     assert.throws(() => modules.a.evaluateSync(), failure(RangeError, 'in b'));
   }));
 
-  test('top-level await goes on after the result', () => withContext(async ({ isolate, context }) => {
+  test('top-level await continues after the result', () => withContext(async ({ isolate, context }) => {
     let go;
     let asked;
     const started = new Promise((resolve) => { asked = resolve; });
@@ -418,7 +418,7 @@ describe('evaluate', () => {
     assert.throws(() => make('1').evaluateSync({ promise: 1 }), failure(TypeError, '`promise` must be a boolean'));
   }));
 
-  test('timeouts hold', () => withContext(async ({ isolate, context }) => {
+  test('timeouts apply', () => withContext(async ({ isolate, context }) => {
     const make = () => {
       const module = isolate.compileModuleSync('export let a = 1; for (;;);');
       module.instantiateSync(context, none);
@@ -432,7 +432,7 @@ describe('evaluate', () => {
     assert.equal(context.evalSync('1'), 1);
   }));
 
-  test('a module that was stopped cannot go on', ours, () => withContext(async ({ isolate, context }) => {
+  test('a stopped module cannot continue', ours, () => withContext(async ({ isolate, context }) => {
     const { modules, resolve } = graph(isolate, { a: 'import "b"', b: 'for (;;);' });
     modules.b.instantiateSync(context, resolve);
     assert.throws(() => modules.b.evaluateSync({ timeout: 20 }), { code: 'ERR_ISOLATE_TIMEOUT' });
@@ -445,7 +445,7 @@ describe('evaluate', () => {
 });
 
 describe('namespace', () => {
-  test('is there after evaluation, a fresh Reference each time', () => withContext(({ isolate, context }) => {
+  test('is a new Reference each time after evaluation', () => withContext(({ isolate, context }) => {
     const module = isolate.compileModuleSync('export let a = 1; export const up = () => { a += 1; }; export default { b: [2] }');
     const early = failure(Error, 'Module has not been instantiated.');
     assert.throws(() => module.namespace, early);
@@ -471,7 +471,7 @@ describe('namespace', () => {
 });
 
 describe('release', () => {
-  test('makes a module useless', () => withContext(async ({ isolate, context }) => {
+  test('makes a module unusable', () => withContext(async ({ isolate, context }) => {
     const module = evaluated(isolate, context, 'export let a = 1');
     const { namespace } = module;
     assert.equal(module.release(), undefined);
@@ -484,7 +484,7 @@ describe('release', () => {
     assert.equal(namespace.getSync('a'), 1);
   }));
 
-  test('and every member says so', ours, () => withContext(({ isolate, context }) => {
+  test('makes every member throw', ours, () => withContext(({ isolate, context }) => {
     const module = evaluated(isolate, context, '1');
     module.release();
     const gone = { code: 'ERR_ISOLATE_RELEASED', message: 'Module has been released' };
@@ -494,7 +494,7 @@ describe('release', () => {
     assert.throws(() => context.evalClosureSync('1', [module]), gone);
   }));
 
-  test('a released module stays where it is imported', () => withContext(({ isolate, context }) => {
+  test('a released module stays usable by its importers', () => withContext(({ isolate, context }) => {
     const dependency = isolate.compileModuleSync('export const a = 7');
     const module = isolate.compileModuleSync('export { a } from "x"');
     module.instantiateSync(context, () => dependency);
@@ -519,7 +519,7 @@ describe('release', () => {
   }));
 });
 
-test('a disposed isolate\'s modules say so', () => {
+test('modules of a disposed isolate throw', () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
   const module = evaluated(isolate, context, 'import.meta; export let a = 1');

@@ -6,7 +6,7 @@ import { failure, ivm, ours, withContext } from '../../api/ivm.mjs';
 
 const NOT_TRANSFERABLE = failure(TypeError, 'A non-transferable value was passed');
 
-test('primitives cross both ways', () => withContext(({ context }) => {
+test('primitives are transferred both ways', () => withContext(({ context }) => {
   const values = [
     undefined, null, true, false, 0, -0, 1.5, Number.NaN, Infinity, -Infinity, 2 ** 53, -(2 ** 31), 0n, -1n, 2n ** 100n, '', 'a',
     'ÿ', 'Ā', '😀', '\ud800', 'x'.repeat(10_000), '☃'.repeat(10_000),
@@ -17,7 +17,7 @@ test('primitives cross both ways', () => withContext(({ context }) => {
   }
 }));
 
-test('strings cross whole, whatever they have where', () => withContext(({ context }) => {
+test('strings are transferred whole, with any characters in any position', () => withContext(({ context }) => {
   const echo = context.evalSync('(text, length) => { if (text.length !== length) throw new Error(text.length); return text; }', { reference: true });
   for (const length of [254, 255, 256, 257, 1_000, 70_000]) {
     for (const character of ['x', '\x7f', '\x80', 'ÿ', 'Ā', '☃', '\0', '\ud800', '\udc00']) {
@@ -31,7 +31,7 @@ test('strings cross whole, whatever they have where', () => withContext(({ conte
   }
 }));
 
-test('functions become functions that call back', () => withContext(({ context }) => {
+test('functions become wrappers that call back', () => withContext(({ context }) => {
   const seen = [];
   const double = context.evalClosureSync('return (value) => $0(value) * 2', [(value) => {
     seen.push(value);
@@ -41,7 +41,7 @@ test('functions become functions that call back', () => withContext(({ context }
   assert.deepEqual(seen, [4]);
 }));
 
-test('handles arrive as handles on the same thing', () => withContext(({ isolate, context }) => {
+test('handles stay handles to the same value', () => withContext(({ isolate, context }) => {
   const value = { here: 1 };
   const back = context.evalClosureSync('return $0', [new ivm.Reference(value)]);
   assert.equal(back.deref(), value);
@@ -63,7 +63,7 @@ test('copy', () => withContext(async ({ context }) => {
   assert.equal(context.evalClosureSync('return Object.getPrototypeOf($0) === Object.prototype', [value], both), true);
 }));
 
-test('copy refuses what cannot be cloned, in V8\'s words', () => withContext(async ({ context }) => {
+test('copy refuses values that cannot be cloned, with V8\'s message', () => withContext(async ({ context }) => {
   const into = (value) => () => context.evalClosureSync('return 1', [value], { arguments: { copy: true } });
   assert.throws(into(() => 1), failure(TypeError, '() => 1 could not be cloned.'));
   assert.throws(into({ inner() {} }), failure(TypeError, 'inner() {} could not be cloned.'));
@@ -94,7 +94,7 @@ test('reference', () => withContext(({ context }) => {
   }
 }));
 
-test('promise gives a promise, also from Sync and for what is none', () => withContext(async ({ context }) => {
+test('promise returns a promise, also from sync methods and for other values', () => withContext(async ({ context }) => {
   const promise = context.evalSync('Promise.resolve(1)', { promise: true });
   assert.ok(promise instanceof Promise);
   assert.equal(await promise, 1);
@@ -106,17 +106,17 @@ test('promise gives a promise, also from Sync and for what is none', () => withC
   await assert.rejects(context.evalSync('Promise.reject(5)', { promise: true }), (error) => error === 5);
 }));
 
-test('promise: a pending one settles later', () => withContext(async ({ context }) => {
+test('promise: a pending promise settles later', () => withContext(async ({ context }) => {
   const promise = context.evalSync('new Promise((resolve, reject) => Object.assign(globalThis, { resolve, reject }))', { promise: true, copy: true });
   context.evalSync('resolve({ late: true })');
   assert.deepEqual(await promise, { late: true });
 }));
 
-test('promise: thenables do not count', () => withContext(async ({ context }) => {
+test('promise: thenables are not promises', () => withContext(async ({ context }) => {
   await assert.rejects(context.eval('({ then() {} })', { promise: true }), NOT_TRANSFERABLE);
 }));
 
-test('promise: dispose abandons what is pending', async () => {
+test('promise: dispose abandons pending promises', async () => {
   const isolate = new ivm.Isolate();
   const promise = isolate.createContextSync().evalSync('new Promise(() => {})', { promise: true });
   isolate.dispose();
@@ -147,7 +147,7 @@ test('promise: into the guest', () => withContext(async ({ context }) => {
 /** Resolves with the outcome of a call, whether it is sync or async. */
 const settled = (call) => new Promise((resolve) => { resolve(call()); }).then((value) => ({ value }), ({ name, message }) => ({ name, message }));
 
-test('promise: what is none arrives settled, with what it was at the time of the call', () => withContext(async ({ context }) => {
+test('promise: other values arrive settled, as they were at the time of the call', () => withContext(async ({ context }) => {
   const options = { arguments: { copy: true, promise: true }, result: { promise: true, copy: true } };
   for (const method of ['evalClosure', 'evalClosureSync']) {
     const value = { a: 1 };
@@ -164,7 +164,7 @@ test('promise: what is none arrives settled, with what it was at the time of the
   assert.equal(await applied, 1);
 }));
 
-test('promise: one of something that cannot be transferred is rejected in the same turn', () => withContext(async ({ isolate, context }) => {
+test('promise: a promise of a value that is not transferable is rejected in the same turn', () => withContext(async ({ isolate, context }) => {
   const refusals = [
     [Symbol('x'), {}, 'A non-transferable value was passed'],
     [{}, {}, 'A non-transferable value was passed'],
@@ -214,7 +214,7 @@ test('promise: a function of the host whose result cannot be transferred', () =>
   assert.deepEqual(await settled(() => context.eval(result('{ copy: true, promise: true }'))), { name: 'TypeError', message });
 }));
 
-test('promise: functions and references in what is none live on', () => withContext(async ({ context }) => {
+test('promise: functions and references in other values stay alive', () => withContext(async ({ context }) => {
   const result = { promise: true, copy: true };
   for (const method of ['evalClosure', 'evalClosureSync']) {
     const sum = context[method]('return $0.then(async (add) => add(await $1.then((b) => b.copySync())))', [(b) => 40 + b, new ivm.Reference(2)],
@@ -230,7 +230,7 @@ test('promise: functions and references in what is none live on', () => withCont
   }
 }));
 
-test('copy takes handles along', () => withContext(({ context }) => {
+test('copy includes handles', () => withContext(({ context }) => {
   const value = { inner: 7 };
   const result = context.evalClosureSync('return { again: $0.reference }', [{ reference: new ivm.Reference(value) }], {
     arguments: { copy: true }, result: { copy: true },
@@ -256,7 +256,7 @@ test('buffers', () => withContext(({ context }) => {
   }
 }));
 
-test('a view takes no other bytes of what may be a pool along', ours, () => withContext(({ context }) => {
+test('a view of a possible pool brings only its own bytes', ours, () => withContext(({ context }) => {
   const pool = new Uint8Array(8192).fill(3);
   const seen = context.evalClosureSync('return [$0.length, $0.byteOffset, $0.buffer.byteLength, $0[0]].join()', [pool.subarray(2, 4)], {
     arguments: { copy: true },
@@ -275,7 +275,7 @@ test('shared buffers are shared', () => withContext(({ context }) => {
   assert.equal(context.global.getSync('shared', { copy: true }).byteLength, 8);
 }));
 
-test('AsyncLocalStorage survives an await', async () => {
+test('AsyncLocalStorage is kept across an await', async () => {
   const { AsyncLocalStorage } = await import('node:async_hooks');
   const storage = new AsyncLocalStorage();
   await withContext(({ context }) => storage.run('mine', async () => {
@@ -286,7 +286,7 @@ test('AsyncLocalStorage survives an await', async () => {
   }));
 });
 
-test('getters name their `this`, methods do not', () => {
+test('errors of getters name their receiver, those of methods do not', () => {
   const getters = [[ivm.Isolate, 'cpuTime'], [ivm.Isolate, 'isDisposed'], [ivm.Isolate, 'referenceCount'], [ivm.Context, 'global'], [ivm.Reference, 'typeof']];
   for (const [{ prototype }, key] of getters) {
     const { get } = Object.getOwnPropertyDescriptor(prototype, key);

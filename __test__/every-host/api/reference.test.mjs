@@ -6,7 +6,7 @@ import { failure, ivm, ours, withContext } from '../../api/ivm.mjs';
 
 const RELEASED = failure(Error, 'Reference has been released');
 
-/** The value that a guest's code makes, made here. */
+/** The value of the guest's code, evaluated in this realm. */
 const made = (code) => new Function(`return (${code})`)();
 
 /** The same value behind a Reference of this realm and behind one to an isolate. */
@@ -47,7 +47,7 @@ test('get: own properties; objects arrive as References', () => onBothSides(
   },
 ));
 
-test('get refuses getters, unless told otherwise', () => onBothSides(
+test('get refuses getters unless `accessors` is set', () => onBothSides(
   '({ get a() { return 5 }, list: [1, 2] })',
   async (reference, side) => {
     const getter = failure(TypeError, 'Property is getter');
@@ -60,7 +60,7 @@ test('get refuses getters, unless told otherwise', () => onBothSides(
   },
 ));
 
-test('proxies are refused wherever they are in the chain', () => onBothSides(
+test('proxies are refused anywhere in the prototype chain', () => onBothSides(
   '({ direct: new Proxy({ a: 1 }, {}), inherited: Object.create(new Proxy({ a: 1 }, {}), { own: { value: 1 } }) })',
   async (reference, side) => {
     const proxy = failure(TypeError, 'Object is or has proxy');
@@ -214,7 +214,7 @@ test('only functions can be applied', () => onBothSides('({})', async (reference
   await assert.rejects(reference.apply(), refused, side);
 }));
 
-test('what an applied function throws arrives', () => onBothSides('(() => { throw new RangeError("thrown") })', async (reference, side) => {
+test('errors of an applied function are thrown', () => onBothSides('(() => { throw new RangeError("thrown") })', async (reference, side) => {
   assert.throws(() => reference.applySync(), { name: 'RangeError', message: 'thrown' }, side);
   await assert.rejects(reference.apply(), { name: 'RangeError', message: 'thrown' }, side);
 }));
@@ -236,7 +236,7 @@ test('copy refuses what cannot be cloned', () => onBothSides('(() => 1)', async 
   await assert.rejects(reference.copy(), failure(TypeError, '() => 1 could not be cloned.'), side);
 }));
 
-test('deref gives the value itself, where it lives', () => withContext(({ context }) => {
+test('deref returns the value itself in its own isolate', () => withContext(({ context }) => {
   const value = {};
   assert.equal(new ivm.Reference(value).deref(), value);
   assert.throws(() => context.global.deref(), failure(TypeError, 'Cannot dereference this from current isolate'));
@@ -245,7 +245,7 @@ test('deref gives the value itself, where it lives', () => withContext(({ contex
   assert.throws(() => once.deref(), RELEASED);
 }));
 
-test('derefInto gives the value itself to its isolate', () => withContext(({ context }) => {
+test('derefInto passes the value itself to its isolate', () => withContext(({ context }) => {
   const object = context.evalSync('globalThis.object = { a: 1 }', { reference: true });
   assert.equal(context.evalClosureSync('return $0 === object', [object.derefInto()]), true);
   context.global.setSync('again', object.derefInto({ release: true }));
@@ -256,7 +256,7 @@ test('derefInto gives the value itself to its isolate', () => withContext(({ con
   assert.equal(same.applySync(undefined, [new ivm.Reference(inner).derefInto()]), true);
 }));
 
-test('derefInto is good for one use and one isolate', () => withContext(({ context }) => {
+test('derefInto is valid for one use in one isolate', () => withContext(({ context }) => {
   const used = context.global.derefInto();
   context.global.setSync('self', used);
   assert.equal(context.evalSync('self === globalThis'), true);
@@ -270,7 +270,7 @@ test('derefInto is good for one use and one isolate', () => withContext(({ conte
   );
 }));
 
-test('a dereferenced value crosses the receiver, too', () => withContext(({ context }) => {
+test('a dereferenced value can be the receiver', () => withContext(({ context }) => {
   const object = context.evalSync('({ name: "me" })', { reference: true });
   const method = context.evalSync('(function () { return this.name })', { reference: true });
   assert.equal(method.applySync(object.derefInto()), 'me');
@@ -295,7 +295,7 @@ test('a released Reference refuses calls', ours, () => onBothSides('({})', async
   await assert.rejects(reference.apply(), RELEASED, side);
 }));
 
-test('releasing one Reference leaves others to the same value alone', () => withContext(({ context }) => {
+test('releasing one Reference does not affect others to the same value', () => withContext(({ context }) => {
   const value = { a: 1 };
   const first = new ivm.Reference(value);
   context.global.setSync('kept', first);
@@ -303,7 +303,7 @@ test('releasing one Reference leaves others to the same value alone', () => with
   assert.equal(context.global.getSync('kept').deref(), value);
 }));
 
-test('dispose() is the old name of release()', ours, () => {
+test('dispose() is an alias of release()', ours, () => {
   const reference = new ivm.Reference({});
   reference.dispose();
   assert.throws(() => reference.typeof, RELEASED);
@@ -356,7 +356,7 @@ test('applySyncPromise waits for the host', () => withContext(async ({ context }
   );
 }));
 
-test('a property that is not there is undefined, handed over as asked', () => withContext(async ({ context }) => {
+test('a missing property is undefined, transferred as requested', () => withContext(async ({ context }) => {
   const held = context.evalSync('({})', { reference: true });
   for (const reference of [held, new ivm.Reference({})]) {
     assert.equal(reference.getSync('none'), undefined);

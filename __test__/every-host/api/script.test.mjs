@@ -52,7 +52,7 @@ test('a released context is refused', () => withContext(async ({ isolate }) => {
   await assert.rejects(script.run(context), failure(Error, 'Context is released'));
 }));
 
-test('release may be repeated', () => withContext(({ isolate, context }) => {
+test('release can be repeated', () => withContext(({ isolate, context }) => {
   const script = isolate.compileScriptSync('(function () { return 3 })');
   const made = script.runSync(context);
   assert.equal(script.release(), undefined);
@@ -83,7 +83,7 @@ test('the compilation cache is produced, accepted and rejected', () => withConte
   assert.equal(second.runSync(context), 42);
 }));
 
-test('a compilation cache serves the code it was made of, and no other', ours, () => withContext(({ isolate, context }) => {
+test('a compilation cache is valid for its own code only', ours, () => withContext(({ isolate, context }) => {
   const code = '(() => { const name = "one"; return name })()';
   const options = { filename: 'file:///one.js', lineOffset: 1, columnOffset: 2 };
   const { cachedData } = isolate.compileScriptSync(code, { ...options, produceCachedData: true });
@@ -107,7 +107,7 @@ test('a compilation cache serves the code it was made of, and no other', ours, (
   assert.equal(new ivm.Isolate().compileScriptSync(code, { ...options, cachedData }).cachedDataRejected, false);
 }));
 
-test('a compilation cache serves the same code under another name and elsewhere', ours, () => withContext(({ isolate }) => {
+test('a compilation cache is valid for the same code with another name and position', ours, () => withContext(({ isolate }) => {
   const code = '(() => { throw new Error("x"); })()';
   const { cachedData } = isolate.compileScriptSync(code, { filename: 'file:///one.js', produceCachedData: true });
   withContext(({ isolate: other, context }) => {

@@ -58,7 +58,7 @@ describe('calls that run', () => {
     ),
   };
   for (const [name, call] of Object.entries(cases)) {
-    test(`${name} is stopped, and its isolate goes on`, () => withContext(async ({ isolate, context }) => {
+    test(`${name} is stopped, and its isolate stays usable`, () => withContext(async ({ isolate, context }) => {
       const { begun, begin } = beginning();
       await context.global.set('begin', begin);
       await reasonOf((signal) => call({ isolate, context }, signal), { begun });
@@ -68,7 +68,7 @@ describe('calls that run', () => {
 });
 
 describe('calls that wait', () => {
-  test('one in the queue is answered at once and never runs', () => withContext(async ({ context }) => {
+  test('a queued call rejects at once and never runs', () => withContext(async ({ context }) => {
     const first = new AbortController();
     const { begun, begin } = beginning();
     await context.global.set('begin', begin);
@@ -81,19 +81,19 @@ describe('calls that wait', () => {
     assert.equal(await context.eval('typeof ran'), 'undefined');
   }));
 
-  test('a promise of the guest is not waited for any more', () => withContext(async ({ context }) => {
+  test('a promise of the guest is no longer awaited', () => withContext(async ({ context }) => {
     await reasonOf((signal) => context.eval('new Promise(() => {})', { promise: true, signal }), { begun: context.eval('1') });
     // A call with a deadline keeps the process alive until then: this test would not end in time.
     await reasonOf((signal) => context.eval('new Promise(() => {})', { promise: true, signal, deadline: 2 ** 31 - 1 }), { begun: context.eval('1') });
   }));
 
-  test('what a promise settles with arrives as ever', () => withContext(async ({ context }) => {
+  test('a settled promise is passed on unchanged', () => withContext(async ({ context }) => {
     const { signal } = new AbortController();
     assert.deepEqual(await context.eval('Promise.resolve([1])', { promise: true, copy: true, signal }), [1]);
     await assert.rejects(context.eval('Promise.reject(new RangeError("no"))', { promise: true, signal }), { name: 'RangeError', message: 'no' });
   }));
 
-  test('a resolver of modules is not asked any more', () => withContext(async ({ isolate, context }) => {
+  test('a resolver of modules is not called any more', () => withContext(async ({ isolate, context }) => {
     const module = await isolate.compileModule('import "a"');
     const dependency = await isolate.compileModule('import "b"');
     const asked = [];
@@ -110,7 +110,7 @@ describe('calls that wait', () => {
   }));
 });
 
-test('every asynchronous method takes one', () => withContext(async ({ isolate, context }) => {
+test('every asynchronous method accepts a signal', () => withContext(async ({ isolate, context }) => {
   const reason = new Error('before');
   const signal = AbortSignal.abort(reason);
   const reference = await context.eval('(function f() {})', { reference: true });
@@ -140,7 +140,7 @@ test('every asynchronous method takes one', () => withContext(async ({ isolate, 
   assert.equal(await context.eval('typeof ran'), 'undefined');
 }));
 
-test('one signal for many calls: each is heard, and what has ended is let go', () => withContext(async ({ context }) => {
+test('one signal for many calls: each call is aborted, and ended calls are released', () => withContext(async ({ context }) => {
   const controller = new AbortController();
   const { signal } = controller;
   let listeners = 0;
@@ -160,23 +160,23 @@ test('one signal for many calls: each is heard, and what has ended is let go', (
   for (const { reason } of await Promise.allSettled(calls)) assert.equal(reason.name, 'AbortError');
 }));
 
-test('a signal of another package will do', () => withContext(async ({ context }) => {
+test('a signal of another package is accepted', () => withContext(async ({ context }) => {
   let listener;
-  const signal = { aborted: false, addEventListener(_type, heard) { listener = heard; }, removeEventListener() {} };
+  const signal = { aborted: false, addEventListener(_type, listen) { listener = listen; }, removeEventListener() {} };
   const call = context.eval(FOREVER, { signal });
   signal.aborted = true;
   listener();
   await assert.rejects(call, { code: 'ERR_ISOLATE_ABORTED', message: 'The call was aborted' });
 }));
 
-test('one that cannot be followed is an error of the call', () => withContext(async ({ isolate, context }) => {
+test('a signal whose listeners cannot be added is an error of the call', () => withContext(async ({ isolate, context }) => {
   const problem = new Error('no listeners');
   const broken = { aborted: false, addEventListener() { throw problem; }, removeEventListener() {} };
   await assert.rejects(context.eval(FOREVER, { signal: broken }), (error) => error === problem);
   const module = await isolate.compileModule('import "a"');
   await assert.rejects(module.instantiate(context, () => {}, { signal: broken }), (error) => error === problem);
   let listener;
-  const silent = { aborted: false, get reason() { throw problem; }, addEventListener(_type, heard) { listener = heard; }, removeEventListener() {} };
+  const silent = { aborted: false, get reason() { throw problem; }, addEventListener(_type, listen) { listener = listen; }, removeEventListener() {} };
   const call = context.eval(FOREVER, { signal: silent });
   listener();
   await assert.rejects(call, (error) => error === problem);
@@ -187,7 +187,7 @@ test('one that cannot be followed is an error of the call', () => withContext(as
   assert.equal(await context.eval('1', { timeout: 10_000 }), 1);
 }));
 
-test('what an aborted call leaves behind gets no more than a grace', () => withContext(async ({ context }) => {
+test('remaining work of an aborted call gets only the grace period', () => withContext(async ({ context }) => {
   const { begun, begin } = beginning();
   await context.global.set('begin', begin);
   const code = `Promise.resolve().then(() => { ${FOREVER} }); begin(); ${FOREVER}`;
@@ -197,7 +197,7 @@ test('what an aborted call leaves behind gets no more than a grace', () => withC
   assert.ok(performance.now() - start < 20_000);
 }));
 
-test('an option that aborts while options are read is heard', () => withContext(async ({ context }) => {
+test('an abort while options are read is noticed', () => withContext(async ({ context }) => {
   const controller = new AbortController();
   const reason = new Error('meanwhile');
   let looked = 0;
@@ -212,14 +212,14 @@ test('an option that aborts while options are read is heard', () => withContext(
 }));
 
 describe('refused', () => {
-  test('what is no signal', () => withContext(async ({ context }) => {
+  test('values that are not signals', () => withContext(async ({ context }) => {
     for (const signal of [{}, 1, 'x', { aborted: false }, () => {}]) {
       await assert.rejects(context.eval('1', { signal }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`signal` must be an AbortSignal' });
     }
     assert.equal(await context.eval('1', { signal: null }), 1);
   }));
 
-  test('where nobody waits, or nothing else can happen', () => withContext(({ context }) => {
+  test('in ignored and synchronous calls', () => withContext(({ context }) => {
     const refusal = { code: 'ERR_INVALID_ARG', message: '`signal` can only abort asynchronous calls; `timeout` and `deadline` limit all' };
     const { signal } = new AbortController();
     assert.throws(() => context.evalSync('1', { signal }), refusal);

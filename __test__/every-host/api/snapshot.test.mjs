@@ -17,7 +17,7 @@ function evaluate(scripts, code, warmup) {
 
 const unsupported = (message) => ({ name: 'Error', code: 'ERR_ISOLATE_UNSUPPORTED', message });
 
-test('every context starts with what the scripts left', () => {
+test('every context starts with the state that the scripts left', () => {
   const snapshot = createSnapshot([
     { code: 'globalThis.a = { list: [1, 2] }; let b = 5; const c = 6; class D {}; function f() { return a.list.length + b + c }' },
     { code: 'var sum = f()' },
@@ -45,18 +45,18 @@ test('the state of functions, promises and collections is kept', () => {
   isolate.dispose();
 });
 
-test('what a script queues runs before the next one', () => {
+test('microtasks of a script run before the next script', () => {
   assert.equal(evaluate(['var a = 1; Promise.resolve().then(() => { a = 2 })', 'var b = a'], 'a + b'), 4);
 });
 
-test('warming up runs the scripts again elsewhere and leaves nothing behind', () => {
+test('warming up runs the scripts again in another context and leaves no state', () => {
   assert.equal(evaluate(['var a = 1; function f() { return a }'], 'a + typeof z', 'a = f() + 100; globalThis.z = 1'), '1undefined');
   const twice = 'globalThis.runs = (globalThis.runs ?? 0) + 1; if (runs > 1) throw new Error("twice")';
   assert.equal(evaluate([twice], 'runs', '1'), 1);
   assert.equal(evaluate(['1'], '1', ''), 1);
 });
 
-test('`eval` works in what a snapshot holds', ours, () => {
+test('`eval` works in functions of a snapshot', ours, () => {
   assert.equal(evaluate(['function f(x) { return eval("x + 1") } f(1)'], 'f(1)', 'f(1)'), 2);
   assert.equal(evaluate(['function f(x) { return ev\\u0061l("x + 1") } f(1)'], 'f(1)', 'f(1)'), 2);
   assert.equal(evaluate(['var f = new Function("x", "return e" + "val(\'x + 1\')"); f(1)'], 'f(1) + new Function("return 1")()', 'f(1)'), 3);
@@ -89,7 +89,7 @@ test('arguments are checked', () => {
     { value: 0, writable: true, enumerable: true, configurable: true });
 });
 
-test('errors of the scripts come out', () => {
+test('errors of the scripts are thrown', () => {
   const syntax = (place) => failure(SyntaxError, `Unexpected token '**' [${place}]`);
   assert.throws(() => createSnapshot([{ code: '**', filename: 'a.js', lineOffset: 5, columnOffset: 7 }]), syntax('a.js:6:8'));
   assert.throws(() => createSnapshot([{ code: '\n **' }]), syntax('<isolated-vm>:2:2'));
@@ -103,7 +103,7 @@ test('errors of the scripts come out', () => {
   createSnapshot([{ code: 'Promise.reject(new Error("unhandled"))' }]);
 });
 
-test('an isolate takes an ExternalCopy of what was made', () => {
+test('an isolate accepts an ExternalCopy of a snapshot', () => {
   const wrong = failure(TypeError, '`snapshot` must be an ExternalCopy to ArrayBuffer');
   const snapshot = createSnapshot([{ code: 'var a = 7' }]);
   const again = new ivm.ExternalCopy(snapshot.copy());
@@ -119,7 +119,7 @@ test('an isolate takes an ExternalCopy of what was made', () => {
   new ivm.Isolate({ snapshot: null }).dispose();
 });
 
-test('nothing else is taken', ours, () => {
+test('other values are refused', ours, () => {
   const bytes = createSnapshot([{ code: 'var a = 7' }]).copy();
   const refused = { name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`snapshot` was not made by this version of isolated-v8, or is damaged' };
   const offer = (buffer) => new ivm.Isolate({ snapshot: new ivm.ExternalCopy(buffer) });
@@ -143,7 +143,7 @@ test('nothing else is taken', ours, () => {
   isolate.dispose();
 });
 
-test('handles and functions enter contexts of a snapshot', () => {
+test('handles and functions can be passed into contexts of a snapshot', () => {
   const isolate = new ivm.Isolate({ snapshot: createSnapshot([{ code: 'var boot = 1; function later() { log(boot) }' }]) });
   for (let count = 0; count < 3; count += 1) {
     const context = isolate.createContextSync();
@@ -158,7 +158,7 @@ test('handles and functions enter contexts of a snapshot', () => {
   isolate.dispose();
 });
 
-test('a snapshot is good for other processes', ours, async () => {
+test('a snapshot is valid in other processes', ours, async () => {
   const bytes = Buffer.from(createSnapshot([{ code: 'var saved = 42' }]).copy()).toString('base64');
   const result = await run(`
     let text = '';
@@ -171,7 +171,7 @@ test('a snapshot is good for other processes', ours, async () => {
   assert.equal(result.stdout.trim(), '42', result.stderr);
 });
 
-test('built-ins that a snapshot cannot hold are absent while it is made, and there later', ours, () => {
+test('built-ins that a snapshot cannot hold are absent during its creation, and present later', ours, () => {
   const names = ['FinalizationRegistry', 'SharedArrayBuffer', 'Temporal', 'WebAssembly', 'DisposableStack'];
   const types = `${JSON.stringify(names)}.map((name) => typeof globalThis[name]).join()`;
   const isolate = new ivm.Isolate({ snapshot: createSnapshot([{ code: `var before = ${types}` }]) });
@@ -184,7 +184,7 @@ test('built-ins that a snapshot cannot hold are absent while it is made, and the
   plain.dispose();
 });
 
-test('what would break V8 is refused', ours, () => {
+test('scripts that would break V8 are refused', ours, () => {
   const refused = (code, message) => assert.throws(() => createSnapshot([{ code }]), unsupported(message), code);
   for (const name of ['Atomics', 'Math', 'Uint8Array']) {
     const message = `A snapshot cannot be made: \`${name}\` must not be replaced`;
@@ -201,7 +201,7 @@ test('what would break V8 is refused', ours, () => {
   assert.equal(evaluate(['new Intl.NumberFormat("de").format(1)'], 'new Intl.NumberFormat("de").format(1.5)'), '1,5');
 });
 
-test('what V8 adds later takes the place of what a script has put there', ours, () => {
+test('built-ins that V8 adds later replace a script\'s values of the same name', ours, () => {
   const code = 'Promise.try = 1; Math.f16round = 1; Map.prototype.getOrInsert = 1; Error.stackTraceLimit = 50; globalThis.Temporal = 1';
   const types = '[typeof Promise.try, typeof Math.f16round, typeof new Map().getOrInsert, Error.stackTraceLimit, typeof Temporal].join()';
   assert.equal(evaluate([code], types), 'function,function,function,10,object');
@@ -219,7 +219,7 @@ test('options are checked', ours, () => {
   for (const options of [undefined, null, {}, { deadline: 0, memoryLimit: 8 }, { deadline: null, memoryLimit: undefined }]) make(options);
 });
 
-test('guests cannot make snapshots', ours, () => {
+test('guests cannot create snapshots', ours, () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
   context.global.setSync('ivm', ivm);

@@ -1,4 +1,4 @@
-// Handles in values that the host clones: refused if the host can be told to, otherwise an empty object.
+// Handles in values that the host clones: refused if the host supports it, otherwise cloned to an empty object.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -6,7 +6,7 @@ import { MessageChannel, Worker } from 'node:worker_threads';
 import { host } from '../../harness.mjs';
 import ivm from '../../../index.mjs';
 
-/** Node 20 has no means to tell it. Deno has, but clones nevertheless. */
+/** Node 20 has no way to prevent cloning. Deno has one, but clones nevertheless. */
 const refuses = host !== 'node20' && host !== 'deno';
 
 const isolate = new ivm.Isolate({ inspector: true });
@@ -18,7 +18,7 @@ const handles = {
   Script: isolate.compileScriptSync('1'),
   Module: isolate.compileModuleSync('export {}'),
   Reference: new ivm.Reference({ secret: 1 }),
-  'a Reference that arrived': context.evalSync('({})', { reference: true }),
+  'a received Reference': context.evalSync('({})', { reference: true }),
   Dereference: context.evalSync('({})', { reference: true }).derefInto(),
   ExternalCopy: new ivm.ExternalCopy({}),
   Copy: new ivm.ExternalCopy({}).copyInto(),
@@ -37,7 +37,7 @@ const outcome = (attempt) => {
 };
 const expected = refuses ? 'DataCloneError' : 'cloned';
 
-describe('a handle in what the host clones', () => {
+describe('a handle in values that the host clones', () => {
   for (const [name, handle] of Object.entries(handles)) {
     test(`${name} by structuredClone`, () => {
       let clone;
@@ -63,7 +63,7 @@ describe('a handle in what the host clones', () => {
     await worker?.terminate();
   });
 
-  test('it goes on crossing into isolates', () => {
+  test('it can still be passed into isolates', () => {
     context.global.setSync('given', handles.Reference);
     assert.equal(context.evalSync('given.typeof'), 'object');
     assert.deepEqual(handles.ExternalCopy.copy(), {});

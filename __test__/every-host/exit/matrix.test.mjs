@@ -16,7 +16,7 @@ const AT_A_TIME = 3;
 
 const STATES = [
   'idle', 'loop', 'microtasks', 'hang', 'out of memory', 'parked', 'given up', 'suspended', 'Atomics.wait', 'a sync call',
-  'an async call', 'nested calls', 'calls without end', 'applySyncPromise', 'being made', 'being disposed',
+  'an async call', 'nested calls', 'endless calls', 'applySyncPromise', 'being made', 'being disposed',
   'a sandbox that loops', 'a sandbox that waits', 'a debugger pause', 'an import that waits', 'a resolver that waits',
 ];
 
@@ -69,7 +69,7 @@ const outcome = ({ code, signal, timedOut, stdout }) => ({
 });
 
 /** Only the program's own expected error is reported. */
-function assertTold({ stderr }, error) {
+function assertReported({ stderr }, error) {
   if (error === undefined) assert.equal(stderr, '');
   else assert.ok(stderr.includes(error), stderr);
   assert.doesNotMatch(stderr, /panick|fatal|SIG|Segmentation|UnhandledPromise/i);
@@ -85,16 +85,16 @@ for (const state of STATES.filter(isOfHost).filter(isPossible)) {
       test(`${ending}, on the main thread`, async () => {
         const result = await results.get(ending);
         assert.deepEqual(outcome(result), { code, signal: null, timedOut: false, stdout: `x * ${LENGTH}` });
-        assertTold(result, error);
+        assertReported(result, error);
       });
     }
 
     test(`${Object.keys(ofWorkers).join(', ')}, in workers`, async () => {
       const result = await workers;
-      const told = Object.entries(ofWorkers).map(([ending, expected]) => ({ ending, ...expected }));
-      assert.deepEqual(outcome(result), { code: 0, signal: null, timedOut: false, stdout: JSON.stringify([...told, 42, 42]) }, result.stderr);
+      const expectedOutcomes = Object.entries(ofWorkers).map(([ending, expected]) => ({ ending, ...expected }));
+      assert.deepEqual(outcome(result), { code: 0, signal: null, timedOut: false, stdout: JSON.stringify([...expectedOutcomes, 42, 42]) }, result.stderr);
       // Deno reports errors in workers itself.
-      assertTold(result, host === 'deno' ? ENDINGS.uncaught.error : undefined);
+      assertReported(result, host === 'deno' ? ENDINGS.uncaught.error : undefined);
     });
   });
 }

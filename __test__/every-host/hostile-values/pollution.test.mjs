@@ -57,7 +57,7 @@ const DESCRIBE = `(root) => {
 }`;
 const describeHere = runInThisContext(DESCRIBE);
 
-describe('a name like `__proto__` stays a name', () => {
+describe('a name like `__proto__` is an ordinary name', () => {
   afterEach(check);
 
   for (const [where, code] of Object.entries(PLACES)) {
@@ -68,8 +68,8 @@ describe('a name like `__proto__` stays a name', () => {
       const isolate = new ivm.Isolate();
       const context = isolate.createContextSync();
       context.evalSync(`globalThis.describe = ${DESCRIBE}; globalThis.check = () => ${CHECK};`);
-      const told = [];
-      context.global.setSync('take', (value) => { told.push(describeHere(value)); return value; });
+      const received = [];
+      context.global.setSync('take', (value) => { received.push(describeHere(value)); return value; });
       context.global.setSync('reference', new ivm.Reference({ value: original, f: (value) => value }));
       context.global.setSync('external', new ivm.ExternalCopy(original));
       context.global.setSync('copied', new ivm.ExternalCopy(original).copyInto());
@@ -88,20 +88,20 @@ describe('a name like `__proto__` stays a name', () => {
         (await ivm.createSandbox({}, {}).execute(`async () => { ${guest} return value }`)).result,
       ];
       context.evalSync(`(() => { ${guest} take(value) })()`);
-      assert.deepEqual([...out.map(describeHere), ...told], Array(out.length + told.length).fill(described));
+      assert.deepEqual([...out.map(describeHere), ...received], Array(out.length + received.length).fill(described));
       assert.equal(context.evalSync('check()'), '');
       isolate.dispose();
     });
   }
 
-  test('options and other objects that the host reads are not taken from its prototypes by a copy', () => {
+  test('a copied `__proto__` property does not supply options', () => {
     const context = new ivm.Isolate().createContextSync();
     const options = context.evalSync('JSON.parse(\'{"__proto__":{"timeout":1,"copy":true}}\')', { copy: true });
     assert.equal(Object.getPrototypeOf(options), Object.prototype);
     assert.equal(context.evalSync('for (const end = Date.now() + 20; Date.now() < end;); 5', options), 5);
   });
 
-  test('what a guest throws brings no properties', () => {
+  test('errors of a guest bring no properties', () => {
     const context = new ivm.Isolate().createContextSync();
     for (const thrown of ['Object.assign(new Error("m"), JSON.parse(text))', 'Object.setPrototypeOf(new Error("m"), bad())', 'bad()', '({ message: "m", ["__proto__"]: bad(), constructor: { name: "__proto__" } })',
       '({ message: "m", constructor: Object.defineProperty(() => {}, "name", { value: "__proto__" }) })']) {
@@ -172,7 +172,7 @@ describe('a Buffer brings its own bytes only', () => {
     assert.equal(result, 'hi,hi');
   });
 
-  test('a string is no view of others', () => {
+  test('a string does not expose other strings', () => {
     const context = new ivm.Isolate().createContextSync();
     const long = SECRET.repeat(400);
     context.global.setSync('part', long.slice(5, 5000));

@@ -74,7 +74,7 @@ const HANDLES = {
   'a Reference to a function': () => new ivm.Reference(() => { throw deepError(); }),
   'an unsafe Reference': () => new ivm.Reference(new Animal(), { unsafeInherit: true }),
   'an ExternalCopy': () => new ivm.ExternalCopy({ a: new Error('copied') }),
-  'what copyInto returns': () => new ivm.ExternalCopy({ a: new Error('copied') }).copyInto(),
+  'results of copyInto': () => new ivm.ExternalCopy({ a: new Error('copied') }).copyInto(),
   'the module': () => ivm,
   'an Isolate': () => new ivm.Isolate({ memoryLimit: 8 }),
   'a Context': () => new ivm.Isolate({ memoryLimit: 8 }).createContextSync(),
@@ -83,7 +83,7 @@ const HANDLES = {
   'a reference to a guest': () => new ivm.Isolate({ memoryLimit: 8 }).createContextSync().global,
 };
 
-test('the walk finds what is of another realm, and what tells of the host', () => {
+test('the walk finds objects of another realm and information about the host', () => {
   const walk = runInThisContext(WALKER);
   const other = runInContext('({ object: {}, f() {}, error: new Error("m") })', createContext());
   assert.match(walk({ other }).findings.join(), /other is of another realm,.*other\.f is of another realm/);
@@ -92,7 +92,7 @@ test('the walk finds what is of another realm, and what tells of the host', () =
   assert.match(walk({ text: [{ [import.meta.url]: 1 }] }).findings.join(), /text\.0\.file:.* tells file:/);
 });
 
-describe('what is copied into a guest is the guest\'s', () => {
+describe('values copied into a guest belong to its realm', () => {
   for (const [what, make] of Object.entries(COPIES)) {
     test(what, async () => {
       const context = makeContext();
@@ -111,7 +111,7 @@ describe('what is copied into a guest is the guest\'s', () => {
   }
 });
 
-describe('a guest finds nothing behind', () => {
+describe('a guest cannot reach the host through', () => {
   for (const [what, make] of Object.entries(HANDLES)) {
     test(what, async () => {
       const context = makeContext();
@@ -135,7 +135,7 @@ describe('a guest finds nothing behind', () => {
     });
   }
 
-  test('a promise of the host, however it settles', async () => {
+  test('a promise of the host, fulfilled or rejected', async () => {
     for (const make of [() => Promise.resolve({ a: 1 }), () => Promise.reject(deepError()), () => new Promise(() => {})]) {
       const promise = make();
       promise.catch(() => {});
@@ -150,7 +150,7 @@ describe('a guest finds nothing behind', () => {
     }
   });
 
-  test('errors of the host with everything on them', async () => {
+  test('errors of the host with all properties', async () => {
     const context = makeContext();
     context.global.setSync('fail', () => { throw deepError(); });
     context.global.setSync('reference', new ivm.Reference(() => { throw deepError(); }));
@@ -169,7 +169,7 @@ describe('a guest finds nothing behind', () => {
     for (const list of keys) assert.match(list, /^(code,)?message,(name,)?stack$/);
   });
 
-  test('frames that it formats itself', async () => {
+  test('stack frames that it formats itself', async () => {
     const context = makeContext();
     context.global.setSync('ivm', ivm);
     context.global.setSync('fail', () => { throw deepError(); });
@@ -192,7 +192,7 @@ describe('a guest finds nothing behind', () => {
     })()`, { promise: true, copy: true }));
   });
 
-  test('who calls its functions', () => {
+  test('callers of its functions', () => {
     const context = makeContext();
     context.global.setSync('ivm', ivm);
     context.global.setSync('call', new ivm.Reference((callback) => callback.applySync(undefined, [])));

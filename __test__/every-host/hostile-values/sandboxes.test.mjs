@@ -53,11 +53,11 @@ describe('createSandbox', () => {
     givesFunction, () => nested.f(), () => api.request(), () => new fails(), () => fails.constructor('return process')(), () => fails.call.call(fails), () => Reflect.construct(Object, [], fails),
     () => { Function.prototype.toJSON = () => { throw new Error('own') }; return echo({ f: fails }); }`)}}`;
 
-  test('nothing of the host is behind what it gives', async () => {
+  test('its values do not lead to the host', async () => {
     assertClean(await ivm.createSandbox(GLOBALS, { timers: true }).execute(code));
   });
 
-  test('errors tell the guest, and the host\'s caller, no places', async () => {
+  test('errors show no paths to the guest or to the caller', async () => {
     for (const call of ['fails()', 'rejects()', 'throwsOther()', 'fails(Symbol("s"))', 'null.x']) {
       const { error } = await ivm.createSandbox(GLOBALS).execute(call);
       assert.equal(typeof error, 'string');
@@ -77,14 +77,14 @@ describe('IsolatedVMSandbox', () => {
     return { name, params, error: failure(), f: undefined };
   };
 
-  test('nothing of the host is behind what it gives', async () => {
+  test('its values do not lead to the host', async () => {
     const sandbox = new ivm.IsolatedVMSandbox({ timeout: 20_000 });
     assertClean(await sandbox.execute(EXPLORE('a, b, single', `() => a.give({ x: 1 }), () => a.fail(), () => b.c_d(), () => single.call({ get x() { throw new Error('own') } }), () => new a.give(),
       () => a.give.constructor('return process')(), () => a.give({ toJSON() { return a.give.caller } })`), tools, executor));
     sandbox.dispose();
   });
 
-  test('params bring nothing of the guest\'s but JSON', async () => {
+  test('params bring only JSON from the guest', async () => {
     const got = [];
     const sandbox = new ivm.IsolatedVMSandbox();
     const { error } = await sandbox.execute(`

@@ -59,13 +59,13 @@ describe('the stack of', () => {
     });
   }
 
-  test('what goes through a guest, back at the host', () => {
+  test('errors that pass through a guest back to the host', () => {
     assert.match(throughGuest(), /at named \(<host>\)[\s\S]*at between \(<isolated-vm>/);
     const shown = throughGuest({ hostStacks: true });
     assert.match(shown, /at named \(.*stacks\.test[\s\S]*at between \(<isolated-vm>/);
   });
 
-  test('what the host copies itself: hidden in any case', () => {
+  test('errors that the host copies itself: always hidden', () => {
     for (const options of [{}, { hostStacks: true }]) {
       const context = makeContext(options);
       const stack = context.evalClosureSync('return $0.stack', [new Error('copied')], { arguments: { copy: true } });
@@ -77,7 +77,7 @@ describe('the stack of', () => {
   });
 });
 
-test('whatever a host makes of its stacks', () => {
+test('errors with stacks that a host formats', () => {
   let syntax;
   try {
     syntax = new Script('let let = 1', { filename: '/secret/place.js' });
@@ -115,7 +115,7 @@ describe('the option', () => {
     for (const hostStacks of [undefined, null, false]) new ivm.Isolate({ hostStacks }).dispose();
   });
 
-  test('is given on to isolates of guests by those that have it, and taken by no others', () => {
+  test('is inherited by isolates of guests that have it, and refused to others', () => {
     const code = `
       const context = new ivm.Isolate({ hostStacks: true }).createContextSync();
       context.global.setSync('handed', handed);

@@ -45,7 +45,7 @@ test('while many imports are resolved, the event loop gets turns', async () => {
   });
 });
 
-test('also if promises resolve them, and for a dynamic import', async () => {
+test('the same with promises, and for a dynamic import', async () => {
   await withIsolate(async (isolate, context, resolver, seen) => {
     const many = await isolate.compileModule(MANY);
     const module = await isolate.compileModule('globalThis.load = () => import("many")');
@@ -72,7 +72,7 @@ test('a signal ends an instantiation between two turns', async () => {
   });
 });
 
-test('the end of the isolate, and an error of the resolver, end it too', async () => {
+test('disposal of the isolate and an error of the resolver also end it', async () => {
   await withIsolate(async (isolate, context, resolver, seen) => {
     const module = await isolate.compileModule(MANY);
     let calls = 0;

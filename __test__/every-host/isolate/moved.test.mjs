@@ -14,7 +14,7 @@ const MAKE = `
   const into = (copy, transferIn) => [copy.copyInto({ transferIn }), SIZE - 1];
 `;
 
-test('a buffer arrives whole, and the host has it no more', () => passes(`${MAKE}
+test('a buffer arrives whole, and is detached in the host', () => passes(`${MAKE}
   const buffer = make(7);
   const copy = new ivm.ExternalCopy(buffer, { transferOut: true });
   assert.equal(buffer.byteLength, 0);
@@ -32,7 +32,7 @@ test('a buffer arrives whole, and the host has it no more', () => passes(`${MAKE
   assert.equal(twice[0], arrived);
   assert.deepEqual(new Uint8Array(arrived), new Uint8Array(SIZE).fill(9));`));
 
-test('copies of it are apart from each other', () => passes(`${MAKE}
+test('its copies are independent', () => passes(`${MAKE}
   const other = new ivm.Isolate().createContextSync();
   const write = '(buffer, value) => { const bytes = new Uint8Array(buffer); const before = bytes[5]; bytes.fill(value); return before; }';
   const [one, two] = [context, other].map((realm) => realm.evalSync(write, { reference: true }));
@@ -53,7 +53,7 @@ test('copies of it are apart from each other', () => passes(`${MAKE}
   assert.equal(before, '0,6');
   assert.equal(new Uint8Array(context.evalSync('moved').copy())[SIZE - 1], 6);`));
 
-test('a host that gives one after the other, in one turn, holds no more than the guest does', () => passes(`${MAKE}
+test('a host that moves buffers one after another in one turn holds no more memory than the guest', () => passes(`${MAKE}
   const before = process.memoryUsage().rss;
   for (let i = 0; i < 100; i++) {
     const copy = new ivm.ExternalCopy(make(i, 16 * SIZE), { transferOut: true });
@@ -63,7 +63,7 @@ test('a host that gives one after the other, in one turn, holds no more than the
   // 1,600 MB in total.
   assert.ok(grown < 1_000, String(grown));`));
 
-test('what is thrown away unread is free at once', () => passes(`${MAKE}
+test('a discarded unread buffer is freed at once', () => passes(`${MAKE}
   const before = process.memoryUsage().rss;
   for (let i = 0; i < 100; i++) new ivm.ExternalCopy(make(i, 16 * SIZE), { transferOut: true }).release();
   const grown = (process.memoryUsage().rss - before) / 2 ** 20;
@@ -76,7 +76,7 @@ test('it counts towards the memory limit', () => passes(`${MAKE}
   assert.throws(() => keep.applySync(undefined, [copy.copyInto({ transferIn: true })]), { name: 'RangeError', message: 'Array buffer allocation failed' });
   assert.equal(small.evalSync('1 + 1'), 2);`));
 
-test('what the host keeps is refused, and stays whole', () => passes(`${MAKE}
+test('buffers whose memory the host keeps are refused, and stay intact', () => passes(`${MAKE}
   const { markAsUntransferable } = await import('node:worker_threads');
   const marked = [make(3, 100), make(3)];
   marked.forEach((buffer) => markAsUntransferable?.(buffer));
@@ -102,7 +102,7 @@ test('what the host keeps is refused, and stays whole', () => passes(`${MAKE}
   attempt(new WebAssembly.Memory({ initial: 4 }).buffer, true);
   assert.equal(Buffer.from('the pool works').toString(), 'the pool works');`));
 
-test('what a host copies instead of giving it away is refused, and stays whole', () => passes(`${MAKE}
+test('buffers that a host would copy instead of moving are refused, and stay intact', () => passes(`${MAKE}
   // As Node 20 does with memory that it keeps.
   const clone = globalThis.structuredClone;
   globalThis.structuredClone = (value) => clone(value);
@@ -122,7 +122,7 @@ test('what a host copies instead of giving it away is refused, and stays whole',
   assert.equal(new Uint8Array(moves.buffer().copy())[SIZE - 1], 3);
   assert.equal(buffer.byteLength, 0);`));
 
-test('a worker is terminated while guests write to what it gave away, and while more is under way', () => passes(`
+test('a worker is terminated while guests write to its moved buffers, and while more are in transit', () => passes(`
   const { isMainThread, parentPort, Worker } = await import("node:worker_threads");
   if (isMainThread) {
     let left = ${TERMINATIONS};
@@ -148,7 +148,7 @@ test('a worker is terminated while guests write to what it gave away, and while 
   }`, { timeout: Math.max(200_000, TERMINATIONS * 1000) }));
 
 if ('Bun' in globalThis) {
-  test('a file that the host has mapped is not for guests to write to', () => passes(`${MAKE}
+  test('a guest cannot write to a file that the host has mapped', () => passes(`${MAKE}
     const { mkdtempSync, readFileSync, rmSync, writeFileSync } = await import('node:fs');
     const { tmpdir } = await import('node:os');
     const folder = mkdtempSync(tmpdir() + '/isolated-v8-mapped-');

@@ -19,7 +19,7 @@ async function within(body) {
 }
 
 describe('order', () => {
-  test('async tasks run in order of arrival, whatever they are', () => within(async ({ isolate, context, order }) => {
+  test('async tasks of all kinds run in order of arrival', () => within(async ({ isolate, context, order }) => {
     const script = isolate.compileScriptSync('log.push("script")');
     const push = context.evalSync('(function (x) { log.push(x) })', { reference: true });
     const calls = [];
@@ -35,15 +35,15 @@ describe('order', () => {
     assert.equal(order(), Array.from({ length: 20 }, (_, i) => [i, after[i % 5]]).flat().filter((x) => x !== undefined).join());
   }));
 
-  test('calls of one turn run while their host goes on, also where the isolate had nothing to do in between', () => within(async ({ isolate, context }) => {
+  test('calls of one turn run while their host continues, even if the isolate was idle in between', () => within(async ({ isolate, context }) => {
     const count = new Int32Array(new SharedArrayBuffer(4));
     context.global.setSync('count', count.buffer, { copy: true });
     const script = isolate.compileScriptSync('Atomics.add(new Int32Array(count), 0, 1)');
     const calls = [];
-    const giveUp = performance.now() + 30_000;
+    const limit = performance.now() + 30_000;
     for (let i = 0; i < 20; i += 1) {
       calls.push(script.run(context));
-      while (Atomics.load(count, 0) <= i) assert.ok(performance.now() < giveUp, `${Atomics.load(count, 0)} of ${i + 1} calls have run`);
+      while (Atomics.load(count, 0) <= i) assert.ok(performance.now() < limit, `${Atomics.load(count, 0)} of ${i + 1} calls have run`);
       // Its thread may go to sleep, or be returned.
       Atomics.wait(count, 0, i + 1, i % 4);
     }
@@ -106,7 +106,7 @@ describe('order', () => {
     assert.equal(await waiting, 7);
   })));
 
-  test('AsyncLocalStorage survives awaits', () => within(async ({ isolate, context }) => {
+  test('AsyncLocalStorage is kept across awaits', () => within(async ({ isolate, context }) => {
     const storage = new AsyncLocalStorage();
     const one = (id) => storage.run(id, async () => {
       const seen = [storage.getStore()];
@@ -128,7 +128,7 @@ describe('order', () => {
 });
 
 describe('nesting', () => {
-  test('host and guest in turn, 50 deep', () => within(async ({ context }) => {
+  test('host and guest alternately, 50 deep', () => within(async ({ context }) => {
     let deepest = 0;
     context.global.setSync('down', (n) => {
       deepest = Math.max(deepest, n);
@@ -141,7 +141,7 @@ describe('nesting', () => {
     assert.equal(deepest, 50);
   }));
 
-  test('through two isolates in turn, 50 deep', () => within(({ context: a }) => within(async ({ context: b }) => {
+  test('through two isolates alternately, 50 deep', () => within(({ context: a }) => within(async ({ context: b }) => {
     const down = (n) => (n === 50 ? 0 : (n % 2 ? a : b).evalSync(`down(${n + 1}) + 1`));
     a.global.setSync('down', down);
     b.global.setSync('down', down);
@@ -149,7 +149,7 @@ describe('nesting', () => {
     assert.equal(await b.eval('down(1)'), 49);
   })));
 
-  test('an error goes up through all levels', () => within(({ context }) => {
+  test('an error propagates through all levels', () => within(({ context }) => {
     context.global.setSync('down', (n) => {
       if (n === 20) throw new RangeError('at the bottom');
       return context.evalSync(`down(${n + 1})`);
@@ -158,7 +158,7 @@ describe('nesting', () => {
     assert.equal(context.evalSync('1'), 1);
   }));
 
-  test('recursion without end is an error, and both sides go on', () => passes(`
+  test('infinite recursion is an error, and both sides stay usable', () => passes(`
     context.global.setSync('down', () => context.evalSync('down()'));
     assert.throws(() => context.evalSync('down()'), { name: 'RangeError' });
     assert.equal(context.evalSync('1'), 1);
@@ -167,7 +167,7 @@ describe('nesting', () => {
     assert.equal(await context.eval('2'), 2);
     otherWorks();`));
 
-  test('calls of other threads of control do not get in between', () => within(async ({ context }) => {
+  test('concurrent calls with awaited callbacks get their own results', () => within(async ({ context }) => {
     context.global.setSync('later', new ivm.Reference(async (n) => {
       await new Promise((resolve) => { setImmediate(resolve); });
       return context.evalSync(`${n} * 2`);
@@ -178,7 +178,7 @@ describe('nesting', () => {
 });
 
 describe('the end of a call', () => {
-  test('microtasks have run when it returns', () => within(async ({ context, order }) => {
+  test('runs microtasks before it returns', () => within(async ({ context, order }) => {
     context.evalSync('Promise.resolve().then(() => { log.push("a"); return Promise.resolve() }).then(() => log.push("b")); log.push("first")');
     assert.equal(order(), 'first,a,b');
     await context.eval('(async () => { for (let i = 0; i < 3; i += 1) { await 0; log.push(i) } })(); log.push("first")');
@@ -188,7 +188,7 @@ describe('the end of a call', () => {
     assert.equal(order(), 'task');
   }));
 
-  test('of a nested call they have not; of the outermost they have', () => within(({ context, order }) => {
+  test('of a nested call does not run them; of the outermost it does', () => within(({ context, order }) => {
     context.global.setSync('call', () => context.evalSync('Promise.resolve().then(() => log.push("task")); log.push("nested")'));
     context.evalSync('call(); log.push("after")');
     assert.equal(order(), 'nested,after,task');
@@ -206,12 +206,12 @@ describe('the end of a call', () => {
     assert.throws(() => context.evalClosureSync('Promise.reject(new Error("closure")); return 1'), { message: 'closure' });
   }));
 
-  test('one that is handled in the same call does not', () => within(async ({ context }) => {
+  test('a rejection handled in the same call does not', () => within(async ({ context }) => {
     assert.equal(context.evalSync('const p = Promise.reject(new Error("x")); Promise.resolve().then(() => p.catch(() => {})); 7'), 7);
     assert.equal(await context.eval('(async () => { try { await Promise.reject(1) } catch {} })(); 8'), 8);
   }));
 
-  test('a rejection that the caller takes as a promise is its own', () => within(async ({ context }) => {
+  test('a rejection that the caller receives as a promise is the caller\'s to handle', () => within(async ({ context }) => {
     await assert.rejects(context.eval('Promise.reject(new Error("taken"))', { promise: true }), { message: 'taken' });
     await assert.rejects(context.evalSync('Promise.reject(new Error("taken, too"))', { promise: true }), { message: 'taken, too' });
     assert.equal(await context.eval('1'), 1);

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { collectorArguments, run } from '../../harness.mjs';
 import { passes } from '../../isolate/helper.mjs';
 
-test('forgotten isolates give their memory back', async () => {
+test('unreachable isolates release their memory', async () => {
   const { stdout, stderr, code } = await run(`
     const collect = globalThis.Bun ? () => globalThis.Bun.gc(true) : () => globalThis.gc();
     let contexts = Array.from({ length: 300 }, () => new ivm.Isolate({ memoryLimit: 16 }).createContextSync());
@@ -29,9 +29,9 @@ for (const [how, call] of Object.entries({
   'a synchronous call': 'target.applySync(undefined, [value, Symbol("refused")])',
   'an asynchronous call': 'await target.apply(undefined, [value, Symbol("refused")])',
   'a closure': 'context.evalClosureSync("", [new ivm.Reference(value), () => {}, Symbol("refused")])',
-  'a call that nobody waits for': 'target.applyIgnored(undefined, [new ivm.Callback(value), Symbol("refused")])',
+  'an ignored call': 'target.applyIgnored(undefined, [new ivm.Callback(value), Symbol("refused")])',
 })) {
-  test(`what ${how} would have taken is let go where it is refused`, () => passes(`
+  test(`values passed to ${how} are released if the call is refused`, () => passes(`
     const target = context.evalSync('() => {}', { reference: true });
     let collected = 0;
     const registry = new FinalizationRegistry(() => { collected += 1; });
@@ -50,7 +50,7 @@ for (const [how, call] of Object.entries({
     assert.ok(collected >= 40, String(collected));`, { collects: true, timeout: 60_000 }));
 }
 
-test('shared memory that no isolate uses any more is let go', () => passes(`
+test('shared memory that no isolate uses any more is released', () => passes(`
   let collected = 0;
   const registry = new FinalizationRegistry(() => { collected += 1; });
   const share = () => {

@@ -13,7 +13,7 @@ const SHARE = `
 `;
 
 describe('Atomics.wait of a guest', () => {
-  test('takes its arguments in the order that the language has', () => passes(`
+  test('reads its arguments in the specified order', () => passes(`
     const code = 'const seen = []; const note = (name, value) => ({ valueOf() { seen.push(name); return value; } });'
       + 'const attempt = (...args) => { let outcome; try { outcome = Atomics.wait(...args); } catch (error) { outcome = error.name; } return outcome + " " + seen.splice(0); };'
       + 'const shared = new Int32Array(new SharedArrayBuffer(8)); const big = new BigInt64Array(new SharedArrayBuffer(8));'
@@ -67,7 +67,7 @@ describe('Atomics.wait of a guest', () => {
     const used = (user + system) / 1e3;
     assert.ok(used < 200, used + ' ms');`));
 
-  test('takes its time, no less and not much more', () => passes(`${SHARE}
+  test('waits for its timeout, no less and not much more', () => passes(`${SHARE}
     for (const time of [5, 100]) {
       const start = ms();
       assert.equal(await context.eval('Atomics.wait(view, 0, 0, ' + time + ')'), 'timed-out');
@@ -82,7 +82,7 @@ describe('Atomics.wait of a guest', () => {
     assert.equal(await other.eval('const other = new Int32Array(buffer); let count = 0; while (count === 0) count = Atomics.notify(other, 0, 1); count'), 1);
     assert.equal(await waiting, 'ok');`));
 
-  test('has outcomes and errors of its own otherwise', () => passes(`${SHARE}
+  test('has its own results and errors otherwise', () => passes(`${SHARE}
     const outcomes = (code) => { try { return context.evalSync(code); } catch (error) { return error.name; } };
     assert.deepEqual([
       'Atomics.wait(view, 0, 1)', 'Atomics.wait(view, 0, 0, 0)', 'Atomics.wait(view, 0, 0, -1)', 'Atomics.wait(view, 0, 1n)',
@@ -101,12 +101,12 @@ describe('Atomics.wait of a guest', () => {
     isolate.dispose();
     assert.equal((await ended).code, 'ERR_ISOLATE_DISPOSED');`));
 
-  test('a guest that tampers with built-ins does not get past it', () => passes(`${SHARE}
+  test('a guest that tampers with built-ins cannot bypass it', () => passes(`${SHARE}
     context.evalSync('Date.now = () => { throw 1; }; BigInt.asIntN = Date.now; Object.getPrototypeOf(Uint8Array.prototype).__defineGetter__("x", Date.now); Reflect.apply = Date.now');
     assert.equal(context.evalSync('Atomics.wait(view, 0, 0, 5)'), 'timed-out');`));
 });
 
-test('a worker is terminated while guests write to memory of its, again and again', () => passes(`
+test('workers are terminated repeatedly while guests write to their memory', () => passes(`
   const { isMainThread, parentPort, Worker } = await import("node:worker_threads");
   if (isMainThread) {
     let left = ${TERMINATIONS};
@@ -158,7 +158,7 @@ test('shared memory that can grow is refused by the same error everywhere', () =
     }
   }`));
 
-test('a worker ends only when a guest that cannot be stopped is off its memory', () => passes(`
+test('a worker ends only after an unstoppable guest no longer uses its memory', () => passes(`
   const { Worker } = await import('node:worker_threads');
   // This loop stays in native code, takes no interrupt, and keeps reading the memory.
   const loop = "let o = new Uint8Array(buffer); for (let i = 0; i < 5; i++) o = Object.create(o);"
@@ -168,7 +168,7 @@ test('a worker ends only when a guest that cannot be stopped is off its memory',
     + 'context.global.setSync("buffer", new ivm.ExternalCopy(new SharedArrayBuffer(256 << 20)).copyInto());'
     + 'let start; context.global.setSync("started", new ivm.Callback(() => { start = isolate.cpuTime; }, { ignored: true }));'
     + 'context.evalIgnored(' + JSON.stringify('started(); ' + loop) + ');'
-    // When it has run for a while after that, it is in the loop.
+    // After some processor time, the guest is in the loop.
     + 'setInterval(() => { if (start !== undefined && isolate.cpuTime - start > 20_000_000n) require("node:worker_threads").parentPort.postMessage("running"); }, 5);';
   const worker = new Worker(code, { eval: true });
   await new Promise((resolve, reject) => { worker.once('message', resolve); worker.once('error', reject); });

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 describe('small values', () => {
-  test('of many calls at a time are each their own', () => passes(`
+  test('of many concurrent calls stay separate', () => passes(`
     const echo = context.evalSync('(value) => ({ ...value, seen: true })', { reference: true });
     const valueOf = (index) => ({ index, text: 'x'.repeat(index % 300), list: [index, -index, index / 2] });
     const options = { arguments: { copy: true }, result: { copy: true } };
@@ -12,7 +12,7 @@ describe('small values', () => {
     results.forEach((result, index) => assert.deepEqual(result, { ...valueOf(index), seen: true }));
     for (let index = 0; index < 3000; index += 1) assert.deepEqual(echo.applySync(undefined, [valueOf(index)], options), { ...valueOf(index), seen: true });`));
 
-  test('kept in the host stay as they are', () => passes(`
+  test('kept in the host do not change', () => passes(`
     const make = context.evalSync('(index) => ({ index, date: new Date(index), bytes: new Uint8Array([index, index + 1]) })', { reference: true });
     const results = Array.from({ length: 2000 }, (_, index) => make.applySync(undefined, [index % 200], { result: { copy: true } }));
     results.forEach((result, index) => {
@@ -22,14 +22,14 @@ describe('small values', () => {
       assert.equal(result.bytes.buffer.byteLength, 2);
     });`));
 
-  test('written while others are show nothing of them', () => passes(`
+  test('written during another write do not contain its bytes', () => passes(`
     const keep = context.evalSync('globalThis.kept = []; (...values) => { kept.push(...values); return kept.length }', { reference: true });
     const inner = { secret: 'of the inner one' };
     const outer = { first: 'a', get second() { keep.applySync(undefined, [inner], { arguments: { copy: true } }); return 'b'; }, third: 'c' };
     assert.equal(keep.applySync(undefined, [outer, { last: 1 }], { arguments: { copy: true } }), 3);
     assert.deepEqual(context.evalSync('kept', { copy: true }), [inner, { first: 'a', second: 'b', third: 'c' }, { last: 1 }]);`));
 
-  test('of a host whose built-ins were replaced are not written to memory that it has let go', () => passes(`
+  test('of a host whose built-ins were replaced are not written to released memory', () => passes(`
     const echo = context.evalSync('(value) => value', { reference: true });
     const options = { arguments: { copy: true }, result: { copy: true } };
     let taken;

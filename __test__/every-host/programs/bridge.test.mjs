@@ -65,7 +65,7 @@ const later = (value, ms = 5) => new Promise((resolve) => {
 });
 
 describe('a host function bridged by shared memory', () => {
-  test('gives its result at once, to the guest', async () => {
+  test('returns its result to the guest at once', async () => {
     const { result, error, logs } = await execute(`
       const user = fetchUser(7);
       console.log('got', user);
@@ -76,18 +76,18 @@ describe('a host function bridged by shared memory', () => {
     assert.deepEqual(logs, ['got {"id":7,"name":"user 7"}']);
   });
 
-  test('wakes the guest soon, call after call', async () => {
+  test('wakes the guest soon, in repeated calls', async () => {
     const { result, error, durationMs } = await execute(`
       let sum = 0;
       for (let i = 0; i < 100; i += 1) sum += add(sum, i);
       return sum;
     `, { add: async (_a, b) => b });
     assert.deepEqual([error, result], [undefined, 4950]);
-    // Each waits only to be woken.
+    // Each wait ends only when the guest is woken.
     assert.ok(durationMs < 10_000, `${durationMs} ms`);
   });
 
-  test('throws what the host function throws', async () => {
+  test('throws the host function\'s errors', async () => {
     const { result } = await execute(`
       try { fail(); } catch (error) { return error.message; }
     `, { fail: async () => {
@@ -97,7 +97,7 @@ describe('a host function bridged by shared memory', () => {
     assert.equal(result, 'no such user');
   });
 
-  test('never blocks the host meanwhile', async () => {
+  test('does not block the host', async () => {
     let turns = 0;
     const ticking = setInterval(() => {
       turns += 1;
@@ -108,7 +108,7 @@ describe('a host function bridged by shared memory', () => {
     assert.ok(turns > 5, `${turns} turns on ${host}`);
   });
 
-  test('does not keep a guest that is stopped', async () => {
+  test('does not keep a stopped guest running', async () => {
     const { error } = await execute('for (;;);', {}, { timeout: 50 });
     assert.equal(error, 'Script execution timed out.');
     assert.equal((await execute('return 5', {})).result, 5);

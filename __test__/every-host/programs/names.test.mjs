@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { entry, moduleEntry } from '../../harness.mjs';
 
-test('`await import()` gives the module by default and by name', async () => {
+test('`await import()` provides default and named exports', async () => {
   const ivm = await import(moduleEntry);
   const required = createRequire(import.meta.url)(entry);
   assert.equal(ivm.default, required);
@@ -19,7 +19,7 @@ test('`await import()` gives the module by default and by name', async () => {
   isolate.dispose();
 });
 
-test('older names work', async () => {
+test('aliases work', async () => {
   const { Isolate, Reference, ExternalCopy } = await import(moduleEntry);
   const isolate = new Isolate();
   const context = isolate.createContextSync();

@@ -96,14 +96,14 @@ test('tools are called and awaited', async () => {
   assert.equal(sandbox.getHeapStatistics(), null);
 });
 
-test('what a tool throws is thrown in the guest', async () => {
+test('errors of a tool are thrown in the guest', async () => {
   const caught = await new Sandbox().execute('try { await math.fail(); } catch (error) { return [error.constructor.name, error.message]; }', TOOLS, executor);
   assert.deepEqual(caught.result, ['Error', 'cannot']);
   const uncaught = await new Sandbox().execute('console.warn("w"); await math.fail();', TOOLS, executor);
   assert.deepEqual([uncaught.result, uncaught.error, uncaught.logs], [null, 'cannot', ['[WARN] w', '[ERROR] Execution error: cannot']]);
 });
 
-test('a guest that runs on ends at its timeout, one that eats memory at its limit', async () => {
+test('an endless guest ends at its timeout, one that allocates without bound at its memory limit', async () => {
   const endless = await new Sandbox({ timeout: 50 }).execute('for (;;);', [], executor);
   assert.deepEqual([endless.result, endless.error], [null, 'Script execution timed out.']);
   const hungry = await new Sandbox({ memoryLimit: 16 }).execute('const all = []; for (;;) all.push(new Array(1000).fill(1.5));', [], executor);

@@ -36,7 +36,7 @@ const ERROR = 'RangeError: Array buffer allocation failed';
 /** What the guest with a limit of 128 MB keeps, in steps of 2 MB. */
 const KEPT = Array.from({ length: 64 }, (_, index) => `kept ${(index + 1) * 2} MB`);
 
-describe('a log for the guest, and a guest that eats memory', () => {
+describe('a log for the guest, and a guest that exhausts memory', () => {
   for (const [name, first, ...last] of [
     ['log.cjs', 'hello world'],
     ['log-2019.cjs', 'hello world'],

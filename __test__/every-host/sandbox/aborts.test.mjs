@@ -1,4 +1,4 @@
-// Aborting executions: for any reason, by anything that looks like a signal, at any stage. `execute` resolves with an error that says so;
+// Aborting executions: for any reason, by anything that looks like a signal, at any stage. `execute` resolves with an error that names the abort;
 // `executeInSandbox` rejects with the reason itself.
 
 import { describe, test } from 'node:test';
@@ -72,7 +72,7 @@ function signalLike(more = {}) {
 
 for (const [name, make] of Object.entries(SANDBOXES)) {
   describe(name, () => {
-    test('a reason of any kind, before and while the code runs', async () => {
+    test('a reason of any kind, before and during execution', async () => {
       const { execute, wait } = make({});
       await Promise.all(Object.entries(REASONS).map(async ([kind, [reason, text]]) => {
         assert.deepEqual(said(await execute('1', AbortSignal.abort(reason))), aborted(text), `${kind}, before`);
@@ -85,7 +85,7 @@ for (const [name, make] of Object.entries(SANDBOXES)) {
       assert.deepEqual(said(await execute('for (;;);', controller.signal)), aborted('null'), 'while it computes');
     });
 
-    test('while types are taken off', async () => {
+    test('while types are stripped', async () => {
       const { execute } = make({ typescript: true, modules: { './a.ts': 'export const a: number = 1;' } });
       for (const kind of ['null', 'symbol', 'getter', 'proxy']) {
         const [reason, text] = REASONS[kind];
@@ -95,7 +95,7 @@ for (const [name, make] of Object.entries(SANDBOXES)) {
         assert.deepEqual(said(await running), aborted(text), kind);
       }
       const { error, result } = await execute('const n: number = 1; return n', new AbortController().signal);
-      assert.deepEqual([error, result], [undefined, 1], 'and it goes on');
+      assert.deepEqual([error, result], [undefined, 1], 'the isolate stays usable');
     });
 
     test('anything with the interface of a signal', async () => {
@@ -152,7 +152,7 @@ describe('IsolatedVmSandbox', () => {
     assert.equal(await execute('6 * 7'), 42);
   }));
 
-  test('while types are taken off', () => plugged({ typescript: true }, async (execute) => {
+  test('while types are stripped', () => plugged({ typescript: true }, async (execute) => {
     for (const kind of ['null', 'symbol', 'getter', 'nan']) {
       const [reason] = REASONS[kind];
       const controller = new AbortController();
@@ -172,7 +172,7 @@ describe('IsolatedVmSandbox', () => {
   }));
 });
 
-test('executions of createSandbox do not reject, whatever is wrong with their arguments', async () => {
+test('executions of createSandbox do not reject for invalid arguments', async () => {
   const text = { toString() { throw new Error('toString is called'); } };
   const { proxy: [proxy], getter: [getter], symbol: [symbol], bare: [bare] } = REASONS;
   for (const code of [undefined, null, 1, symbol, text, proxy, bare]) {
@@ -190,7 +190,7 @@ test('executions of createSandbox do not reject, whatever is wrong with their ar
   }
 });
 
-test('one of many followers that fails does not keep the others from being aborted', async () => {
+test('a failing listener does not prevent other aborts', async () => {
   const isolate = new ivm.Isolate();
   const context = await isolate.createContext();
   const controller = new AbortController();

@@ -49,7 +49,7 @@ describe('IsolatedVMSandbox: results', () => {
 
   test('an undefined result is a property of the outcome, which has no error', async () => {
     const outcome = await execute('return undefined');
-    assert.deepEqual(Object.keys(outcome).toSorted(), ['duration', 'logs', 'result', 'usage']);
+    assert.deepEqual(Object.keys(outcome).toSorted(), ['duration', 'durationMs', 'logs', 'result', 'usage']);
     assert.equal(outcome.result, undefined);
   });
 
@@ -86,7 +86,7 @@ describe('IsolatedVMSandbox: tools', () => {
   for (const [name, place] of places) {
     test(`${name} is ${place}`, async () => {
       const seen = [];
-      const executor = async (...args) => { seen.push(args); return 'done'; };
+      const executor = async (toolName, params) => { seen.push([toolName, params]); return 'done'; };
       assert.equal(await resultOf(`return await ${place}({ x: 1 })`, [tool(name)], executor), 'done');
       assert.deepEqual(seen, [[name, { x: 1 }]]);
     });
@@ -98,14 +98,14 @@ describe('IsolatedVMSandbox: tools', () => {
     assert.deepEqual(await resultOf(code, [tool('a:__proto__'), tool('__proto__:polluted')], executor), [undefined, undefined, 'undefined', true]);
   });
 
-  test('tools of one namespace are together', async () => {
+  test('tools of one namespace share an object', async () => {
     const executor = async (name, { n }) => `${name}${n}`;
     const tools = [tool('fs:read'), tool('fs:write'), tool('web.get')];
     assert.deepEqual(await resultOf('return [await fs.read({ n: 1 }), await fs.write({ n: 2 }), await web.get({ n: 3 }), Object.keys(fs)]', tools, executor),
       ['fs:read1', 'fs:write2', 'web.get3', ['read', 'write']]);
   });
 
-  test('params go as JSON, `{}` when absent', async () => {
+  test('params are passed as JSON, `{}` when absent', async () => {
     const seen = [];
     const executor = async (_, params) => { seen.push(params); };
     const code = 'await t.f(); await t.f({ d: new Date(0), u: undefined, n: NaN, a: [undefined] }); await t.f([1]); await t.f("text"); await t.f(undefined)';
@@ -138,7 +138,7 @@ describe('IsolatedVMSandbox: tools', () => {
     assert.deepEqual(await resultOf(code, [tool('t:f')], async () => 1), [['before', 'after', 'done'], true]);
   });
 
-  test('several calls are in flight at once', async () => {
+  test('several calls can be pending at once', async () => {
     const { promise, open } = gate();
     let flying = 0;
     // No call returns before all three have arrived.
@@ -150,7 +150,7 @@ describe('IsolatedVMSandbox: tools', () => {
     assert.deepEqual(await resultOf('return Promise.all([1, 2, 3].map((i) => t.f({ i })))', [tool('t:f')], executor), [2, 4, 6]);
   });
 
-  test('two hundred calls at once come back right', async () => {
+  test('two hundred concurrent calls return the right results', async () => {
     const code = 'return Promise.all(Array.from({ length: 200 }, (_, i) => t.f({ i })))';
     assert.deepEqual(await resultOf(code, [tool('t:f')], async (_, { i }) => i), Array.from({ length: 200 }, (_, i) => i));
   });
@@ -163,7 +163,7 @@ describe('IsolatedVMSandbox: tools', () => {
     assert.deepEqual([uncaught.result, uncaught.error], [null, 'down']);
   });
 
-  test('what was not given does not exist', async () => {
+  test('tools that were not given do not exist', async () => {
     const outcome = await execute('await t.g()', [tool('t:f')]);
     assert.match(outcome.error, /t\.g is not a function/);
     assert.match((await execute('await other.f()', [tool('t:f')])).error, /other is not defined/);
@@ -192,7 +192,7 @@ describe('IsolatedVMSandbox: logs and errors', () => {
     });
   }
 
-  test('a syntax error, and a result that cannot be cloned, are errors, too', async () => {
+  test('a syntax error and a result that cannot be cloned are errors', async () => {
     const syntax = await execute('return (');
     assert.match(syntax.error, /Unexpected/);
     assert.equal(syntax.result, null);
@@ -224,7 +224,7 @@ describe('IsolatedVMSandbox: logs and errors', () => {
     assert.deepEqual(calls, ['t:slow']);
   });
 
-  test('the host\'s event loop goes on while the agent spins', async () => {
+  test('the host\'s event loop runs while the agent loops', async () => {
     let ticks = 0;
     const interval = setInterval(() => { ticks += 1; }, 5);
     await resultOf('for (const end = Date.now() + 300; Date.now() < end;);');
@@ -238,14 +238,14 @@ describe('IsolatedVMSandbox: logs and errors', () => {
       const outcome = await sandbox.execute('const kept = []; for (;;) kept.push(new Array(1000).fill(1.5))', [], () => {});
       console.log(outcome.result, outcome.error);
       console.log((await sandbox.execute('return 2', [], () => {})).result);
-      const most = await new ivm.IsolatedVMSandbox().execute('const kept = []; for (let i = 0; i < 90; i += 1) kept.push(new Array(131072).fill(i + 0.5)); return kept.length', [], () => {});
-      console.log(most.result);`);
+      const large = await new ivm.IsolatedVMSandbox().execute('const kept = []; for (let i = 0; i < 90; i += 1) kept.push(new Array(131072).fill(i + 0.5)); return kept.length', [], () => {});
+      console.log(large.result);`);
     assert.deepEqual([result.stdout, result.code, result.signal], ['null Execution terminated (memory limit exceeded)\n2\n90\n', 0, null], result.stderr);
   });
 });
 
 describe('IsolatedVMSandbox: the object', () => {
-  test('dispose ends what runs; the pending execution resolves with an error', async () => {
+  test('dispose ends running executions; they resolve with an error', async () => {
     for (const code of ['for (;;);', 'await t.wait()', 'await new Promise(() => {})']) {
       const { promise: started, open } = gate();
       const sandbox = new IsolatedVMSandbox();
@@ -271,7 +271,7 @@ describe('IsolatedVMSandbox: the object', () => {
     }
   });
 
-  test('close ends what runs, and waits for it', async () => {
+  test('close ends running executions, and waits for them', async () => {
     const sandbox = new IsolatedVMSandbox();
     let isOver = false;
     const pending = sandbox.execute('await new Promise(() => {})', [], () => {}).then((outcome) => { isOver = true; return outcome; });
@@ -290,7 +290,7 @@ describe('IsolatedVMSandbox: the object', () => {
     assert.match(outcome.error, /disposed/);
   });
 
-  test('getHeapStatistics: figures while something runs, else null', async () => {
+  test('getHeapStatistics: figures during an execution, else null', async () => {
     const sandbox = new IsolatedVMSandbox({ memoryLimit: 64 });
     assert.equal(sandbox.getHeapStatistics(), null);
     let seen;
@@ -300,7 +300,7 @@ describe('IsolatedVMSandbox: the object', () => {
     assert.equal(sandbox.getHeapStatistics(), null);
   });
 
-  test('isAvailable, unless the environment says no', () => {
+  test('isAvailable, unless the environment disables it', () => {
     const before = process.env.NCP_DISABLE_ISOLATED_VM;
     try {
       delete process.env.NCP_DISABLE_ISOLATED_VM;

@@ -71,7 +71,7 @@ describe('normalizeCode', () => {
   });
 });
 
-describe('execute: what code gives', () => {
+describe('execute: the value of the code', () => {
   const pairs = [
     ['1 + 1', 2],
     ['', undefined],
@@ -134,7 +134,7 @@ describe('execute: what code gives', () => {
     test(JSON.stringify(code), async () => assert.deepEqual(await resultOf(code), result));
   }
 
-  test('no statement is lost after an expression', async () => {
+  test('statements after an expression are kept', async () => {
     for (const separator of ['; ', '\n', ';\n// a comment\n']) {
       const { error, logs, failure } = await createSandbox({}).execute(`console.log('a')${separator}throw new Error('b')`);
       assert.equal(error, 'b');
@@ -154,7 +154,19 @@ describe('execute: what code gives', () => {
     }
   });
 
-  test('patterns before a fence are no comments, and a fence in a template literal is not one', async () => {
+  test('a comment ends at every line break that JavaScript has', async () => {
+    for (const end of ['\n', '\r', '\r\n', '\u2028', '\u2029']) {
+      const calls = [];
+      const globals = { call: (name) => calls.push(name) };
+      assert.equal(await resultOf(`// first${end}6 * 7`), 42, JSON.stringify(end));
+      assert.equal(await resultOf(`/* a */ // first${end}// second${end}() => 6 * 7`), 42, JSON.stringify(end));
+      await resultOf(`// first${end}call("a");\ncall("b")`, globals);
+      await resultOf(`// first${end}call("c");${end}// second\ncall("d")`, globals);
+      assert.deepEqual(calls, ['a', 'b', 'c', 'd'], JSON.stringify(end));
+    }
+  });
+
+  test('patterns before a fence are not comments, and a fence in a template literal is not a fence', async () => {
     for (const text of ['Only files in src/*.js:', 'It accepts `*/*`, and the route is `/*`:', 'Accept: text/*, */*', '"/*" is not supported, see https://a.example/*.']) {
       assert.equal(await resultOf(`${text}\n\`\`\`js\n6 * 7\n\`\`\`\n`), 42, text);
     }
@@ -190,7 +202,7 @@ describe('execute: what code gives', () => {
     }
   });
 
-  test('what is no function expression, but evaluates to a function, is not called', async () => {
+  test('code that is not a function expression but evaluates to a function is not called', async () => {
     const called = { count: 0 };
     const globals = { count: () => (called.count += 1) };
     assert.match(await errorOf('(() => () => count())()', globals), /could not be cloned/);
@@ -266,7 +278,7 @@ describe('execute: the result', () => {
 });
 
 describe('execute: errors', () => {
-  test('resolves, whatever is thrown', async () => {
+  test('resolves for any thrown value', async () => {
     assert.equal(await errorOf('throw new Error("boom")'), 'boom');
     assert.equal(await errorOf('throw new TypeError("wrong")'), 'wrong');
     assert.equal(await errorOf('await Promise.reject(new Error("later"))'), 'later');
@@ -288,11 +300,11 @@ describe('execute: errors', () => {
     assert.match(await errorOf('} catch {'), /Unexpected|Missing/);
   });
 
-  test('code cannot close what wraps it', async () => {
+  test('code cannot close its wrapper', async () => {
     await errorOf('1 }; globalStolen = 1; async () => { 2');
   });
 
-  test('code that is no string is an error, not a rejection', async () => {
+  test('code that is not a string is an error, not a rejection', async () => {
     for (const wrong of [undefined, null, 1, {}, Symbol('s')]) {
       const outcome = await createSandbox({}).execute(wrong);
       assert.equal(outcome.result, null);
@@ -302,7 +314,7 @@ describe('execute: errors', () => {
     }
   });
 
-  test('globals that cannot go in are an error, not a rejection', async () => {
+  test('globals that cannot be transferred are an error, not a rejection', async () => {
     assert.match(await errorOf('1', { bad: Symbol('s') }), /could not be cloned|Unsupported type/);
     assert.match(await errorOf('1', { deep: { bad: new WeakMap() } }), /could not be cloned/);
     assert.equal(await errorOf('1', { deep: { get bad() { throw new Error('getter'); } } }), 'getter');
@@ -315,7 +327,7 @@ describe('execute: errors', () => {
 });
 
 describe('createSandbox: globals', () => {
-  test('primitives, null and undefined are set as they are', async () => {
+  test('primitives, null and undefined are set unchanged', async () => {
     const globals = { text: 'ü☃', number: -0, yes: true, nothing: null, missing: undefined, big: 2n ** 70n };
     assert.deepEqual(await resultOf('[text, Object.is(number, -0), yes, nothing, missing, big, typeof missing]', globals), ['ü☃', true, true, null, undefined, 2n ** 70n, 'undefined']);
     assert.equal(await resultOf('"missing" in this', globals), true);
@@ -328,14 +340,14 @@ describe('createSandbox: globals', () => {
     assert.deepEqual([config.list.length, config.bytes[0]], [2, 7]);
   });
 
-  test('shared references and cycles stay', async () => {
+  test('shared references and cycles are kept', async () => {
     const shared = {};
     const cycle = { a: shared, b: [shared] };
     cycle.self = cycle;
     assert.deepEqual(await resultOf('[cycle.self === cycle, cycle.a === cycle.b[0], other === cycle.a]', { cycle, other: shared }), [true, true, true]);
   });
 
-  test('functions are functions at any depth, with what holds them as `this`', async () => {
+  test('functions are functions at any depth, with their object as `this`', async () => {
     const globals = {
       double: (x) => x * 2,
       api: { base: 40, add(x) { return this.base + x; }, v1: { users: { get: async (id) => ({ id }) } } },
@@ -347,7 +359,7 @@ describe('createSandbox: globals', () => {
     assert.deepEqual(await resultOf('[list[0], list[1](1), list[2].f(), typeof api.v1.users.get]', globals), [1, 2, 'in a list', 'function']);
   });
 
-  test('globals are looked at again for each run', async () => {
+  test('globals are read again for each run', async () => {
     const globals = { n: 1 };
     const sandbox = createSandbox(globals);
     assert.equal((await sandbox.execute('n')).result, 1);
@@ -355,13 +367,13 @@ describe('createSandbox: globals', () => {
     assert.equal((await sandbox.execute('n')).result, 2);
   });
 
-  test('`__proto__` among them touches no prototype', async () => {
+  test('a global named `__proto__` changes no prototype', async () => {
     const globals = JSON.parse('{"__proto__":{"polluted":1},"o":{"__proto__":{"polluted":1}}}');
     assert.deepEqual(await resultOf('[({}).polluted, Object.getPrototypeOf(o) === Object.prototype]', globals), [undefined, true]);
     assert.equal({}.polluted, undefined);
   });
 
-  test('each run has a fresh isolate', async () => {
+  test('each run has a new isolate', async () => {
     const sandbox = createSandbox({ o: { a: 1 } });
     const spoil = 'Array.prototype.spoiled = 1; leaked = 2; o.a = 3; Object.freeze(JSON); return [].spoiled + leaked';
     assert.equal((await sandbox.execute(`if (1) { ${spoil} }`)).result, 3);
@@ -374,14 +386,14 @@ describe('createSandbox: globals', () => {
     assert.equal(await resultOf('globalThis === undefined'), true);
   });
 
-  test('nothing of the host is there', async () => {
+  test('globals of the host are absent', async () => {
     const names = ['require', 'process', 'fetch', 'module', 'exports', 'Buffer', 'Deno', 'Bun', 'global', 'self', 'window', 'ivm',
       'setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'queueMicrotask', '__dirname', 'XMLHttpRequest', 'WebSocket', 'navigator'];
     for (const name of names) assert.equal(await resultOf(`typeof ${name}`), 'undefined', name);
     assert.match(await errorOf('await import("node:fs")'), /./);
   });
 
-  test('timers are there when asked for', async () => {
+  test('timers are present if requested', async () => {
     const names = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'];
     for (const name of names) assert.equal(await resultOf(`typeof ${name}`, {}, { timers: true }), 'function', name);
     assert.equal(await resultOf('new Promise((resolve) => setTimeout(resolve, 5, "late"))', {}, { timers: true }), 'late');
@@ -422,7 +434,7 @@ describe('createSandbox: host functions', () => {
     assert.match(await errorOf('make()', { make: async () => new WeakMap() }), /could not be cloned/);
   });
 
-  test('errors arrive as Error with the message, of the guest\'s realm', async () => {
+  test('errors arrive as the guest\'s Error with the message', async () => {
     const fail = () => { throw new Error('sync'); };
     const reject = async () => { throw new TypeError('async'); };
     const code = (name) => `try { ${name}() } catch (error) { return [error instanceof Error, error.message, error.constructor.constructor('return typeof process')()] }`;
@@ -438,7 +450,7 @@ describe('createSandbox: host functions', () => {
     assert.equal(await resultOf(code, { f: async () => ({}) }), 'undefinedundefinedundefined');
   });
 
-  test('the host\'s event loop goes on while a guest spins', async () => {
+  test('the host\'s event loop runs while a guest loops', async () => {
     let ticks = 0;
     const interval = setInterval(() => { ticks += 1; }, 5);
     await resultOf('for (const end = Date.now() + 300; Date.now() < end;);');
@@ -446,7 +458,7 @@ describe('createSandbox: host functions', () => {
     assert.ok(ticks >= 10, `${ticks} ticks`);
   });
 
-  test('the host\'s event loop goes on while a guest waits', async () => {
+  test('the host\'s event loop runs while a guest waits', async () => {
     // The function settles after ten turns of the loop that it must not block.
     const wait = () => new Promise((resolve) => {
       let ticks = 0;
@@ -469,7 +481,7 @@ describe('createSandbox: host functions', () => {
     assert.deepEqual(outcomes.map(({ result }) => result), ['a', 'b']);
   });
 
-  test('twenty executions keep apart', async () => {
+  test('twenty executions are isolated from each other', async () => {
     const sandbox = createSandbox({ echo: async (x) => x });
     const outcomes = await Promise.all(Array.from({ length: 20 }, (_, i) => sandbox.execute(`const x = ${i}; console.log(x); return echo(x) * 2`)));
     assert.deepEqual(outcomes.map(({ result, logs }) => [result, ...logs]), Array.from({ length: 20 }, (_, i) => [i * 2, `${i}`]));

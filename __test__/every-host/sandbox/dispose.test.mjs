@@ -114,7 +114,7 @@ describe('disposal', () => {
   });
 
   for (const { name, make, gone, of = (made) => made } of KINDS) {
-    test(`${name}: Symbol.dispose, once and again`, async () => {
+    test(`${name}: Symbol.dispose, once and repeated`, async () => {
       const made = await make();
       assert.equal(of(made)[Symbol.dispose](), undefined);
       await gone(made);
@@ -123,7 +123,7 @@ describe('disposal', () => {
       await gone(made);
     });
 
-    test(`${name}: Symbol.asyncDispose, once and again`, async () => {
+    test(`${name}: Symbol.asyncDispose, once and repeated`, async () => {
       const made = await make();
       const disposed = of(made)[Symbol.asyncDispose]();
       assert.equal(disposed instanceof Promise, true);
@@ -154,7 +154,7 @@ describe('disposal', () => {
     });
   }
 
-  test('after the method of the old name', async () => {
+  test('after dispose() or release()', async () => {
     const disposed = new Isolate();
     disposed.dispose();
     disposed[Symbol.dispose]();
@@ -168,7 +168,7 @@ describe('disposal', () => {
     copy[Symbol.dispose]();
   });
 
-  test('of something else', async () => {
+  test('with a receiver of another class', async () => {
     for (const Class of [Isolate, ivm.Context, ivm.Script, ivm.Reference, ivm.ExternalCopy]) {
       const { [Symbol.dispose]: dispose, [Symbol.asyncDispose]: asyncDispose } = Class.prototype;
       for (const wrong of [undefined, null, {}, Object.create(Class.prototype), new ivm.Callback(() => {})]) {
@@ -178,7 +178,7 @@ describe('disposal', () => {
     }
   });
 
-  test('an isolate that has ended by itself', async () => {
+  test('an isolate that has already ended', async () => {
     const full = new Isolate({ memoryLimit: 8 });
     const inside = full.createContextSync();
     assert.throws(() => inside.evalSync('const kept = []; for (;;) kept.push(new Array(1000).fill(1.5))'), { code: 'ERR_ISOLATE_MEMORY' });
@@ -186,7 +186,7 @@ describe('disposal', () => {
     await full[Symbol.asyncDispose]();
   });
 
-  test('sandboxes: what runs ends, and `await using` waits for it', async () => {
+  test('sandboxes: running executions end, and `await using` waits for them', async () => {
     const forever = 'for (;;);';
     const code = createSandbox({});
     const running = code.execute(forever);

@@ -26,7 +26,7 @@ const kinds = {
 
 for (const [kind, [Sandbox, end]] of Object.entries(kinds)) {
   describe(kind, () => {
-    test('calls that wait for the host do not begin after the timeout', async () => {
+    test('queued host calls do not begin after the timeout', async () => {
       const { seen, executor } = busyTool();
       const outcome = await new Sandbox({ timeout: 600 }).execute(code, [{ name: 'tools:x', description: '' }], executor);
       assert.equal(outcome.failure.code, 'ERR_ISOLATE_DEADLINE');
@@ -36,7 +36,7 @@ for (const [kind, [Sandbox, end]] of Object.entries(kinds)) {
       assert.equal(seen.calls, calls);
     });
 
-    test('nor after it was ended', async () => {
+    test('queued host calls do not begin after disposal', async () => {
       const { seen, executor } = busyTool();
       const sandbox = new Sandbox({ timeout: 30_000 });
       seen.onCall = () => { if (seen.calls === 3) end(sandbox); };

@@ -1,5 +1,5 @@
-// A program may replace clocks and timers, as fake timers of tests do, before it uses a sandbox for the first time. Limits count real time
-// nevertheless. In processes of their own.
+// A program may replace clocks and timers, as fake timers of tests do, before it uses a sandbox for the first time. Limits still
+// count real time. Each test runs in a separate process.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

@@ -16,18 +16,18 @@ const PROMISES = ['rejects', 'rejectsLater', 'strict'];
 const INSIDE = ['throwsPromise', 'throwsList', 'throwsCause', 'throwsProperty', 'rejectsWithPromise', 'rejectsAggregate'];
 const THENABLES = ['thenableRejects', 'thenableThrows', 'thenableThrowsLater', 'thenableBoth', 'thenableGetter'];
 
-/** What callers get: `told` has the errors that they get, `reported` those that no caller gets. */
+/** What callers get: `delivered` has the errors that they get, `reported` those that no caller gets. */
 const KINDS = {
   // The caller waits for the promise.
-  waits: { told: ['throws', ...PROMISES, 'lazy', ...THENABLES], reported: [] },
-  waitsForPromises: { told: ['throws', ...PROMISES, 'lazy'], reported: [] },
+  waits: { delivered: ['throws', ...PROMISES, 'lazy', ...THENABLES], reported: [] },
+  waitsForPromises: { delivered: ['throws', ...PROMISES, 'lazy'], reported: [] },
   // The caller gets the returned value at once, and no promise.
-  returns: { told: ['throws'], reported: PROMISES },
+  returns: { delivered: ['throws'], reported: PROMISES },
   // The caller gets nothing.
-  discards: { told: [], reported: ['throws', ...PROMISES] },
-  discardsResult: { told: ['throws'], reported: PROMISES },
+  discards: { delivered: [], reported: ['throws', ...PROMISES] },
+  discardsResult: { delivered: ['throws'], reported: PROMISES },
   // It may end before the function fails.
-  leaves: { told: [], reported: [] },
+  leaves: { delivered: [], reported: [] },
 };
 
 const WAYS = {
@@ -43,7 +43,7 @@ const WAYS = {
   subprocess: { toolApart: 'waits', onLogApart: 'discards' },
   plugins: {
     method: 'waits', methodNotAwaited: 'leaves', metrics: 'waits', returned: 'waits', cacheGet: 'waits', cacheSet: 'waits', contextLogger: 'discardsResult',
-    busOn: 'told', busOff: 'told', busEmit: 'waits', busNames: 'names', logger: 'discards', onLogPlugin: 'discards', onUsage: 'discards',
+    busOn: 'delivered', busOff: 'delivered', busEmit: 'waits', busNames: 'names', logger: 'discards', onLogPlugin: 'discards', onUsage: 'discards',
   },
 };
 
@@ -64,11 +64,11 @@ for (const [group, ways] of Object.entries(WAYS)) {
         const message = `boom ${way} ${behaviour}`;
         const place = `${message}: ${outcome}`;
         const count = reports.filter(([, text]) => text === message).length;
-        const { told, reported } = KINDS[kind] ?? {};
-        if (told?.includes(behaviour)) assert.ok(outcome.includes(message), place);
+        const { delivered, reported } = KINDS[kind] ?? {};
+        if (delivered?.includes(behaviour)) assert.ok(outcome.includes(message), place);
         if (reported?.includes(behaviour)) assert.ok(count >= 1, `not reported: ${place}`);
         if (INSIDE.includes(behaviour) && kind !== 'leaves') assert.ok(count >= 1, `not reported: ${place}`);
-        else if (told !== undefined && kind !== 'leaves' && !reported.includes(behaviour) && !['nested', 'array'].includes(behaviour)) assert.equal(count, 0, `reported: ${place}`);
+        else if (delivered !== undefined && kind !== 'leaves' && !reported.includes(behaviour) && !['nested', 'array'].includes(behaviour)) assert.equal(count, 0, `reported: ${place}`);
         if (behaviour !== 'never') assert.notEqual(outcome, 'value: nothing came', message);
       }
     }
@@ -86,7 +86,7 @@ async function passes(code) {
   return result;
 }
 
-/** Waits for calls that `context` has made without waiting: they arrive in their order. Then hosts look for rejections that nobody handles. */
+/** Waits for calls that `context` has made without waiting: they arrive in their order. Then hosts look for unhandled rejections. */
 const ALL_ARRIVED = `await new Promise((resolve) => {
   context.global.setSync('arrived', new ivm.Callback(() => { setTimeout(resolve, 1); }, { ignored: true }));
   context.evalSync('arrived()');
@@ -133,7 +133,7 @@ describe('reports', () => {
     assert.match(stdout, /\[\["onLog","RangeError","mine"\],\["onLog","RangeError","mine"\]\]/);
   });
 
-  test('a promise that the guest can wait for is not reported', async () => {
+  test('a promise that the guest can await is not reported', async () => {
     const { stderr } = await passes(`
       const isolate = new ivm.Isolate();
       const context = isolate.createContextSync();
@@ -157,8 +157,8 @@ describe('reports', () => {
   });
 });
 
-describe('what guests choose', () => {
-  test('whether anybody receives an instance that has a promise', async () => {
+describe('conditions that guests control', () => {
+  test('whether an instance with a promise is received', async () => {
     await passes(`
       const { subscribe } = await import('node:diagnostics_channel');
       const reports = [];
@@ -205,7 +205,7 @@ describe('what guests choose', () => {
       }`);
   });
 
-  test('how deep calls are nested', async () => {
+  test('how deeply calls are nested', async () => {
     await passes(`
       const isolate = new ivm.Isolate();
       const context = isolate.createContextSync();

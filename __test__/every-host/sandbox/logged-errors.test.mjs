@@ -26,7 +26,7 @@ for (const [kind, [logsOf, read]] of Object.entries(SANDBOXES)) {
       assert.match(text, /^failed Error: outer\n[\s\S]*\n {2}\[cause\]: RangeError: inner\n/);
     });
 
-    test('what has no stack, and what is odd', async () => {
+    test('errors without a stack, and unusual errors', async () => {
       assert.equal(await lineOf('const e = new Error("x"); e.stack = undefined; console.error(e)'), 'Error: x');
       assert.equal(await lineOf('const e = new Error("x"); Object.defineProperty(e, "stack", { get() { throw 1 } }); console.error(e)'), 'Error: x');
       assert.equal(await lineOf('const e = new Error("x"); e.stack = ""; e.toString = () => "mine"; console.error(e)'), 'mine');
@@ -40,7 +40,7 @@ for (const [kind, [logsOf, read]] of Object.entries(SANDBOXES)) {
       assert.match(line, /x\.\.\.$/);
     });
 
-    test('an endless one ends with its execution', async () => {
+    test('an endless stack ends with its execution', async () => {
       const start = performance.now();
       await logsOf('const e = new Error("x"); Object.defineProperty(e, "stack", { get() { for (;;); } }); console.error(e)', { timeout: 300 });
       assert.ok(performance.now() - start < 15_000);

@@ -2,7 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { errorOf, hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
+import { errorOf, hostContext, manifest, plugin, until } from '../../sandbox/plugin-helper.mjs';
 
 const PREFIX = 'org.example.plugin:';
 
@@ -36,7 +36,7 @@ async function withCache(cache = new Variadic()) {
 }
 
 describe('a plugin\'s cache', () => {
-  test('further arguments are no keys', async () => {
+  test('further arguments are not keys', async () => {
     const { sandbox, execute, cache } = await withCache();
     assert.deepEqual(await execute(`
       context.cache.set('mine', 1);
@@ -82,7 +82,53 @@ describe('a plugin\'s cache', () => {
     sandbox.disposeAll();
   });
 
-  test('methods that list or take many keys are not there, wherever a cache has them', async () => {
+  const pause = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+  /** Caches that perform, or answer, some commands later than others. */
+  const LATE = {
+    'deletions that end late': (map) => ({ async del(key) { map.delete(key); await pause(5); } }),
+    'small values that are set late': (map) => ({ async set(key, value) { map.set(key, value); await pause(value.length < 5 ? 5 : 0); } }),
+    'large values that are set late': (map) => ({ async set(key, value) { if (value.length > 5) await pause(5); map.set(key, value); } }),
+    'answers in any order': (map) => ({ async set(key, value) { map.set(key, value); await pause(map.size % 3); }, async del(key) { await pause(map.size % 2); map.delete(key); } }),
+  };
+  for (const [name, late] of Object.entries(LATE)) {
+    test(`writes of a key that overlap: ${name}`, async () => {
+      const map = new Map();
+      const cache = { get: async (key) => map.get(key), set: async (key, value) => { map.set(key, value); }, del: async (key) => map.delete(key), ...late(map) };
+      const { sandbox, execute } = await plugin({ context: hostContext({ cache }) });
+      await execute(`(async () => {
+        const { cache } = context;
+        const large = 'x'.repeat(400);
+        for (let index = 0; index < 12; index += 1) {
+          const key = 'k' + index;
+          const writes = [[() => cache.del(key), () => cache.set(key, large)], [() => cache.set(key, large), () => cache.set(key, '')], [() => cache.set(key, ''), () => cache.set(key, large), () => cache.del(key)]][index % 3];
+          await Promise.allSettled(writes.map(async (write) => write()));
+        }
+      })()`);
+      const stored = [...map].reduce((bytes, [key, value]) => bytes + key.length + value.length, 0);
+      assert.ok(stored <= 1_000, `${stored} bytes`);
+      // Writes that do not overlap count as what they leave.
+      await execute('(async () => { for (let index = 0; index < 12; index += 1) await context.cache.del(`k${index}`); await context.cache.set("k", "x".repeat(900)); })()');
+      sandbox.disposeAll();
+    });
+  }
+
+  test('a key that is written while the cache is asked about it still counts', async () => {
+    const map = new Map();
+    let answer;
+    const cache = { get: async () => null, exists: () => new Promise((resolve) => { answer = () => resolve(false); }), set: async (key, value) => { map.set(key, value); } };
+    const { sandbox, execute } = await plugin({ context: hostContext({ cache }) });
+    await execute('context.cache.set("short", "x", 0.001)');
+    await pause(10);
+    const over = errorOf(execute('context.cache.set("other", "x".repeat(1_000))'));
+    await until(() => answer !== undefined);
+    await execute('context.cache.set("short", "x".repeat(900))');
+    answer();
+    assert.match((await over).message, /^Storage quota exceeded/);
+    assert.match((await errorOf(execute('context.cache.set("third", "x".repeat(900))'))).message, /^Storage quota exceeded/);
+    sandbox.disposeAll();
+  });
+
+  test('methods that list or accept many keys are absent, own or inherited', async () => {
     const { sandbox, execute } = await withCache();
     assert.deepEqual(await execute('Object.keys(context.cache).sort()'), ['del', 'delete', 'exists', 'expire', 'get', 'has', 'set', 'ttl']);
     const inherited = await withCache(Object.create(Object.assign(new Variadic(), { get: (...args) => args.length, clear: () => {} })));
@@ -95,7 +141,7 @@ describe('a plugin\'s cache', () => {
 });
 
 describe('names that a manifest permits', () => {
-  test('an event is what was checked', async () => {
+  test('the event that is emitted is the one that was checked', async () => {
     const emitted = [];
     const bus = { on: (...args) => { emitted.push(args[0]); }, emit: (...args) => { emitted.push(args[0]); }, listenerCount: (...args) => args.length, eventNames: () => ['item.indexed', 'secret', Symbol('item.indexed'), new String('item.indexed')] };
     const { sandbox, execute } = await plugin({ context: hostContext({ eventBus: bus }) });
@@ -113,14 +159,14 @@ describe('names that a manifest permits', () => {
     sandbox.disposeAll();
   });
 
-  test('a refusal has no line of its own in a log', async () => {
+  test('a refused name cannot add lines to a log', async () => {
     const { sandbox, execute, logger } = await plugin({ context: hostContext({ fetch: () => {} }) });
     await errorOf(execute('context.eventBus.emit("x\\n[error] forged\\u001b[2J\\u2028")'));
     await errorOf(execute('context.fetch("http://evil.test\\n[error] forged")'));
     await errorOf(execute('context.fetch({ socketPath: "/x\\r\\n[error] forged" })'));
-    const told = logger.of('warn', 'Permission denied').map(([, , fields]) => fields.permission + fields.reason);
-    assert.equal(told.length, 3);
-    assert.deepEqual(told.filter((text) => /[\p{C}\p{Zl}\p{Zp}]/u.test(text)), []);
+    const warnings = logger.of('warn', 'Permission denied').map(([, , fields]) => fields.permission + fields.reason);
+    assert.equal(warnings.length, 3);
+    assert.deepEqual(warnings.filter((text) => /[\p{C}\p{Zl}\p{Zp}]/u.test(text)), []);
     sandbox.disposeAll();
   });
 

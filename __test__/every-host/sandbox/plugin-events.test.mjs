@@ -26,7 +26,7 @@ async function listening(code, { context = {}, limits } = {}) {
 }
 
 describe('one emit for many listeners', () => {
-  test('takes the memory of few copies and little time at a time', async () => {
+  test('uses the memory of few copies and little time at a time', async () => {
     const { code, stdout, stderr } = await run(`
       import { EventEmitter } from 'node:events';
       const eventBus = new EventEmitter();
@@ -127,7 +127,7 @@ describe('arguments', () => {
     'an ArrayBuffer': [[new ArrayBuffer(50_000)], 'args[0].byteLength', 50_000],
     'a long BigInt': [[1n << 20_000n], 'args[0] === 1n << 20_000n', true],
     'the same object twice': [(() => { const one = {}; return [one, { one }]; })(), 'args[0] === args[1].one', true],
-    'a list that many share': [[Array.from({ length: 20_000 }, (_, index) => index)], 'args[0].length', 20_000],
+    'a shared list': [[Array.from({ length: 20_000 }, (_, index) => index)], 'args[0].length', 20_000],
   };
   for (const [name, [args, code, expected]] of Object.entries(values)) {
     test(name, async () => {
@@ -138,7 +138,7 @@ describe('arguments', () => {
     });
   }
 
-  test('that cannot be copied fail for each listener, and are read once', async () => {
+  test('that cannot be copied fail for each listener, and are read only once', async () => {
     const { eventBus, sandbox, logger, execute } = await listening(`for (let i = 0; i < 5; i += 1) context.eventBus.on('${EVENT}', () => {})`);
     let reads = 0;
     eventBus.emit(EVENT, { get x() { reads += 1; return () => {}; } });
@@ -149,7 +149,7 @@ describe('arguments', () => {
   });
 });
 
-describe('events that wait', () => {
+describe('queued events', () => {
   const busy = async () => {
     const { promise: begun, open } = gate();
     const { promise: hold, open: release } = gate();
@@ -187,7 +187,7 @@ describe('events that wait', () => {
     made.sandbox.disposeAll();
   });
 
-  test('one that is larger than that by itself arrives', async () => {
+  test('a single larger event arrives', async () => {
     const made = await busy();
     made.release();
     made.eventBus.emit(EVENT, new Uint8Array(70 * MEGABYTE));

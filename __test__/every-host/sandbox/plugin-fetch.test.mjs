@@ -7,7 +7,7 @@ import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import ivm from '../../../index.mjs';
-import { hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
+import { hostContext, manifest, plugin, until } from '../../sandbox/plugin-helper.mjs';
 
 const { createPluginFetch } = ivm;
 
@@ -69,7 +69,7 @@ const denied = { code: 'ERR_ISOLATE_PERMISSION' };
 const wrong = { code: 'ERR_INVALID_ARG' };
 
 describe('createPluginFetch', () => {
-  test('gives a response as data', async () => {
+  test('returns a response as data', async () => {
     const fetch = local();
     const { headers, ...response } = await fetch(at('/a?b#c'));
     assert.deepEqual(response, { url: at('/a?b#c'), status: 200, statusText: 'OK', ok: true, redirected: false, body: 'GET /a?b' });
@@ -110,7 +110,7 @@ describe('createPluginFetch', () => {
     assert.ok(requests.slice(count).every((each) => each.url.startsWith('/to?')), 'no target was reached');
   });
 
-  test('redirects as asked for, as often as permitted', async () => {
+  test('follows redirects as requested, up to the limit', async () => {
     const fetch = local();
     const { status, headers, redirected, body } = await fetch(to('http://evil.test/'), { redirect: 'manual' });
     assert.deepEqual([status, headers.location, redirected, body], [302, 'http://evil.test/', false, '']);
@@ -125,7 +125,7 @@ describe('createPluginFetch', () => {
     assert.equal((await local({ maxRedirects: 6 })(at(nested))).body, 'GET /end');
   });
 
-  test('a redirect changes the method as browsers do, and takes no credentials to another origin', async () => {
+  test('a redirect changes the method as browsers do, and sends no credentials to another origin', async () => {
     const fetch = local();
     const init = { method: 'POST', body: 'body', headers: { authorization: 'a', cookie: 'c', 'content-type': 'text/plain', 'x-own': 'yes' } };
     for (const [status, method, body] of [[301, 'GET', ''], [302, 'GET', ''], [303, 'GET', ''], [307, 'POST', 'body'], [308, 'POST', 'body']]) {
@@ -142,7 +142,7 @@ describe('createPluginFetch', () => {
     other.close();
   });
 
-  test('a name with an address that is not public is refused, unless its domain may have one', async () => {
+  test('a name with a private address is refused, unless its domain may have one', async () => {
     const { lookup } = dns;
     let looks = 0;
     let addresses = [];
@@ -174,6 +174,46 @@ describe('createPluginFetch', () => {
     await assert.rejects(createPluginFetch({ allowedDomains: ['127.0.0.1'] })(at('/')), denied);
   });
 
+  test('names are looked up one at a time, since a lookup occupies a thread of the host for as long as the name\'s servers want', async () => {
+    const { lookup } = dns;
+    const open = [];
+    dns.lookup = (hostname, _options, callback) => { open.push({ hostname, end: () => callback(new Error(`nothing is known of ${hostname}`), []) }); };
+    try {
+      const slow = createPluginFetch({ allowedDomains: ['slow.example.org'], timeout: 400 });
+      const other = createPluginFetch({ allowedDomains: ['example.com', 'localhost'], timeout: 10_000 });
+      const reason = (promise) => promise.then(() => 'answered', ({ message }) => message);
+      const next = async (name) => {
+        const index = open.length;
+        await until(() => open.length > index);
+        assert.deepEqual(open.slice(index).map(({ hostname }) => hostname), [name]);
+        return open[index];
+      };
+      const [first, a0] = [Array.from({ length: 60 }, (_, index) => reason(slow(`http://a${index}.slow.example.org/`))), await next('a0.slow.example.org')];
+      const second = reason(other('http://example.com/'));
+      assert.deepEqual([...new Set(await Promise.all(first))], ['The request took longer than 400 ms']);
+      assert.equal(open.length, 1);
+      // A name of the host itself does not wait.
+      const own = reason(other('http://localhost:9/'));
+      (await next('localhost')).end();
+      assert.match(await own, /nothing is known of localhost/);
+      // Requests that have ended are not looked up any more, and owners take turns.
+      const patient = createPluginFetch({ allowedDomains: ['slow.example.org'], timeout: 10_000 });
+      const third = [reason(patient('http://b.slow.example.org/')), reason(patient('http://c.slow.example.org/')), reason(other('http://d.example.com/'))];
+      await new Promise((resolve) => { setTimeout(resolve, 50); });
+      a0.end();
+      for (const [index, name] of ['example.com', 'b.slow.example.org', 'd.example.com', 'c.slow.example.org'].entries()) {
+        await until(() => open.length > index + 2);
+        assert.deepEqual(open.slice(index + 2).map(({ hostname }) => hostname), [name]);
+        open[index + 2].end();
+      }
+      assert.match(await second, /nothing is known of example\.com/);
+      for (const text of await Promise.all(third)) assert.match(text, /nothing is known of/);
+      assert.equal(open.length, 6);
+    } finally {
+      dns.lookup = lookup;
+    }
+  });
+
   test('https, with the certificate of the name', async () => {
     const fetch = local({ ca: cert });
     assert.equal((await fetch(`https://localhost:${tls}/x`)).body, 'GET /x');
@@ -192,7 +232,7 @@ describe('createPluginFetch', () => {
     await assert.rejects(local()(at('/cut')));
   });
 
-  test('bounds pieces, which cost more than their bytes', async () => {
+  test('bounds chunks, which cost more than their bytes', async () => {
     const piece = (text) => `${text.length.toString(16)}\r\n${text}\r\n`;
     const begin = 'HTTP/1.1 200 OK\r\nconnection: close\r\n';
     const answers = {
@@ -223,12 +263,12 @@ describe('createPluginFetch', () => {
     }
   });
 
-  test('makes so many requests at a time, and others in their turn', async () => {
+  test('limits concurrent requests and queues others', async () => {
     let open = 0;
-    let most = 0;
+    let peak = 0;
     const slow = http.createServer((request, response) => {
       open += 1;
-      most = Math.max(most, open);
+      peak = Math.max(peak, open);
       request.resume();
       if (request.url === '/never') return;
       setTimeout(() => {
@@ -242,14 +282,14 @@ describe('createPluginFetch', () => {
       const fetch = local();
       const bodies = await Promise.all(Array.from({ length: 300 }, async (_, index) => (await fetch(url(`/${index}`))).body));
       assert.deepEqual(bodies, bodies.map((__, index) => `/${index}`));
-      assert.ok(most > 1 && most <= 64, String(most));
+      assert.ok(peak > 1 && peak <= 64, String(peak));
       open = 0;
-      most = 0;
+      peak = 0;
       const short = local({ timeout: 400, maxBodySize: 10 });
       const post = () => short(url('/never'), { method: 'POST', body: 'x'.repeat(10) });
       const failures = await Promise.all(Array.from({ length: 90 }, () => post().catch(({ code }) => code)));
       assert.deepEqual(failures.filter((code) => code !== 'ERR_ISOLATE_DEADLINE'), Array(10).fill('ERR_ISOLATE_LIMIT'));
-      assert.ok(most <= 64, String(most));
+      assert.ok(peak <= 64, String(peak));
       assert.equal((await short(url('/x'))).body, '/x');
     } finally {
       slow.closeAllConnections?.();

@@ -12,37 +12,42 @@ const NAMES = [
   'logger', 'cache', 'metrics', 'config', 'eventBus', 'http', 'child', 'debug', 'trace', 'fatal', 'has', 'exists', 'del', 'ttl', 'off', 'once', 'emitAsync', 'removeListener',
   'value', 'writable', 'enumerable', 'configurable', 'cause', 'code', 'message', 'stack', 'failure', 'result', 'error', 'logs', 'lost', 'usage', 'ok', 'text', 'line',
   'column', 'module', 'frame', 'body', 'left', 'packed', 'gate', 'number', 'pluginId', 'paths', 'path', 'run', 'check', 'receiver', 'description', 'namespace', 'method',
+  'approve', 'results', 'inputSchema', 'outputSchema', '~standard', 'validate', 'issues', 'key', 'types', 'values', 'properties', 'required', 'type', 'isFalse', 'node', 'until', 'stopped',
   'copy', 'promise', 'reference', 'externalCopy', 'arguments', 'accessors', 'release', 'transferIn', 'filename', 'lineOffset', 'async', 'ignored', 'global', 'constructorName',
 ];
 
 const SUITE = String.raw`
-  const { createSandbox, IsolatedVMSandbox, IsolatedVmSandbox, SubprocessSandbox } = ivm;
+  const { createSandbox, describeTools, IsolatedVMSandbox, IsolatedVmSandbox, SubprocessSandbox } = ivm;
   const own = (object, key) => (Object.hasOwn(object, key) ? object[key] : undefined);
   /** Frames of the host depend on what has been compiled. */
   const framed = (failure) => failure && { ...failure, stack: failure.stack.replaceAll(/\n    at [^\n]*<host>[^\n]*/g, '') };
-  const told = (outcome) => [own(outcome, 'result'), own(outcome, 'error'), framed(own(outcome, 'failure')), outcome.logs, own(outcome, 'apiCallCount')];
+  const summary = (outcome) => [own(outcome, 'result'), own(outcome, 'error'), framed(own(outcome, 'failure')), outcome.logs, own(outcome, 'apiCallCount')];
   const tools = [{ name: 'a:b' }];
-  const CODE = 'console.log("told", { a: 1 }); console.error(new RangeError("logged").message); ';
+  const CODE = 'console.log("summary", { a: 1 }); console.error(new RangeError("logged").message); ';
   const SEEN = 'typeof URL, typeof setTimeout, typeof global, Object.keys(globalThis).join()';
   const manifest = { id: 'p', permissions: { hooks: ['allowed'] } };
   const sandboxes = {
     async createSandbox() {
       const sandbox = createSandbox({ api: { request: async (x) => x, list: [1, { f: () => 5 }] } }, {});
       return [
-        told(await sandbox.execute('async () => { ' + CODE + 'return [typeof globalThis, typeof URL, typeof setTimeout, api.list[1].f(), await api.request({ a: [1] })] }')),
-        told(await sandbox.execute('null.x')), told(await createSandbox({}, { maxOutputSize: 5 }).execute('"123456"')),
-        told(await createSandbox({ api: { request: () => 1 } }, { maxApiCalls: 1 }).execute('api.request(); api.request()')),
-        told(await createSandbox({ f() { throw Object.assign(new TypeError('host'), { extra: 1 }) } }).execute('f()')),
-        told(await createSandbox({}, { modules: { 'm.js': 'export default 5' } }).execute('const { default: five } = await import("m.js"); return five')),
+        summary(await sandbox.execute('async () => { ' + CODE + 'return [typeof globalThis, typeof URL, typeof setTimeout, api.list[1].f(), await api.request({ a: [1] })] }')),
+        summary(await sandbox.execute('null.x')), summary(await createSandbox({}, { maxOutputSize: 5 }).execute('"123456"')),
+        summary(await createSandbox({ api: { request: () => 1 } }, { maxApiCalls: 1 }).execute('api.request(); api.request()')),
+        summary(await createSandbox({ f() { throw Object.assign(new TypeError('host'), { extra: 1 }) } }).execute('f()')),
+        summary(await createSandbox({}, { modules: { 'm.js': 'export default 5' } }).execute('const { default: five } = await import("m.js"); return five')),
       ];
     },
     async IsolatedVMSandbox() {
       const sandbox = new IsolatedVMSandbox({});
       return [
-        told(await sandbox.execute(CODE + 'return [' + SEEN + ', await a.b({ x: 1 })]', tools, async (name, params) => ({ name, params }), {})),
-        told(await sandbox.execute('throw new TypeError("own")', tools, async () => 1)),
-        told(await sandbox.execute('return await a.b()', tools, async () => { throw new RangeError('host') })),
+        summary(await sandbox.execute(CODE + 'return [' + SEEN + ', await a.b({ x: 1 })]', tools, async (name, params) => ({ name, params }), {})),
+        summary(await sandbox.execute('throw new TypeError("own")', tools, async () => 1)),
+        summary(await sandbox.execute('return await a.b()', tools, async () => { throw new RangeError('host') })),
         await sandbox.execute('1', [{}], async () => 1).catch((error) => [error.message, error.code]),
+        told(await sandbox.execute('const all = []; for (const x of [1, "x"]) all.push(await a.b({ x }).catch(({ message }) => message)); return all',
+          [{ name: 'a:b', inputSchema: { properties: { x: { type: 'number', minimum: 0 } }, anyOf: [{ not: {} }, {}] } }], async (name, params) => params)),
+        told(await sandbox.execute('return await a.b({ x: 1 })', [{ name: 'a:b', inputSchema: { '~standard': { version: 1, vendor: 'x', validate: (value) => ({ value }) } } }], async (name, params) => params)),
+        describeTools([{ name: 'a:b', description: 'd', inputSchema: { type: 'object', properties: { x: {} } } }]),
       ];
     },
     async IsolatedVmSandbox() {
@@ -70,8 +75,8 @@ const SUITE = String.raw`
     ...(process.platform !== 'linux' ? {} : { async SubprocessSandbox() {
       const sandbox = new SubprocessSandbox({ poolSize: 0 });
       return [
-        told(await sandbox.execute(CODE + 'return [' + SEEN + ', await a.b({ x: 1 })]', tools, async (name, params) => ({ name, params }), {})),
-        told(await sandbox.execute('throw new TypeError("own")', tools, async () => 1)),
+        summary(await sandbox.execute(CODE + 'return [' + SEEN + ', await a.b({ x: 1 })]', tools, async (name, params) => ({ name, params }), {})),
+        summary(await sandbox.execute('throw new TypeError("own")', tools, async () => 1)),
       ];
     } }),
   };
@@ -111,7 +116,7 @@ const SUITE = String.raw`
 
 const program = (target, names, kinds) => `${SUITE}\nawait pollute(${target}, ${JSON.stringify(names)}, ${kinds});`;
 
-describe('a host whose prototypes have more than they should', () => {
+describe('a host with polluted prototypes', () => {
   for (const kind of ['createSandbox', 'IsolatedVMSandbox', 'IsolatedVmSandbox']) {
     test(`Object.prototype: ${kind}`, () => passes(program('Object.prototype', NAMES, `['${kind}']`), { timeout: 60_000 }));
   }

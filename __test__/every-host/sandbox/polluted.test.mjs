@@ -27,15 +27,15 @@ async function polluted(work) {
 }
 
 const tools = [{ name: 'a:b', description: '' }];
-const CODE = 'const one = 1; console.log("told"); return [typeof URL, one]';
+const CODE = 'const one = 1; console.log("entry"); return [typeof URL, one]';
 
 describe('a polluted Object.prototype', () => {
   test('createSandbox', async () => {
     const outcome = await polluted(() => createSandbox({}, {}).execute(CODE, {}));
-    assert.deepEqual([outcome.error, outcome.result, outcome.logs], [undefined, ['undefined', 1], ['told']]);
+    assert.deepEqual([outcome.error, outcome.result, outcome.logs], [undefined, ['undefined', 1], ['entry']]);
   });
 
-  test('by what descriptors and texts have', async () => {
+  test('with names of descriptors and strings', async () => {
     // With a `get` there, Bun cannot load its own modules, so load them first. Type stripping loads more.
     const api = { f: () => 1 };
     await createSandbox({ api }).execute('1');
@@ -52,7 +52,7 @@ describe('a polluted Object.prototype', () => {
 
   test('IsolatedVMSandbox', async () => {
     const outcome = await polluted(() => new IsolatedVMSandbox({}).execute(CODE, tools, async () => 1, {}));
-    assert.deepEqual([outcome.error, outcome.result, outcome.logs], [undefined, ['undefined', 1], ['told']]);
+    assert.deepEqual([outcome.error, outcome.result, outcome.logs], [undefined, ['undefined', 1], ['entry']]);
   });
 
   test('SubprocessSandbox', { skip: process.platform !== 'linux' }, async () => {
@@ -62,7 +62,7 @@ describe('a polluted Object.prototype', () => {
       return [await sandbox.confinement(), await sandbox.execute(CODE, tools, async () => 1, {})];
     });
     assert.deepEqual(layers.map(({ name, active }) => [name, active]), plain.map(({ name, active }) => [name, active]));
-    assert.deepEqual([outcome.error, outcome.result, outcome.logs], [undefined, ['undefined', 1], ['[log] "told"']]);
+    assert.deepEqual([outcome.error, outcome.result, outcome.logs], [undefined, ['undefined', 1], ['[log] "entry"']]);
     const [off] = await polluted(async () => (await new SubprocessSandbox({ confinement: {} }).confinement()).filter(({ name }) => name === 'seccomp'));
     assert.equal(off.active, plain.find(({ name }) => name === 'seccomp').active);
   });

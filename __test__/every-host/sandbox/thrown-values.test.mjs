@@ -1,4 +1,4 @@
-// What a guest throws, or has a host function throw, becomes a text on the host: in no more time than its size suggests.
+// Values that a guest throws, or makes a host function throw, are converted to strings on the host, in time proportional to their size.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -51,7 +51,7 @@ describe('a plugin that throws a long BigInt', () => {
   });
 });
 
-test('what a plugin\'s handlers fail with is cut off for the logger', async () => {
+test('errors of a plugin\'s handlers are truncated for the logger', async () => {
   const { context, execute, isolate, logger, sandbox } = await plugin();
   await execute(`let thrown;
     context.eventBus.on('item.indexed', () => { throw thrown; });
@@ -72,7 +72,7 @@ test('what a plugin\'s handlers fail with is cut off for the logger', async () =
   sandbox.dispose(isolate);
 });
 
-/** Host functions that throw what they get. */
+/** Host functions that throw their argument. */
 const api = {
   now(value) { throw value; },
   async later(value) { throw value; },
@@ -80,33 +80,49 @@ const api = {
 const DOUBLED = '(() => { let all = [1]; for (let level = 0; level < 30; level += 1) all = [all, all]; return all; })()';
 const THROWN = {
   'a long BigInt': LONG,
-  'a message that is one': `{ message: ${LONG} }`,
-  'a boxed one as the message': `{ message: Object(${LONG}) }`,
+  'a BigInt as the message': `{ message: ${LONG} }`,
+  'a boxed BigInt as the message': `{ message: Object(${LONG}) }`,
   'one in an array': `{ message: [${LONG}] }`,
   'an array that contains one many times': `{ message: ${DOUBLED} }`,
   'a long view as the stack': '{ message: 1, stack: new Uint8Array(30_000_000) }',
 };
 
 describe('an error with a stack of many lines', () => {
-  const stackOf = (lines) => `Error: long\\n\${'    at f (g:1:1)\\n'.repeat(${lines})}`;
-  const code = (lines, use) => `const error = new Error('long'); error.stack = \`${stackOf(lines)}\`; ${use}`;
+  const FRAME = '    at f (g:1:1)\\n';
+  const BOUNDARY = '    at (<isolated-vm boundary>)\\n';
+  const code = (stack, use) => `const error = new Error('long'); error.stack = 'Error: long\\n' + ${stack}; ${use}`;
 
-  test('that a host returns or throws', async () => {
+  /** The lines of such a stack that a host returns, and of one that it throws. */
+  async function lengths(stack) {
     const sandbox = ivm.createSandbox({ memoryLimit: 256, api: { ...api, back: (value) => value } });
-    const { result } = await sandbox.execute(code(1_000_000, `
+    const { result } = await sandbox.execute(code(stack, `
       const length = ({ stack }) => stack.split('\\n').length;
       try { api.now(error); } catch (thrown) { return [length(api.back(error)), length(thrown)]; }`));
-    for (const lines of result) assert.ok(lines > 1_000 && lines < 20_000, `${lines} lines`);
+    return result;
+  }
+
+  test('of the host: one remains', async () => {
+    for (const lines of await lengths(`'${FRAME}'.repeat(1_000_000)`)) assert.ok(lines < 20, `${lines} lines`);
   });
 
-  test('of which few are kept', async () => {
-    const { execute } = await plugin({ context: { back: async (value) => value } });
-    const stack = await execute(code(100, 'context.back(error).then((back) => back.stack)'));
-    assert.match(stack, /^Error: long\n(    at f \(<host>\)\n){99}    at f/);
+  test('of isolates that the error came through: few remain of a million', async () => {
+    for (const lines of await lengths(`'${FRAME}${BOUNDARY}'.repeat(500_000)`)) assert.ok(lines > 1_000 && lines < 20_000, `${lines} lines`);
+  });
+
+  test('of isolates that the error came through: all remain of a hundred', async () => {
+    const sandbox = ivm.createSandbox({ api: { back: (value) => value } });
+    const { result } = await sandbox.execute(code(`'${FRAME}'.repeat(100) + '${BOUNDARY}' + '${FRAME}'.repeat(100)`, 'return api.back(error).stack'));
+    assert.match(result, /^Error: long\n( {4}at f \(<host>\)\n){100} {4}at \(<isolated-vm boundary>\)\n {4}at f \(<host>\)$/);
+  });
+
+  test('of a plugin', async () => {
+    const { execute, isolate, sandbox } = await plugin({ context: { back: async (value) => value } });
+    assert.equal(await execute(code(`'${FRAME}'.repeat(100)`, 'context.back(error).then((back) => back.stack)')), 'Error: long\n    at f (<host>)');
+    sandbox.dispose(isolate);
   });
 });
 
-describe('a host function that throws what a guest sent', () => {
+describe('a host function that throws a guest\'s value', () => {
   for (const [what, value] of Object.entries(THROWN)) {
     test(what, async () => {
       for (const name of Object.keys(api)) {
@@ -117,7 +133,7 @@ describe('a host function that throws what a guest sent', () => {
     });
   }
 
-  test('keeps what is short only', async () => {
+  test('keeps only short values', async () => {
     const sandbox = ivm.createSandbox({ api });
     const message = async (value) => (await sandbox.execute(`try { api.now(${value}); } catch ({ message }) { return message; }`)).result;
     assert.equal(await message('{ message: ["a", 2, null] }'), 'a,2,');
@@ -127,7 +143,7 @@ describe('a host function that throws what a guest sent', () => {
   });
 });
 
-test('a promise on which nothing can wait is an error, and is handled if that is possible', async () => {
+test('a promise that cannot be awaited is an error, and is handled if possible', async () => {
   const failing = (key) => Object.defineProperty(Promise.resolve(1), key, { get() { throw new Error(`no ${key}`); } });
   const unhandled = [];
   const listener = (error) => { unhandled.push(error); };

@@ -9,8 +9,8 @@ const { createSandbox, Isolate, IsolatedVMSandbox, IsolatedVmSandbox, Subprocess
 
 const CODE = "typeof WebAssembly + ',' + ('WebAssembly' in Function('return this')())";
 const HAS = 'object,true';
-const HAS_NOT = 'undefined,false';
-const nobody = async () => {};
+const LACKS = 'undefined,false';
+const noTools = async () => {};
 
 /** The result of code in each sandbox that has these options. */
 const sandboxes = {
@@ -19,7 +19,7 @@ const sandboxes = {
     return error ?? result;
   },
   IsolatedVMSandbox: async (options, code) => {
-    const { result, error } = await new IsolatedVMSandbox(options).execute(`return ${code}`, [], nobody);
+    const { result, error } = await new IsolatedVMSandbox(options).execute(`return ${code}`, [], noTools);
     return error ?? result;
   },
   IsolatedVmSandbox: async (options, code) => {
@@ -35,7 +35,7 @@ const sandboxes = {
   },
   ...(process.platform === 'win32' ? {} : {
     SubprocessSandbox: async (options, code) => {
-      const { result, error } = await new SubprocessSandbox({ ...options, poolSize: 0 }).execute(`return ${code}`, [], nobody);
+      const { result, error } = await new SubprocessSandbox({ ...options, poolSize: 0 }).execute(`return ${code}`, [], noTools);
       return error ?? result;
     },
   }),
@@ -44,25 +44,25 @@ const sandboxes = {
 for (const [name, run] of Object.entries(sandboxes)) {
   describe(name, () => {
     test('has WebAssembly unless it is turned off', async () => {
-      for (const [wasm, expected] of [[undefined, HAS], [null, HAS], [true, HAS], [false, HAS_NOT]]) {
+      for (const [wasm, expected] of [[undefined, HAS], [null, HAS], [true, HAS], [false, LACKS]]) {
         assert.equal(await run({ wasm }, CODE), expected, String(wasm));
       }
     });
 
     test('beside names of the web', async () => {
       const code = `${CODE} + ',' + typeof URL + ',' + typeof atob`;
-      assert.equal(await run({ wasm: false, web: true }, code), `${HAS_NOT},function,function`);
-      assert.equal(await run({ wasm: false, web: ['URL'] }, code), `${HAS_NOT},function,undefined`);
+      assert.equal(await run({ wasm: false, web: true }, code), `${LACKS},function,function`);
+      assert.equal(await run({ wasm: false, web: ['URL'] }, code), `${LACKS},function,undefined`);
       assert.equal(await run({ web: ['atob'] }, code), `${HAS},undefined,function`);
     });
 
     test('after a snapshot', async () => {
       const snapshot = Isolate.createSnapshot([{ code: 'var kept = 1;' }]);
-      assert.equal(await run({ wasm: false, snapshot }, `${CODE} + kept`), `${HAS_NOT}1`);
+      assert.equal(await run({ wasm: false, snapshot }, `${CODE} + kept`), `${LACKS}1`);
       assert.equal(await run({ snapshot }, `${CODE} + kept`), `${HAS}1`);
     });
 
-    test('takes nothing but a boolean', async () => {
+    test('accepts only a boolean', async () => {
       for (const wasm of [0, 'false', {}, []]) {
         await assert.rejects(run({ wasm }, '1'), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`wasm` must be a boolean' });
       }

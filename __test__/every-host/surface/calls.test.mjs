@@ -1,4 +1,4 @@
-// What the surface asks of the native side, call by call, and how it handles the answers.
+// The surface's calls of the native side, and how it handles their results.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -20,7 +20,7 @@ test('isolates', () => {
   ]);
 });
 
-test('a snapshot is never made without a deadline', () => {
+test('a snapshot is never created without a deadline', () => {
   const { ivm, last } = fake();
   const deadlineOf = (options) => {
     ivm.Isolate.createSnapshot([], undefined, options);
@@ -44,7 +44,7 @@ test('eval without options is one short call', () => {
   assert.equal(last().request, 2);
 });
 
-test('a call that may be aborted is one call, too, and its number says so', async () => {
+test('an abortable call is also one call, and its id marks it', async () => {
   const { context, invoked, last, notes } = withContext();
   const controller = new AbortController();
   const before = invoked.length;
@@ -114,7 +114,7 @@ test('References to values of an isolate', () => {
 test('an answer settles its promise, once; others are ignored', async () => {
   const { context, last, settle } = withContext();
   const promise = context.eval('1');
-  settle(last().request + 1, 'for nobody');
+  settle(last().request + 1, 'unrequested');
   settle(last().request, 5);
   settle(last().request, 6);
   assert.equal(await promise, 5);
@@ -167,7 +167,7 @@ test('faults: names and codes', () => {
   assert.equal(caught(), 'text');
 });
 
-test('handles that arrive are of their class', () => {
+test('received handles have their class', () => {
   const { surface, ivm, binding } = withContext();
   assert.ok(binding.unpack([TAG.HANDLE, KIND.CONTEXT, 9, -1]) instanceof ivm.Context);
   assert.ok(binding.unpack([TAG.HANDLE, KIND.ISOLATE, 9, -1]) instanceof ivm.Isolate);
@@ -181,7 +181,7 @@ test('handles that arrive are of their class', () => {
   assert.deepEqual(binding.unpack([TAG.LIST, 1, 'a', [TAG.LIST]]), [1, 'a', []]);
 });
 
-test('functions that arrive are called where they live', () => {
+test('received functions are called in their own isolate', () => {
   const { binding, last } = withContext((op, _mode, args) => (op === OP.CALL ? args.length : undefined));
   const called = binding.unpack([TAG.FUNCTION, 9, 'their', 3, -1]);
   assert.deepEqual([called.name, called.length, 'prototype' in called], ['their', 3, false]);
@@ -190,7 +190,7 @@ test('functions that arrive are called where they live', () => {
   assert.throws(() => called(() => 1), { message: '() => 1 could not be cloned.' });
 });
 
-test('promises that arrive settle by their negative number', async () => {
+test('received promises settle by their negative id', async () => {
   const { binding, settle } = withContext();
   const first = binding.unpack([TAG.PROMISE, -1]);
   const second = binding.unpack([TAG.PROMISE, -2]);
@@ -210,7 +210,7 @@ test('an entry is released once, when its last wrapper is', () => {
   assert.deepEqual(released, [3], 'by the call that names it');
 });
 
-test('copyInto shares the copy and says whether to move', () => {
+test('copyInto shares the copy and sets whether to move', () => {
   const { ivm, context, released, last } = withContext();
   const copy = new ivm.ExternalCopy({ a: 1 });
   assert.deepEqual([last().op, last().args[0][0]], [OP.COPY_NEW, TAG.WIRE]);
@@ -221,7 +221,7 @@ test('copyInto shares the copy and says whether to move', () => {
   assert.deepEqual(released, [3]);
 });
 
-test('moved buffers are named as such, and are no longer those of the caller', () => {
+test('moved buffers are marked, and are detached in the caller', () => {
   const { ivm, last } = withContext();
   const make = () => new Uint8Array([1, 2, 3, 4]).buffer;
   const lends = !('Bun' in globalThis) && !('Deno' in globalThis);
@@ -253,7 +253,7 @@ async function collector() {
 
 const collect = await collector();
 
-test('what nobody names any more is released', { skip: collect === undefined && 'no way to collect garbage on demand' }, async () => {
+test('unreferenced values are released', { skip: collect === undefined && 'no way to collect garbage on demand' }, async () => {
   const made = withContext();
   const { binding, released } = made;
   const kept = made.context.global;

@@ -17,7 +17,7 @@ test('the package is few files, and the first use of a sandbox loads one more', 
   assert.equal(stdout.trim(), '3 4 4');
 });
 
-test('what is made one file of has the names and parameters that it had', async () => {
+test('bundled functions keep their names and parameters', async () => {
   const { stdout } = await run(`
     import { createRequire } from 'node:module';
     const require = createRequire(import.meta.url);

@@ -11,7 +11,7 @@ function sent(value, bits = TRANSFER.REFERENCE) {
   return { ...made, carrier, slot: carrier[1], ask: (op, ...args) => made.serve(1, op, carrier[1], ...args) };
 }
 
-test('carriers of what stays here', () => {
+test('carriers of local values', () => {
   assert.deepEqual(sent({}).carrier, [TAG.REFERENCE, 0, 'object', 0]);
   assert.deepEqual(sent(null).carrier, [TAG.REFERENCE, 0, 'null', 0]);
   assert.deepEqual(sent(function named(_a) {}, TRANSFER.DEFAULT).carrier, [TAG.FUNCTION, 0, 'named', 1, 0]);
@@ -22,7 +22,7 @@ test('carriers of what stays here', () => {
   assert.deepEqual(binding.pack(ivm, 0), [TAG.HANDLE, 0]);
 });
 
-test('every carrier has a slot of its own, given back once', () => {
+test('every carrier has its own slot, released once', () => {
   const { binding, serve, disowned } = fake();
   const value = {};
   assert.equal(binding.pack(value, TRANSFER.REFERENCE)[1], 0);
@@ -34,7 +34,7 @@ test('every carrier has a slot of its own, given back once', () => {
   assert.equal(binding.pack('reused', TRANSFER.REFERENCE)[1], 0);
 });
 
-test('a Reference that comes home is about the value itself', () => {
+test('a Reference that returns to its realm refers to the value itself', () => {
   const value = {};
   const { binding, slot } = sent(value);
   assert.equal(binding.unpack([TAG.HANDLE, 4, 8, slot, 'object', 0]).deref(), value);
@@ -70,7 +70,7 @@ test('apply and call', () => {
   assert.deepEqual(sent({}).ask(OP.REF_APPLY, 0, 0, 0, undefined).slice(0, 4), [TAG.FAULT, 'TypeError', undefined, 'Reference is not a function']);
 });
 
-test('an undefined answer is replied, since the return value cannot say it', () => {
+test('an undefined result is sent as a reply', () => {
   const { ask, replied } = sent(() => {}, TRANSFER.DEFAULT);
   assert.equal(ask(OP.CALL), undefined);
   assert.deepEqual(replied, [[1, undefined]]);
@@ -95,7 +95,7 @@ test('promises: refused by calls, awaited by applySyncPromise and awaited callba
   assert.deepEqual(failing.replied[0][1].slice(0, 4), [TAG.FAULT, 'RangeError', undefined, 'later']);
 });
 
-test('promises of this side are announced with negative numbers', async () => {
+test('local promises are announced with negative ids', async () => {
   const { binding, replied } = fake();
   const thenable = Object.defineProperty({}, `th${'en'}`, { value() {} });
   assert.deepEqual(binding.pack(Promise.resolve({ a: 1 }), TRANSFER.PROMISE), [TAG.PROMISE, -1]);
@@ -135,11 +135,12 @@ test('what is thrown', () => {
   assert.equal(thrown(Object.assign(new Error('m'), { code: 'ENOENT' }))[5], undefined);
 });
 
-test('stacks tell guests names and no places, unless they may see them', () => {
+test('stacks show names but no paths to guests, unless permitted', () => {
   const hidden = () => sent(function named() {
     throw new Error('m');
   }, TRANSFER.DEFAULT).ask(OP.CALL)[4];
-  assert.match(hidden(), /^\n {4}at named \(<host>\)\n/);
+  // One line represents all frames of the host.
+  assert.equal(hidden(), '\n    at named (<host>)');
   assert.doesNotMatch(hidden(), /serve\.test|[/\\]|file:/);
   const shown = sent(function named() {
     throw new Error('m');

@@ -41,7 +41,7 @@ describe('an MCP server behind one tool', () => {
     assert.deepEqual(JSON.parse(content[0].text), [5, 3]);
   }));
 
-  test('errors of tools and of the code come back', () => withClient(async (call) => {
+  test('errors of tools and of the code are returned', () => withClient(async (call) => {
     const failed = await call('async () => codemode.get_price({ item: "moon" })');
     assert.deepEqual(failed, { content: [{ type: 'text', text: 'Error: not for sale' }], isError: true });
     const caught = await call('async () => { try { await codemode.get_price({ item: "moon" }); } catch (error) { return error.message; } }');
@@ -59,7 +59,7 @@ test('a tool of TanStack AI', async () => {
 });
 
 describe('the executor alone', () => {
-  test('names are those that the model is shown', async () => {
+  test('names are those shown to the model', async () => {
     const fns = { 'a-b.c': async () => 1, '2nd': async () => 2, delete: async () => 3, 'ü!': async () => 4 };
     const { result } = await executor.execute('async () => [await x.a_b_c(), await x._2nd(), await x.delete_(), await x._()]', [{ name: 'x', fns }]);
     assert.deepEqual(result, [1, 2, 3, 4]);
@@ -69,9 +69,9 @@ describe('the executor alone', () => {
     assert.deepEqual(await executor.execute('async () => codemode.f(1, "b")', { f: async (...args) => args }), { result: [1, 'b'], logs: [] });
   });
 
-  test('they give promises, and run at the same time', async () => {
-    let most = 0, now = 0;
-    const slow = async (x) => { most = Math.max(most, now += 1); await new Promise((resolve) => { setTimeout(resolve, 50); }); now -= 1; return x; };
+  test('functions return promises, and run concurrently', async () => {
+    let peak = 0, now = 0;
+    const slow = async (x) => { peak = Math.max(peak, now += 1); await new Promise((resolve) => { setTimeout(resolve, 50); }); now -= 1; return x; };
     const fail = async () => { throw new RangeError('no'); };
     const code = `async () => {
       const caught = await codemode.fail().catch((error) => error.message);
@@ -79,30 +79,30 @@ describe('the executor alone', () => {
       return [caught, settled.map(({ status }) => status), await codemode.slow(3).then((x) => x + 1)];
     }`;
     assert.deepEqual((await executor.execute(code, { slow, fail })).result, ['no', ['fulfilled', 'rejected', 'fulfilled'], 4]);
-    assert.equal(most, 2);
+    assert.equal(peak, 2);
   });
 
-  test('code comes in many shapes', async () => {
+  test('code in several forms', async () => {
     const fns = { one: async () => 1 };
     for (const code of ['async () => codemode.one();', '() => codemode.one()', '```js\nasync () => codemode.one()\n```', 'return codemode.one()', 'codemode.one()', 'function () { return codemode.one() }', 'async () => codemode.one() // the end']) {
       assert.deepEqual(await executor.execute(code, fns), { result: 1, logs: [] }, code);
     }
   });
 
-  test('a provider may be called anything that code can name', async () => {
+  test('a provider can have any name that is an identifier', async () => {
     const request = async () => 1;
     const { result } = await executor.execute('async () => { let sum = 0; for (let i = 0; i < 60; i += 1) sum += await api.request(); return sum; }', [{ name: 'api', fns: { request } }]);
     assert.equal(result, 60);
     assert.equal((await executor.execute('async () => 1', [{ name: 'a b', fns: {} }])).error, 'Provider name "a b" is not a valid JavaScript identifier');
   });
 
-  test('a prelude adds what exists inside only', async () => {
+  test('a prelude adds functions that exist inside only', async () => {
     const provider = { name: 'codemode', fns: { twice: async (x) => x * 2 }, prelude: 'codemode.step = async (name, run) => ({ name, value: await run() })' };
     const { result } = await executor.execute('async () => codemode.step("one", () => codemode.twice(21))', [provider, { name: 'other', fns: {} }]);
     assert.deepEqual(result, { name: 'one', value: 42 });
   });
 
-  test('what fails is told, never thrown', async () => {
+  test('failures are reported, not thrown', async () => {
     const quick = createExecutor({ timeout: 200 });
     assert.deepEqual(await quick.execute('async () => { for (;;); }', {}), { result: undefined, error: 'Execution timeout after 200ms', logs: [] });
     assert.deepEqual(await quick.execute('async () => 1', [], { connectors: [{ name: 'github' }] }), {

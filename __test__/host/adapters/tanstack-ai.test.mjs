@@ -25,17 +25,17 @@ describe('code mode', () => {
     assert.deepEqual(await tool.execute({ typescriptCode }), { success: true, result: [4, 6], logs: ['WARN: found 2'] });
   });
 
-  test('tells the logs as events, by level', async () => {
+  test('reports logs as events, by level', async () => {
     const events = [];
     const context = { emitCustomEvent: (name, value) => events.push([name, value.level, value.message]) };
     await tool.execute({ typescriptCode: 'console.log("a"); console.info("b"); console.warn("c"); console.error("d"); return 1;' }, context);
     assert.deepEqual(events.filter(([name]) => name === 'code_mode:console').map(([, ...rest]) => rest), [['log', 'a'], ['info', 'b'], ['warn', 'c'], ['error', 'd']]);
   });
 
-  test('tools run at the same time', async () => {
-    let most = 0, now = 0;
+  test('tools run concurrently', async () => {
+    let peak = 0, now = 0;
     const slow = toolDefinition({ name: 'slow', description: 'Waits', inputSchema: z.object({ x: z.number() }) }).server(async ({ x }) => {
-      most = Math.max(most, now += 1);
+      peak = Math.max(peak, now += 1);
       await new Promise((resolve) => { setTimeout(resolve, 50); });
       now -= 1;
       return x;
@@ -43,10 +43,10 @@ describe('code mode', () => {
     const { tool: other } = createCodeMode({ driver: createIsolateDriver(), tools: [slow] });
     const typescriptCode = 'return await Promise.all([1, 2, 3].map((x: number) => external_slow({ x }).then((y: number) => y * 2)));';
     assert.deepEqual((await other.execute({ typescriptCode })).result, [2, 4, 6]);
-    assert.equal(most, 3);
+    assert.equal(peak, 3);
   });
 
-  test('tells errors', async () => {
+  test('reports errors', async () => {
     const { success, error } = await tool.execute({ typescriptCode: 'return await external_weather({ city: "Atlantis" });' });
     assert.deepEqual({ success, message: error.message }, { success: false, message: 'no such city' });
     assert.deepEqual((await tool.execute({ typescriptCode: 'null.x' })).error, { name: 'TypeError', message: "Cannot read properties of null (reading 'x')" });
@@ -84,7 +84,7 @@ describe('the driver alone', () => {
     assert.match((await context.execute('throw new TypeError("x")')).error.stack, /^TypeError: x\n {4}at sandbox\.js:1:/);
   });
 
-  test('`dispose` ends what runs', async () => {
+  test('`dispose` ends running code', async () => {
     const context = await driver.createContext({ bindings: {} });
     const running = context.execute('for (;;);');
     await context.dispose();
@@ -93,7 +93,7 @@ describe('the driver alone', () => {
   });
 
   for (const name of ['external_get-price', 'external_a = 0; globalThis.injected = true; const b', 'external_"]; globalThis.injected = true; [1, "', 'external_Preis in \u20ac', '']) {
-    test(`a tool's name is no code: ${name}`, async () => {
+    test(`a tool's name is not run as code: ${name}`, async () => {
       const bindings = { [name]: { execute: async ({ n }) => n + 1 }, external_other: { execute: async () => 'other' } };
       const context = await driver.createContext({ bindings });
       const code = `return [await globalThis[${JSON.stringify(name)}]({ n: 1 }), await external_other({}), typeof injected]`;

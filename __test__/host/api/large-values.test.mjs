@@ -1,4 +1,4 @@
-// Values that a host needs long to read. If they arrive through the event loop, they are read piece by piece, and still in order.
+// Values that a host reads slowly. If they arrive through the event loop, they are read piece by piece, and still in order.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -50,7 +50,7 @@ test('a large result', () => inContext(async (context) => {
   check(await context.eval(`(async () => Array.from({ length: 20 }, () => (${OBJECT})))()`, { copy: true, promise: true }));
 }));
 
-test('a large argument is read while the event loop goes on', () => inContext(async (context) => {
+test('a large argument is read while the event loop runs', () => inContext(async (context) => {
   let during = 0;
   let seen;
   await context.global.set('take', (value) => {
@@ -126,7 +126,7 @@ test('the async context of the caller', () => inContext(async (context) => {
   assert.equal(found, 'mine 10');
 }));
 
-test('an isolate that ends while what it has sent is read', () => inContext(async (context, isolate) => {
+test('an isolate that ends while its values are read', () => inContext(async (context, isolate) => {
   let called = 0;
   await context.global.set('take', new ivm.Callback(() => { called += 1; isolate.dispose(); }, { ignored: true }));
   const result = context.eval(`const big = Array.from({ length: 10 }, () => (${OBJECT})); take(big); take(big); for (;;);`);
@@ -142,7 +142,7 @@ test('a call that is aborted while its result is read', () => inContext(async (c
   assert.equal(await context.eval('1 + 1'), 2);
 }));
 
-test('more arguments than the stack has room for', () => inContext(async (context) => {
+test('more arguments than fit on the stack', () => inContext(async (context) => {
   await context.global.set('count', (...args) => args.length);
   const count = () => context.eval('const part = Array.from({ length: 30 }, () => ({})); count(...Array(30_000).fill(part))')
     .catch((error) => error.name);
@@ -150,14 +150,14 @@ test('more arguments than the stack has room for', () => inContext(async (contex
   assert.ok(counted === 30_000 || counted === 'RangeError', String(counted));
 }));
 
-test('what is wrong with one argument of many', () => inContext(async (context) => {
+test('an invalid argument among many', () => inContext(async (context) => {
   await context.global.set('take', (...args) => args.length);
   const call = `(() => { const big = ${OBJECT}; return take(big, new RegExp('(?:a|b)'.repeat(1e5)), big); })()`;
   await assert.rejects(context.eval(call), { message: 'Unable to deserialize cloned data: a regular expression that takes too long to make' });
   assert.equal(await context.eval('take(1, 2)'), 2);
 }));
 
-test('large values leave the event loop its turns', async () => {
+test('the event loop turns while large values are read', async () => {
   const sandbox = ivm.createSandbox({ f: (value) => value.length }, MEMORY);
   const { result, turns } = await turnsDuring(() => sandbox.execute(`if (1) {} return f(Array.from({ length: 40 }, () => (${OBJECT})))`));
   assert.equal(result.result, 40);

@@ -32,13 +32,13 @@ describe('the deadline of a call that has returned', () => {
     assert.equal(within(() => (pass(inner), inner.evalClosureSync(`return $0(${LARGE})`, [host]))), LENGTH);
   });
 
-  test('does not stop a call two levels further in', () => {
+  test('does not stop a call nested two levels deeper', () => {
     const read = () => inner.evalSync(LARGE, { copy: true }).length;
     assert.equal(within(() => (pass(inner), inner.evalClosureSync('return $0()', [read]))), LENGTH);
   });
 });
 
-test('the deadline of a call that waits stops the reading of results meanwhile', () => {
+test('the deadline of a waiting call stops the reading of results', () => {
   const [outer, inner] = [make(), make()];
   let caught;
   const host = () => {

@@ -13,7 +13,7 @@ const PACKAGE = 'isolated-v8';
 /** Programs have limits of their own; a busy machine needs more time for the rest. */
 const LIMIT_MS = 90_000;
 
-test('blocks and what they print are found', () => {
+test('finds blocks and their output', () => {
   const example = '```js\nf(); // prints a b\n// prints c\n```\nand\n```ts\ng();\n```\n\n```text\nx\ny\n```\n';
   assert.deepEqual(programsOf(example).map(({ line, language, printed }) => [line, language, printed]), [
     [1, 'js', ['a b', 'c']],
@@ -21,7 +21,7 @@ test('blocks and what they print are found', () => {
   ]);
 });
 
-test('the name of a file says what kind of module it is', () => {
+test('the name of a file sets its module type', () => {
   const saved = (file, code) => programsOf(`\`\`\`sh\nls\n\`\`\`\n\nSave it as \`${file}\`:\n\n\`\`\`js\n${code}\n\`\`\`\n`).map((program) => [program.file, program.commonjs]);
   assert.deepEqual(saved('a.mjs', 'import "a";'), [['a.mjs', false]]);
   assert.deepEqual(saved('a.cjs', 'require("a");'), [['a.cjs', true]]);
@@ -29,11 +29,11 @@ test('the name of a file says what kind of module it is', () => {
   assert.deepEqual(programsOf('Save it as `a.mjs`.\n\nSomething else.\n\n```js\nrequire("a");\n```\n').map(({ file, commonjs }) => [file, commonjs]), [[undefined, true]]);
 });
 
-test('README says under which name each program is saved', () => {
+test('README names the file of each program', () => {
   for (const { line, file } of programsOf(readPage('README.md'))) assert.match(file ?? '', /\.[mc]js$/, `README.md:${line}`);
 });
 
-test('there are programs, and each shows what it prints', () => {
+test('every page has programs, each with its output', () => {
   assert.ok(programsOf(readPage('README.md')).length >= 3);
   for (const page of pages) {
     const text = readPage(page);
@@ -56,7 +56,7 @@ function inPlace({ code, language, commonjs }) {
 for (const page of pages.filter((name) => programsOf(readPage(name)).length > 0)) {
   describe(page, () => {
     for (const program of programsOf(readPage(page))) {
-      test(`the program in line ${program.line}`, async () => {
+      test(`the program at line ${program.line}`, async () => {
         const { code: exit, signal, stdout, stderr } = await run(inPlace(program), { bare: true, commonjs: program.commonjs, timeout: LIMIT_MS });
         assert.deepEqual({ stdout: stdout.trimEnd().split('\n'), stderr, exit, signal }, {
           stdout: program.printed, stderr: '', exit: 0, signal: null,

@@ -41,7 +41,7 @@ test('drop-in: a program that requires isolated-vm', async () => {
   }
 });
 
-test('code-mode: a model writes programs, and reads why one has failed', async () => {
+test('code-mode: a model writes programs, and reads their errors', async () => {
   assert.deepEqual(await linesOf(example('code-mode.mjs')), [
     'attempt 1',
     '  ReferenceError in line 1',
@@ -52,7 +52,7 @@ test('code-mode: a model writes programs, and reads why one has failed', async (
   ]);
 });
 
-test('plugins: each may do what its manifest says', async () => {
+test('plugins: each has the permissions of its manifest', async () => {
   assert.deepEqual(await linesOf(example('plugins.mjs')), [
     'started org.example.counter',
     'started org.example.spy',
@@ -63,7 +63,7 @@ test('plugins: each may do what its manifest says', async () => {
   ]);
 });
 
-test('rule-engine: every execution has a heap of its own, from a snapshot', async () => {
+test('rule-engine: every execution has its own heap, from a snapshot', async () => {
   assert.deepEqual(await linesOf(example('rule-engine.mjs')), [
     'high payments are looked at: review, accept, accept',
     'moves the bands: review, review, review',
@@ -72,7 +72,7 @@ test('rule-engine: every execution has a heap of its own, from a snapshot', asyn
   ]);
 });
 
-test('devtools: a client finds out why the sum is wrong', async () => {
+test('devtools: a client finds the cause of a wrong sum', async () => {
   const child = spawn(process.execPath, [...programArguments(), example('devtools.mjs'), '0'], { cwd: root, env: { ...process.env, NO_COLOR: '1' } });
   const ended = new Promise((resolve) => { child.on('close', (code, signal) => resolve({ code, signal })); });
   const limit = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
@@ -115,7 +115,7 @@ test('devtools: a client finds out why the sum is wrong', async () => {
   }
 });
 
-test('demo: what good, slow and hostile code comes to', async () => {
+test('demo: results of good, slow and hostile code', async () => {
   const lines = await linesOf(example('demo.mjs'));
   const outcomes = lines.filter((line) => /^ {2}(?:result|error|host) /.test(line)).map((line) => line.trim());
   assert.deepEqual(outcomes, [

@@ -6,17 +6,17 @@ import { passes } from '../../isolate/helper.mjs';
 const SHARE = "for (const [name, value] of Object.entries({ ivm, isolate, context })) context.global.setSync(name, value);\n";
 
 describe('a guest with `ivm`', () => {
-  test('calls back and forth without end', () => passes(`${SHARE}
-    const told = context.evalSync(\`
+  test('calls back and forth endlessly', () => passes(`${SHARE}
+    const outcome = context.evalSync(\`
       const room = new ivm.Isolate().createContextSync();
       room.global.setSync('outer', context);
       room.evalSync('globalThis.f = () => outer.evalSync("g()")');
       globalThis.g = () => room.evalSync('f()');
-      let told;
-      try { g(); } catch (error) { told = error.name; }
-      told;
+      let outcome;
+      try { g(); } catch (error) { outcome = error.name; }
+      outcome;
     \`);
-    assert.equal(told, 'RangeError');
+    assert.equal(outcome, 'RangeError');
     assert.equal(context.evalSync('6 * 7'), 42);
     otherWorks();
   `, { timeout: 60_000 }));
@@ -34,7 +34,7 @@ describe('a guest with `ivm`', () => {
     otherWorks();
   `));
 
-  test('leaves isolates running, and nobody waits', () => passes(`${SHARE}
+  test('leaves isolates running without a waiting call', () => passes(`${SHARE}
     context.evalSync('for (let n = 0; n < 3; n += 1) { const room = new ivm.Isolate({ memoryLimit: 8 }).createContextSync(); room.evalIgnored("for (;;);"); }');
   `));
 
@@ -60,7 +60,7 @@ describe('a guest with `ivm`', () => {
     otherWorks();
   `));
 
-  test('disposes everything it can reach, amidst everything', () => passes(`${SHARE}
+  test('disposes every reachable isolate during calls', () => passes(`${SHARE}
     const error = syncError(() => context.evalSync(\`
       const room = new ivm.Isolate().createContextSync();
       room.global.setSync('isolate', isolate);
@@ -71,10 +71,10 @@ describe('a guest with `ivm`', () => {
     otherWorks();
   `));
 
-  test('fills an isolate it has made while it waits for it', () => passes(`${SHARE}
+  test('fills an isolate that it has created while it waits for it', () => passes(`${SHARE}
     assert.equal(context.evalSync(\`
       const room = new ivm.Isolate({ memoryLimit: 8 }).createContextSync();
-      let told; try { room.evalSync('const a = []; for (;;) a.push([a])'); } catch (error) { told = error.code; } told;
+      let outcome; try { room.evalSync('const a = []; for (;;) a.push([a])'); } catch (error) { outcome = error.code; } outcome;
     \`), 'ERR_ISOLATE_MEMORY');
     otherWorks();
   `));

@@ -21,7 +21,7 @@ const SETUP = `
     return [one, two];
   };
   const end = (...all) => { for (const { isolate } of all) if (!isolate.isDisposed) isolate.dispose(); };
-  const told = (call) => { try { return call(); } catch (error) { return error.code + ' ' + error.message; } };
+  const outcomeOf = (call) => { try { return call(); } catch (error) { return error.code + ' ' + error.message; } };
   const DISPOSED = 'ERR_ISOLATE_DISPOSED Isolate was disposed during execution';
   /** Makes a guest collect its garbage, and drop compiled code. */
   const churn = ({ context }) => context.eval('for (let i = 0; i < 40; i += 1) new Array(1e5).fill(i); globalThis.big = []; for (let i = 0; i < 2e5; i += 1) big.push({ i }); big = undefined; 1');
@@ -37,8 +37,8 @@ const SETUP = `
 
 const check = (code, settings) => passes(SETUP + code, { timeout: 60_000, collects: true, ...settings });
 
-describe('what a guest drops', () => {
-  test('is released where it lives: in the host', () => check(`
+describe('an unreachable handle of a guest', () => {
+  test('is released in the host', () => check(`
     const guest = withIvm({ memoryLimit: 32 });
     let gone = 0;
     const registry = new FinalizationRegistry(() => { gone += 1; });
@@ -55,7 +55,7 @@ describe('what a guest drops', () => {
     end(guest);
   `));
 
-  test('and in other isolates', () => check(`
+  test('is released in other isolates', () => check(`
     const [one, two] = pair();
     await churn(two);
     const before = two.isolate.referenceCount;
@@ -66,7 +66,7 @@ describe('what a guest drops', () => {
     end(one, two);
   `));
 
-  test('at once where it is released', () => check(`
+  test('is released at once if it is released explicitly', () => check(`
     const [one, two] = pair();
     const before = two.isolate.referenceCount;
     one.context.evalSync('for (let n = 0; n < 100; n += 1) { const it = other.evalSync("({})", { reference: true }); it.release(); } 1');
@@ -74,18 +74,18 @@ describe('what a guest drops', () => {
     end(one, two);
   `));
 
-  test('as are the places of isolates that it has made', () => check(`
+  test('frees the slots of isolates that it has created', () => check(`
     const guest = withIvm({ memoryLimit: 64 });
     guest.context.evalSync('globalThis.kept = []; for (let n = 0; n < 16; n += 1) kept.push(new ivm.Isolate({ memoryLimit: 8 })); 1');
-    assert.match(told(() => guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 })')), /The isolates that guests have made are 16/);
+    assert.match(outcomeOf(() => guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 })')), /The isolates that guests have made are 16/);
     guest.context.evalSync('kept = undefined; 1');
-    await until(async () => { await churn(guest); return told(() => guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 }).dispose()')) === undefined; });
+    await until(async () => { await churn(guest); return outcomeOf(() => guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 }).dispose()')) === undefined; });
     end(guest);
   `));
 });
 
-describe('an isolate that is disposed', () => {
-  test('lets go of what it held, and its handles say so', () => check(`
+describe('a disposed isolate', () => {
+  test('releases its references, and its handles throw', () => check(`
     const [one, two] = pair();
     let gone = false;
     const registry = new FinalizationRegistry(() => { gone = true; });
@@ -101,12 +101,12 @@ describe('an isolate that is disposed', () => {
     await until(async () => { await two.context.eval('1'); return gone && two.isolate.referenceCount <= before; });
     const tries = ['kept.getSync("n")', 'kept.copySync()', 'f()', 'other.evalSync("1")', 'otherIsolate.createContextSync()', 'otherIsolate.dispose()'];
     for (const code of tries) assert.equal(two.context.evalSync(\`try { \${code}; } catch (error) { error.code }\`), 'ERR_ISOLATE_DISPOSED', code);
-    // What needs no isolate works.
+    // Objects that need no isolate work.
     assert.equal(two.context.evalSync('kept.release(); other.release()'), true);
     end(two);
   `));
 
-  test('ends cycles with others', () => check(`
+  test('breaks cycles with other isolates', () => check(`
     let gone = 0;
     const registry = new FinalizationRegistry(() => { gone += 1; });
     const MANY = 20;
@@ -119,11 +119,11 @@ describe('an isolate that is disposed', () => {
     await until(() => gone >= 2 * MANY - 2);
   `));
 
-  test('by itself, in any call', () => check(`
+  test('disposes itself, in any call', () => check(`
     for (const code of ['isolate.dispose(); 1', 'try { isolate.dispose(); } finally { for (;;); }', 'new ivm.ExternalCopy({ get a() { isolate.dispose(); } })', 'context.evalSync("isolate.dispose()")']) {
       const [one, two] = pair();
-      assert.equal(told(() => one.context.evalSync(code)), DISPOSED, code);
-      assert.equal(told(() => one.isolate.dispose()), 'ERR_ISOLATE_DISPOSED Isolate is already disposed');
+      assert.equal(outcomeOf(() => one.context.evalSync(code)), DISPOSED, code);
+      assert.equal(outcomeOf(() => one.isolate.dispose()), 'ERR_ISOLATE_DISPOSED Isolate is already disposed');
       assert.equal(two.context.evalSync('otherIsolate.isDisposed'), true);
       end(two);
       const [third, fourth] = pair();
@@ -132,12 +132,12 @@ describe('an isolate that is disposed', () => {
     }
   `));
 
-  test('by the guest that it calls', () => check(`
+  test('is disposed by the guest that it calls', () => check(`
     const [one, two] = pair();
-    assert.equal(told(() => one.context.evalSync('other.evalSync("otherIsolate.dispose(); 5")')), DISPOSED);
+    assert.equal(outcomeOf(() => one.context.evalSync('other.evalSync("otherIsolate.dispose(); 5")')), DISPOSED);
     assert.equal(two.context.evalSync('6 * 7'), 42);
     end(two);
-    // The other way round: what should return from there does not.
+    // The reverse: the call that should return from there does not.
     const [third, fourth] = pair();
     assert.equal(third.context.evalSync('let seen; try { other.evalSync("other.evalSync(\\'otherIsolate.dispose(); 7\\')"); } catch (error) { seen = error.code; } seen'), 'ERR_ISOLATE_DISPOSED');
     assert.deepEqual([third.isolate.isDisposed, fourth.isolate.isDisposed], [false, true]);
@@ -154,7 +154,7 @@ describe('an isolate that is disposed', () => {
     'while it waits for a promise of the host': 'never.applySyncPromise()',
     'while it waits for another isolate': 'other.eval("for (;;);")',
   })) {
-    test(`by another guest, ${how}, twice`, () => check(`
+    test(`is disposed by another guest, ${how}, twice`, () => check(`
       const [one, two] = pair();
       one.context.global.setSync('never', new ivm.Reference(() => new Promise(() => {})));
       let started;
@@ -171,26 +171,26 @@ describe('an isolate that is disposed', () => {
     `));
   }
 
-  test('while those that it has made run, by one of them', () => check(`
+  test('is disposed by an isolate that it has created, while these run', () => check(`
     const guest = withIvm();
     guest.context.evalSync('globalThis.made = new ivm.Isolate({ memoryLimit: 8 }); globalThis.room = made.createContextSync(); room.global.setSync("maker", isolate); 1');
     const [made, room] = [guest.context.evalSync('made'), guest.context.evalSync('room')];
     const busy = guest.context.evalSync('new ivm.Isolate({ memoryLimit: 8 })');
     const running = (await busy.createContext()).eval('for (;;);').catch((error) => error.code);
-    assert.equal(told(() => guest.context.evalSync('room.evalSync("maker.dispose(); 9")')), DISPOSED);
+    assert.equal(outcomeOf(() => guest.context.evalSync('room.evalSync("maker.dispose(); 9")')), DISPOSED);
     assert.equal(guest.isolate.isDisposed, true);
     // The call may return before the isolates that the guest has made are disposed.
     await until(() => made.isDisposed && busy.isDisposed);
     assert.equal(await running, 'ERR_ISOLATE_DISPOSED');
-    assert.equal(told(() => room.evalSync('1')), 'ERR_ISOLATE_DISPOSED Isolated is disposed');
+    assert.equal(outcomeOf(() => room.evalSync('1')), 'ERR_ISOLATE_DISPOSED Isolated is disposed');
   `));
 
-  test('amidst races', () => check(`
+  test('is disposed during races', () => check(`
     for (let n = 0; n < 200; n += 1) {
       const [one, two] = pair();
       const code = 'other.evalIgnored("1"); for (let i = 0; i < 20; i += 1) isolate.cpuTime; otherIsolate.dispose()';
       const results = [one, two].map(({ context }) => context.eval(code).catch((error) => error));
-      if (n % 3 === 0) told(() => one.isolate.dispose());
+      if (n % 3 === 0) outcomeOf(() => one.isolate.dispose());
       for (const result of await Promise.all(results)) {
         if (result !== undefined) assert.match(result.message, /^Isolated? (is|was) (already )?disposed/);
       }

@@ -41,7 +41,7 @@ const messageOf = async (call) => {
 };
 
 describe('sync calls', () => {
-  test('go through both guests and the host', () => withPair((one, two) => {
+  test('pass through both guests and the host', () => withPair((one, two) => {
     const hop = (n) => (n === 0 ? 'end' : (n % 2 === 0 ? one : two).evalClosureSync('return hop($0)', [n - 1]));
     one.global.setSync('hop', hop);
     two.global.setSync('hop', hop);
@@ -51,7 +51,7 @@ describe('sync calls', () => {
     assert.equal(one.evalClosureSync('return $0()', [() => one.evalSync('step(2)')]), 'end');
   }));
 
-  test('are refused to other isolates in asynchronous ones, not to the own', () => withPair(async (one) => {
+  test('are refused to other isolates inside asynchronous calls, not to the own isolate', () => withPair(async (one) => {
     const asks = {
       'other.evalSync("1")': `Error: ${REFUSED}`,
       'own.evalSync("6 * 7")': 42,
@@ -69,12 +69,12 @@ describe('sync calls', () => {
     assert.equal(await messageOf(() => one.evalSync('own.eval("step(2)")', { promise: true })), `Error: ${REFUSED}`);
   }));
 
-  test('are allowed where the host makes them in its answer', () => withPair(async (one, two) => {
+  test('are allowed if the host makes them in a callback', () => withPair(async (one, two) => {
     assert.equal(await one.evalClosure('return $0()', [() => two.evalClosureSync('return $0()', [() => one.evalSync('"inside"')])]), 'inside');
     assert.equal(await one.evalClosure('return $0()', [() => one.evalSync('step(3)')]), 'end');
   }));
 
-  test('of two guests at the same time end at once', () => withPair(async (one, two) => {
+  test('of two guests to each other end at once', () => withPair(async (one, two) => {
     const code = '(() => { const seen = {}; for (let n = 0; n < 200; n += 1) try { other.evalSync("1"); seen.none = 1; } catch (error) { seen[error.message] = 1; } return Object.keys(seen).join(); })()';
     assert.deepEqual(await Promise.all([one.eval(code, { deadline: 20_000 }), two.eval(code, { deadline: 20_000 })]), [REFUSED, REFUSED]);
     assert.equal(one.evalSync('step(4)'), 'end');
@@ -95,7 +95,7 @@ describe('asynchronous calls', () => {
     assert.equal(await one.eval('walk(200)', { promise: true, deadline: 20_000 }), 'end');
   }));
 
-  test('mix with sync ones of the host', () => withPair(async (one, two) => {
+  test('mix with sync calls of the host', () => withPair(async (one, two) => {
     one.global.setSync('ask', new ivm.Callback((n) => two.evalClosureSync('return $0 + 1', [n]), { async: true }));
     two.global.setSync('ask', (n) => one.evalClosureSync('return $0 + 1', [n]));
     assert.equal(await one.eval('(async () => { let n = 0; while (n < 20) n = await ask(n); return n; })()', { promise: true, deadline: 20_000 }), 20);
@@ -109,7 +109,7 @@ describe('the event loop stays alive', () => {
     context.global.setSync('other', other.createContextSync());
     context.global.setSync('othersIsolate', other);`;
 
-  test('while another isolate works for the guest that is waited for', () => passes(`${SETUP}
+  test('while another isolate works for the awaited guest', () => passes(`${SETUP}
     assert.equal(await context.eval('other.eval("let n = 0; for (; n < 1e8; n += 1); n")', { promise: true }), 1e8);
     assert.equal(await context.eval('(async () => { let n = 0; while (n < 50) n = await other.eval(String(n + 1)); return n; })()', { promise: true }), 50);
     assert.equal(context.evalSync('othersIsolate.createContext().then((made) => made.eval("6 * 7"))', { promise: true }) instanceof Promise, true);
@@ -129,21 +129,21 @@ describe('the event loop stays alive', () => {
     }
   `));
 
-  test('not for calls whose answers are ignored', () => passes(`${SETUP}
+  test('not for ignored calls', () => passes(`${SETUP}
     context.evalSync('other.evalIgnored("for (;;);"); 1');
     await context.eval('other.evalIgnored("for (;;);"); 1');
   `));
 });
 
 describe('`applySyncPromise` of a guest', () => {
-  test('waits for promises of the host, which may need the guest', () => withPair(async (one, two) => {
+  test('waits for promises of the host, which can call the guest', () => withPair(async (one, two) => {
     assert.equal(await one.evalClosure('return $0.applySyncPromise(undefined, [20])', [new ivm.Reference(async (n) => n + 1)]), 21);
     assert.equal(await one.evalClosure('return $0.applySyncPromise()', [new ivm.Reference(async () => one.evalSync('6 * 7'))]), 42);
     assert.equal(await one.evalClosure('return $0.applySyncPromise()', [new ivm.Reference(async () => two.eval('6 * 7'))]), 42);
     assert.equal(await messageOf(() => one.evalClosure('return $0.applySyncPromise()', [new ivm.Reference(async () => { throw new RangeError('no'); })])), 'RangeError: no');
   }));
 
-  test('is refused where a thread of a host waits, and for other isolates', () => withPair(async (one, two) => {
+  test('is refused on a waiting host thread, and for other isolates', () => withPair(async (one, two) => {
     const host = new ivm.Reference(async () => 1);
     const there = two.evalSync('(async () => 5)', { reference: true });
     const refused = 'Error: This function may not be called from the default thread';
@@ -154,7 +154,7 @@ describe('`applySyncPromise` of a guest', () => {
   }));
 });
 
-describe('calls without end', () => {
+describe('endless calls', () => {
   const DEEP = `
     const make = () => { const isolate = new ivm.Isolate(); const context = isolate.createContextSync(); context.global.setSync('ivm', ivm); return { isolate, context }; };
     const [one, two] = [make(), make()];

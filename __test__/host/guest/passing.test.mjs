@@ -12,7 +12,7 @@ function withIvm() {
   return { isolate, context };
 }
 
-describe('the callback of a guest is called in its own way', () => {
+describe('the callback of a guest is called in its own mode', () => {
   const MAKE = 'globalThis.seen = []; const make = (options) => new ivm.Callback((n) => { seen.push(n); if (n < 0) throw new RangeError("negative"); return n + 1; }, options);';
 
   test('by the host', async () => {
@@ -31,7 +31,7 @@ describe('the callback of a guest is called in its own way', () => {
     assert.equal(ignored(1), undefined);
   });
 
-  test('by the guest itself, when it comes home', async () => {
+  test('by the guest itself, after a round trip', async () => {
     const { isolate, context } = withIvm();
     context.evalClosureSync(`${MAKE} $0.global.setSync('later', make({ async: true })); $0.global.setSync('ignored', make({ ignored: true }));`, [context]);
     assert.deepEqual(
@@ -41,7 +41,7 @@ describe('the callback of a guest is called in its own way', () => {
     isolate.dispose();
   });
 
-  test('and its rejection does no harm to a host that only passes it on', async () => {
+  test('by another guest, without an unhandled rejection in the host', async () => {
     const { code, signal, stdout, stderr } = await run(`
       const [one, other] = [new ivm.Isolate(), new ivm.Isolate()].map((isolate) => isolate.createContextSync());
       one.global.setSync('ivm', ivm);
@@ -49,9 +49,9 @@ describe('the callback of a guest is called in its own way', () => {
       console.log(other.evalSync('try { call() } catch (error) { error.message }'));
       await one.eval('0');
       await new Promise((resolve) => setTimeout(resolve, 50));
-      console.log('goes on');
+      console.log('continues');
     `);
-    assert.deepEqual({ code, signal, lines: stdout.trim().split('\n') }, { code: 0, signal: null, lines: ['#<Promise> could not be cloned.', 'goes on'] }, stderr);
+    assert.deepEqual({ code, signal, lines: stdout.trim().split('\n') }, { code: 0, signal: null, lines: ['#<Promise> could not be cloned.', 'continues'] }, stderr);
   });
 });
 
@@ -69,7 +69,7 @@ test('a Reference of the host is dereferenced into the host', () => {
   isolate.dispose();
 });
 
-test('an ignored call of a guest that cannot begin says so', () => {
+test('an ignored call of a guest that cannot begin is reported', () => {
   const { isolate, context } = withIvm();
   const other = withIvm();
   context.global.setSync('script', isolate.compileScriptSync('1'));
@@ -97,17 +97,17 @@ describe('the event loop stays alive for', () => {
     assert.deepEqual({ exit, signal, stdout: stdout.trim() }, { exit: 0, signal: null, stdout: expected }, stderr);
   };
 
-  test('what one guest does for another', () => prints(
+  test('work of one guest for another', () => prints(
     `one.evalClosureSync('return other.eval($0)', [LONG], { result: { promise: true } }).then(print);`, 'true'));
 
-  test('what it does for one that nobody waits for', () => prints(
+  test('work for a guest without a waiting caller', () => prints(
     `one.global.setSync('print', new ivm.Callback(print, { ignored: true }));
     one.evalClosureSync('other.eval($0).then(print)', [LONG]);`, 'true'));
 
-  test('one that waits for the host meanwhile', () => prints(
+  test('a guest that waits for the host', () => prints(
     `one.evalClosureSync('return other.eval("later.applySyncPromise()")', [], { result: { promise: true } }).then(print);`, '7'));
 
-  test('promises of one that another waits for', () => prints(
+  test('promises of a guest that another awaits', () => prints(
     `one.evalClosureSync('return other.eval($0, { promise: true }).then((value) => { ' + LONG + '; return value; })',
       ['later.apply(undefined, [], { result: { promise: true } }).then((value) => { ' + LONG + '; return value + 1; })'], { result: { promise: true } }).then(print);`, '8'));
 
@@ -117,15 +117,15 @@ describe('the event loop stays alive for', () => {
     one.global.setSync('isolate', isolate);
     one.evalSync('isolate.dispose()');`, 'Promise was abandoned'));
 
-  test('promises of an isolate that ends with its maker', () => prints(
+  test('promises of an isolate that ends with its creator', () => prints(
     `const made = one.evalSync('new ivm.Isolate()').createContextSync();
     made.evalSync('new Promise(() => {})', { promise: true }).catch((error) => print(error.message));
     other.evalClosureSync('$0.dispose()', [isolates[0]]);`, 'Promise was abandoned'));
 
-  test('and not for one that was given up while another waits for it', () => prints(
+  test('but not for an abandoned isolate that another waits for', () => prints(
     `one.evalClosureSync('return other.eval($0)', ['[].indexOf.call({ length: 2 ** 53 - 1 }, 1)'], { result: { promise: true } }).catch((error) => print(error.code));
     setTimeout(() => isolates[1].dispose(), 100);`, 'undefined'));
 
-  test('and not for what never ends', () => prints(
+  test('but not for endless work', () => prints(
     `one.evalClosureSync('return other.eval("new Promise(() => {})", { promise: true })', [], { result: { promise: true } }).then(print);`, ''));
 });

@@ -78,7 +78,7 @@ for (const [what, code] of Object.entries(ATTEMPTS)) {
   });
 }
 
-test('GHSA-hw58-p9xv-2mjh: rejections that nobody handles are the guest\'s', async () => {
+test('GHSA-hw58-p9xv-2mjh: unhandled rejections stay in the guest', async () => {
   let unhandled = 0;
   const count = () => (unhandled += 1);
   process.on('unhandledRejection', count);
@@ -87,7 +87,7 @@ test('GHSA-hw58-p9xv-2mjh: rejections that nobody handles are the guest\'s', asy
     const isolate = new ivm.Isolate();
     const context = await isolate.createContext();
     // A call reports unhandled rejections, as in isolated-vm.
-    await context.eval(`${code}; 0`, { deadline: 20_000 }).then(() => assert.fail(`nothing was told of ${code}`), () => {});
+    await context.eval(`${code}; 0`, { deadline: 20_000 }).then(() => assert.fail(`no error was reported for ${code}`), () => {});
     assert.equal(await context.eval('1 + 1'), 2);
     isolate.dispose();
     await sandbox.execute(`async () => { ${code}; return 1; }`);
@@ -101,7 +101,7 @@ test('GHSA-hw58-p9xv-2mjh: rejections that nobody handles are the guest\'s', asy
 
 // vm2's nesting: the host may pass the library in. What a guest makes with it belongs to the guest, and has from the host only what the
 // guest was given.
-test('isolates that a guest makes are as closed as its own', async () => {
+test('isolates that a guest creates are as isolated as its own', async () => {
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   const context = isolate.createContextSync();
   context.global.setSync('ivm', ivm);

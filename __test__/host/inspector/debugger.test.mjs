@@ -23,7 +23,7 @@ async function debugged(body, options) {
 const evaluateIn = async (client, paused, expression) =>
   (await client.call('Debugger.evaluateOnCallFrame', { callFrameId: paused.callFrames[0].callFrameId, expression })).result.value;
 
-test('a breakpoint is set, hit, looked around in and left', () => debugged(async ({ context, client }) => {
+test('sets a breakpoint, hits it, inspects variables and resumes', () => debugged(async ({ context, client }) => {
   await context.eval('function add(a, b) {\n  const sum = a + b;\n  return sum;\n}', { filename: 'file:///add.js' });
   const { locations } = await client.call('Debugger.setBreakpointByUrl', { url: 'file:///add.js', lineNumber: 2 });
   assert.equal(locations.length, 1);
@@ -51,7 +51,7 @@ test('stepping', () => debugged(async ({ context, client }) => {
   assert.equal(await result, 2);
 }));
 
-test('running code is paused and gets a breakpoint', () => debugged(async ({ context, client }) => {
+test('pauses running code and sets a breakpoint', () => debugged(async ({ context, client }) => {
   const result = context.eval('let count = 0;\nlet on = true;console.log("runs");\nwhile (on) {\n  count += 1;\n}\n"ended"', { filename: 'loop.js' });
   await client.event('Runtime.consoleAPICalled');
   await client.call('Debugger.pause');
@@ -65,7 +65,7 @@ test('running code is paused and gets a breakpoint', () => debugged(async ({ con
   assert.equal(await result, 'ended');
 }));
 
-test('a message that runs for ever is ended by another', () => debugged(async ({ context, client }) => {
+test('another message ends an endless evaluation', () => debugged(async ({ context, client }) => {
   const endless = client.call('Runtime.evaluate', { expression: 'for (;;) {}', contextId: 2 });
   const ended = assert.rejects(endless, { message: 'Execution was terminated' });
   await client.call('Runtime.terminateExecution');
@@ -92,7 +92,7 @@ test('a sync call to a paused isolate runs, and its own debugger statement does 
   assert.equal(await result, 'a sync call');
 }));
 
-test('timeouts stand still during a pause and go on after it', () => debugged(async ({ context, client }) => {
+test('timeouts stop during a pause and continue after it', () => debugged(async ({ context, client }) => {
   const result = context.eval('debugger; for (;;) {}', { timeout: 100 });
   const ended = assert.rejects(result, { message: 'Script execution timed out.' });
   await client.event('Debugger.paused');
@@ -133,7 +133,7 @@ test('the end of its session ends a pause', () => debugged(async ({ context, cli
   assert.equal(await result, 'ran on');
 }));
 
-test('the end of its session ends a pause that it has caused itself', () => debugged(async ({ isolate, context, client }) => {
+test('the end of its session ends a pause that the session requested', () => debugged(async ({ isolate, context, client }) => {
   client.call('Runtime.evaluate', { expression: 'debugger; globalThis.ranOn = true', contextId: 2 }).catch(() => {});
   await client.event('Debugger.paused');
   client.close();
@@ -153,7 +153,7 @@ test('running out of memory during a pause ends it', () => debugged(async ({ iso
   assert.equal(isolate.isDisposed, true);
 }, { memoryLimit: 16 }));
 
-test('a sync call takes no notifications; they come after it', () => debugged(async ({ context, client }) => {
+test('notifications are delivered after a sync call', () => debugged(async ({ context, client }) => {
   context.evalSync('console.log("one"); console.log("two")');
   assert.equal(client.events.filter(({ method }) => method === 'Runtime.consoleAPICalled').length, 0);
   for (const text of ['one', 'two']) {
@@ -161,7 +161,7 @@ test('a sync call takes no notifications; they come after it', () => debugged(as
   }
 }));
 
-test('two sessions see the same pause', () => debugged(async ({ isolate, context, client }) => {
+test('two sessions receive the same pause', () => debugged(async ({ isolate, context, client }) => {
   const other = Client.ofIsolate(isolate);
   await other.call('Debugger.enable');
   const result = context.eval('debugger; 1');
@@ -178,13 +178,13 @@ test('without a session `debugger` does nothing', () => {
   isolate.dispose();
 });
 
-test('contexts without the option are not shown', () => debugged(async ({ isolate, client }) => {
+test('contexts without the option are hidden', () => debugged(async ({ isolate, client }) => {
   await isolate.createContext();
   const seen = client.events.filter(({ method }) => method === 'Runtime.executionContextCreated');
   assert.deepEqual(seen.map(({ params }) => params.context.name).toSorted(), ['<isolated-vm>', 'default']);
 }));
 
-test('an isolate that is let go with an open session ends', async () => {
+test('an unreachable isolate with an open session ends', async () => {
   await withContext(async () => {
     const isolate = new ivm.Isolate({ inspector: true });
     const client = Client.ofIsolate(isolate);

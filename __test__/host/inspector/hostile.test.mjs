@@ -27,10 +27,10 @@ const INSPECTED = `
   });
   await call(1, 'Runtime.enable');
   await call(2, 'Debugger.enable');
-  const most = 1_000 * 2 ** 20;
+  const max = 1_000 * 2 ** 20;
   const checkMemory = () => {
     const { rss } = process.memoryUsage();
-    assert.ok(rss < most, 'takes ' + (rss >> 20) + ' MiB');
+    assert.ok(rss < max, 'takes ' + (rss >> 20) + ' MiB');
   };
 `;
 
@@ -42,13 +42,13 @@ const PRINTS = {
   'an array of getters': 'console.log(Object.defineProperty([1], 0, { get: () => "x".repeat(2 ** 28) }))',
   'objects with long names': 'console.dir(Array(10000).fill({ [Symbol.toStringTag]: "x".repeat(2 ** 20) }))',
   'inherited long names': 'Object.prototype[Symbol.toStringTag] = "x".repeat(2 ** 20); console.table(Array(10000).fill({}))',
-  'functions that call themselves something long': 'const f = () => {}; f.toString = () => "x".repeat(2 ** 24); console.warn(Array(10000).fill(f))',
+  'functions with a long text': 'const f = () => {}; f.toString = () => "x".repeat(2 ** 24); console.warn(Array(10000).fill(f))',
   'holes': 'Array.prototype[0] = "x".repeat(2 ** 24); console.log(Array(10000))',
   'many long strings': 'console.log(...Array(60000).fill("x".repeat(2 ** 24)))',
   'an assertion': 'console.assert(false, Array(10000).fill("x".repeat(2 ** 20)))',
   'many long symbols': 'console.log(...Array(60000).fill(Symbol("x".repeat(2 ** 24))))',
-  'labels without end': 'for (let i = 0; i < 3000; i++) console.count("x".repeat(2 ** 22) + i)',
-  'timers without end': 'for (let i = 0; i < 3000; i++) { console.time("x".repeat(2 ** 22) + i); console.timeLog("x".repeat(2 ** 22) + i) }',
+  'unbounded labels': 'for (let i = 0; i < 3000; i++) console.count("x".repeat(2 ** 22) + i)',
+  'unbounded timers': 'for (let i = 0; i < 3000; i++) { console.time("x".repeat(2 ** 22) + i); console.timeLog("x".repeat(2 ** 22) + i) }',
   'labels of objects': 'for (let i = 0; i < 300; i++) console.countReset({ toString: () => "x".repeat(2 ** 24) + i })',
 };
 
@@ -62,13 +62,13 @@ for (const [name, code] of Object.entries(PRINTS)) {
   `));
 }
 
-test('console: what leads past the bounds is not there', () => inspected(`
+test('console: methods that would bypass the bounds are absent', () => inspected(`
   assert.equal(seen.evalSync('typeof console.context + typeof console.createTask'), 'undefinedundefined');
   assert.equal(seen.evalSync('try { console.count({ toString() { throw 1 } }) } catch (thrown) { thrown }'), 1);
   assert.equal(seen.evalSync('try { new console.log() } catch (error) { error.constructor.name }'), 'TypeError');
 `));
 
-test('a flood of messages makes the guest wait, and the host goes on', () => inspected(`
+test('a flood of messages makes the guest wait, and the host continues', () => inspected(`
   const flood = seen.eval('for (let i = 0; i < 30_000; i++) console.log("x".repeat(5000))');
   let turns = 0;
   const timer = setInterval(() => { turns += 1; }, 1);
@@ -97,7 +97,7 @@ test('a guest that waits for its host to listen can be called and ended', () => 
   checkMemory();
 `));
 
-test('messages without end are refused', () => inspected(`
+test('unbounded messages are refused', () => inspected(`
   const flood = seen.eval('Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)');
   const refused = syncError(() => { for (let i = 0; i < 1e6; i++) session.dispatchProtocolMessage('{}'); });
   assert.equal(refused.code, 'ERR_ISOLATE_LIMIT');
@@ -106,7 +106,7 @@ test('messages without end are refused', () => inspected(`
   await call(3, 'Runtime.enable');
 `));
 
-test('scripts and exceptions without end', () => inspected(`
+test('unbounded scripts and exceptions', () => inspected(`
   await seen.eval('for (let i = 0; i < 20_000; i++) { try { (0, eval)("//# sourceURL=" + "u".repeat(200) + i + "\\\\n throw " + i) } catch {} }');
   checkMemory();
   await call(3, 'Debugger.disable');
@@ -119,7 +119,7 @@ test('deep recursion at a pause', () => inspected(`
   assert.equal((await result).name, 'RangeError');
 `));
 
-test('sessions that come and go at every moment', () => inspected(`
+test('sessions opened and closed at any time', () => inspected(`
   const running = seen.eval('let end = false; while (!end) { debugger; console.log({}) }').catch(() => {});
   for (let round = 0; round < 200; round += 1) {
     let other;
@@ -145,13 +145,13 @@ test('isolates that end while sessions are busy', () => passes(`
     const isolate = new ivm.Isolate({ inspector: true, memoryLimit: 16 });
     const context = await isolate.createContext({ inspector: true });
     const sessions = [1, 2].map(() => isolate.createInspectorSession());
-    const heard = new Promise((resolve) => { sessions[0].onNotification = resolve; });
+    const notified = new Promise((resolve) => { sessions[0].onNotification = resolve; });
     for (const session of sessions) {
       session.dispatchProtocolMessage('{"id":1,"method":"Debugger.enable"}');
       session.dispatchProtocolMessage('{"id":2,"method":"Runtime.evaluate","params":{"expression":"debugger; for (;;) debugger","contextId":2}}');
     }
     const running = context.eval(round % 2 ? 'for (;;) debugger' : 'const all = []; for (;;) all.push(new Array(1e4).fill(0))').catch(() => {});
-    if (round % 3) await heard;
+    if (round % 3) await notified;
     if (!isolate.isDisposed) isolate.dispose();
     await running;
   }
@@ -180,7 +180,7 @@ test('an open session keeps no process alive', async () => {
   assert.deepEqual([status, stdout.trim()], [0, 'answered']);
 });
 
-test('a worker is ended with a paused guest', () => passes(`
+test('a worker ends with a paused guest', () => passes(`
   const { Worker } = await import('node:worker_threads');
   const entry = ${JSON.stringify(new URL('../../../index.js', import.meta.url).pathname)};
   for (const mode of ['eval', 'evalSync']) {
@@ -202,7 +202,7 @@ test('a worker is ended with a paused guest', () => passes(`
   }
 `));
 
-test('profiles of a guest that prints and allocates without end', () => passes(`
+test('profiles of a guest that logs and allocates endlessly', () => passes(`
   isolate.startCpuProfiler('a');
   const code = 'for (let i = 0; ; i++) { console.count("x".repeat(2 ** 24) + i); console.time("y".repeat(2 ** 24) + i) }';
   const error = await errorOf(() => context.eval(code, { timeout: 500 }));

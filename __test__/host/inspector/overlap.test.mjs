@@ -50,7 +50,7 @@ test('checks for side effects wait for each other', () => overlaps(`
   assert.deepEqual(session.order, [1, 2, 3]);
 `));
 
-test('what has side effects waits for a check', () => overlaps(`
+test('an evaluation with side effects waits for a check', () => overlaps(`
   const first = evaluate('for (;;);', pure);
   await busy();
   const other = evaluate('globalThis.changed = 7');
@@ -59,7 +59,7 @@ test('what has side effects waits for a check', () => overlaps(`
   assert.equal(seen.evalSync('changed'), 7);
 `));
 
-test('a check waits for what runs', () => overlaps(`
+test('a check waits for running code', () => overlaps(`
   const first = evaluate('for (;;);', { timeout: 300 });
   await busy();
   const other = session.call('Runtime.callFunctionOn', { functionDeclaration: '() => 5', executionContextId: 2, throwOnSideEffect: true });
@@ -67,7 +67,7 @@ test('a check waits for what runs', () => overlaps(`
   assert.equal(await other, 5);
 `));
 
-test('a check is terminated, also with another one that waits', () => overlaps(`
+test('a check is terminated, even if another one is queued', () => overlaps(`
   const first = evaluate('for (;;);', { throwOnSideEffect: true });
   await busy();
   const other = evaluate('2 + 2', pure);
@@ -76,7 +76,7 @@ test('a check is terminated, also with another one that waits', () => overlaps(`
   assert.equal(await other, 4);
 `));
 
-test('sessions come and go during a check', () => overlaps(`
+test('sessions open and close during a check', () => overlaps(`
   const first = evaluate('for (;;);', pure);
   await busy();
   const other = open();
@@ -103,7 +103,7 @@ for (const method of ['Debugger.stepInto', 'Debugger.stepOver', 'Debugger.stepOu
   `));
 }
 
-test('a session without a debugger steps when the other one goes', () => paused('"ran on"', `
+test('a session without a debugger steps when the other one ends', () => paused('"ran on"', `
   const other = open();
   await other.call('Runtime.enable');
   session.dispose();
@@ -111,7 +111,7 @@ test('a session without a debugger steps when the other one goes', () => paused(
   assert.equal(await guest, 'ran on');
 `));
 
-test('what follows the end of a pause is handled when the guest runs on', () => paused('for (;;);', `
+test('messages after the end of a pause are handled when the guest resumes', () => paused('for (;;);', `
   const ended = errorOf(() => guest);
   const [, value] = await Promise.all([session.call('Debugger.resume'), evaluate('6 * 7')]);
   assert.equal(value, 42);

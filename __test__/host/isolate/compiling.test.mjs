@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { run } from '../../harness.mjs';
 
-/** No promise is awaited: the guest calls the host when it is done. */
+/** No call awaits the compilation. The guest calls the host when it has ended. */
 const called = (callback, call) => `new Promise((resolve) => {
   context.global.setSync('done', ${callback});
   ${call};
@@ -14,7 +14,7 @@ describe('the event loop stays alive while V8 compiles', () => {
   const ways = {
     'a callback': called('new ivm.Callback(resolve, { ignored: true })', `context.eval('WebAssembly.compile(bytes).then(() => done("compiled")); 1')`),
     'a callback, after a synchronous call': called('new ivm.Callback(resolve, { async: true })', `context.evalSync('WebAssembly.compile(bytes).then(() => done("compiled")); 1')`),
-    'a Reference, after a call that nobody waits for': called('new ivm.Reference(resolve)', `context.evalIgnored('WebAssembly.instantiate(bytes).then(() => done.applyIgnored(undefined, ["compiled"]))')`),
+    'a Reference, after an ignored call': called('new ivm.Reference(resolve)', `context.evalIgnored('WebAssembly.instantiate(bytes).then(() => done.applyIgnored(undefined, ["compiled"]))')`),
     'a callback, after several modules': called('resolve', `context.eval('let left = 3; (function next() { left -= 1; WebAssembly.compile(bytes).then(left > 0 ? next : () => done("compiled")); })(); 1')`),
     eval: `context.eval('WebAssembly.compile(bytes).then(() => "compiled")', { promise: true })`,
     evalSync: `context.evalSync('WebAssembly.compile(bytes).then(() => "compiled")', { promise: true })`,
@@ -41,7 +41,7 @@ describe('the event loop stays alive while V8 compiles', () => {
   }
 });
 
-test('a guest that compiles without end does not keep a process alive', async () => {
+test('a guest that compiles endlessly does not keep a process alive', async () => {
   const { code, timedOut, stderr } = await run(`
     const context = new ivm.Isolate({ memoryLimit: 64 }).createContextSync();
     await context.eval('const bytes = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]); (function again() { WebAssembly.compile(bytes).then(again); })(); 1');`);

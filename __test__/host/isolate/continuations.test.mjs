@@ -1,14 +1,14 @@
-// What a guest does after the call that caused it: under that call's limits, and never at the host's expense.
+// Work of a guest after the call that caused it has that call's limits, and does not burden the host.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 const DEADLINE = "{ name: 'Error', code: 'ERR_ISOLATE_DEADLINE' }";
 
-describe('what a call brings about later is limited as the call was', () => {
+describe('continuations of a call have the call\'s limits', () => {
   const endless = {
-    'an answer of an async callback': "g().then(() => { begun(); for (;;); })",
-    'an answer of an applied Reference': "r.apply(undefined, []).then(() => { begun(); for (;;); })",
+    'a result of an async callback': "g().then(() => { begun(); for (;;); })",
+    'a result of an applied Reference': "r.apply(undefined, []).then(() => { begun(); for (;;); })",
     'Atomics.waitAsync': "const a = new Int32Array(new SharedArrayBuffer(4)); Atomics.waitAsync(a, 0, 0, 10).value.then(() => { begun(); for (;;); })",
     'a compiled WebAssembly module': "WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])).then(() => { begun(); for (;;); })",
   };
@@ -28,25 +28,25 @@ describe('what a call brings about later is limited as the call was', () => {
 
 /** Makes sure that the isolate is busy. */
 const BUSY = `
-  const runsForEver = () => new Promise((resolve) => {
+  const startEndlessCall = () => new Promise((resolve) => {
     context.global.setSync('running', new ivm.Callback(() => resolve(), { ignored: true }));
     context.eval('running(); for (;;);').catch(() => {});
   });`;
 
 describe('a deadline counts from the call', () => {
   test('sync, behind a guest without limits', () => passes(`${BUSY}
-    await runsForEver();
+    await startEndlessCall();
     const start = ms();
     assert.throws(() => context.evalSync('1', { deadline: 200 }), ${DEADLINE});
     assert.ok(ms() - start < 5_000, String(ms() - start));
     isolate.dispose();`));
 
   test('async, behind a guest without limits', () => passes(`${BUSY}
-    await runsForEver();
+    await startEndlessCall();
     await assert.rejects(context.eval('1', { deadline: 200 }), ${DEADLINE});
     isolate.dispose();`));
 
-  test('and a call that was given up does not run later', () => passes(`
+  test('a call that was abandoned does not run later', () => passes(`
     let ran = 0;
     context.global.setSync('run', () => { ran += 1; });
     const busy = context.eval('for (;;);', { timeout: 400 }).catch(() => {});
@@ -55,14 +55,14 @@ describe('a deadline counts from the call', () => {
     assert.equal(await context.eval('1'), 1);
     assert.equal(ran, 0);`));
 
-  test('and covers the promise that comes out', () => passes(`
+  test('and covers the returned promise', () => passes(`
     await assert.rejects(context.eval('new Promise(() => {})', { promise: true, deadline: 100 }), ${DEADLINE});
     await assert.rejects(context.evalSync('new Promise(() => {})', { promise: true, deadline: 100 }), ${DEADLINE});
     assert.equal(await context.eval('Promise.resolve(3)', { promise: true, deadline: 5000 }), 3);`));
 });
 
-describe('a guest that waits for an answer lives until it has come', () => {
-  test('when nothing of the host refers to it any more', () => passes(`
+describe('a guest that waits for a result stays alive until it arrives', () => {
+  test('when the host no longer refers to it', () => passes(`
     const collect = globalThis.gc ?? (() => { globalThis.Bun?.gc(true); });
     let answer;
     const promise = (() => {
@@ -75,14 +75,14 @@ describe('a guest that waits for an answer lives until it has come', () => {
     answer(7);
     assert.equal(await promise, 8);`));
 
-  test('also in a context that was released', () => passes(`
+  test('in a released context', () => passes(`
     context.global.setSync('g', new ivm.Callback(() => 5, { async: true }));
     const promise = context.evalSync('g().then((value) => value + 1)', { promise: true });
     context.release();
     assert.equal(await promise, 6);`));
 });
 
-describe('what waits for an answer is bounded', () => {
+describe('pending calls are bounded', () => {
   test('in bytes', () => passes(`
     context.global.setSync('g', new ivm.Callback(() => 1, { async: true }));
     const code = context.evalSync('const s = "x".repeat(1e6); let code; try { for (;;) g(s) } catch (error) { code = error.code } code', { timeout: 10_000 });
@@ -106,14 +106,14 @@ describe('a call fails when code that continues it exceeds its timeout', () => {
   };
   for (const [what, code] of Object.entries(endless)) {
     test(what, () => passes(`${PREPARE}
-      // What a guest waits for by itself does not keep the host alive.
+      // A wait of the guest alone does not keep the host alive.
       const keepAlive = setTimeout(() => {}, 10_000);
       await assert.rejects(context.eval(${JSON.stringify(code)}, { promise: true, timeout: 100 }), ${TIMEOUT});
       assert.equal(await context.eval('(async () => 1 + await g())()', { promise: true, timeout: 10_000 }), 2);
       clearTimeout(keepAlive);`));
   }
 
-  test('but no other call', () => passes(`${PREPARE}
+  test('but other calls do not fail', () => passes(`${PREPARE}
     let answer;
     context.global.setSync('wait', new ivm.Reference(() => new Promise((resolve) => { answer = resolve; })));
     const other = context.eval('(async () => await wait.apply(undefined, [], { result: { promise: true } }))()', { promise: true, timeout: 100 });
@@ -122,7 +122,7 @@ describe('a call fails when code that continues it exceeds its timeout', () => {
     answer(3);
     assert.equal(await other, 3);`));
 
-  test('and no call whose pieces each take less', () => passes(`${PREPARE}
+  test('nor does a call whose continuations each take less', () => passes(`${PREPARE}
     const code = '(async () => { for (let i = 0; i < 4; i += 1) { for (const end = Date.now() + 100; Date.now() < end;); await g(); } return 5; })()';
     assert.equal(await context.eval(code, { promise: true, timeout: 390 }), 5);`));
 });

@@ -38,7 +38,7 @@ describe('dispose', () => {
     ]) await assert.rejects(call(), GONE, String(call));
   });
 
-  test('right after it was made', async () => {
+  test('immediately after creation', async () => {
     const isolate = new ivm.Isolate();
     isolate.dispose();
     assert.throws(() => isolate.createContextSync(), GONE_SYNC);
@@ -54,7 +54,7 @@ describe('dispose', () => {
     context.release();
   });
 
-  test('the messages do not depend on how long ago it was', async () => {
+  test('the error messages do not depend on the time since disposal', async () => {
     for (let i = 0; i < 50; i += 1) {
       const { isolate, context } = make();
       isolate.dispose();
@@ -186,7 +186,7 @@ describe('dispose', () => {
     await outcome;
   });
 
-  test('leaves handles that answer', async () => {
+  test('leaves usable handles', async () => {
     const { isolate, context } = make();
     const held = context.evalSync('({ a: 1, f() {} })', { reference: true });
     const copy = context.evalSync('({ a: [1] })', { externalCopy: true });
@@ -233,20 +233,20 @@ describe('dispose', () => {
     all.forEach(({ one }, i) => { if (i % 2 === 0) one.dispose(); });`, { timeout: 60_000 }));
 
   test('a thousand at once, by few threads', () => passes(`
-    let most = 0;
-    const watch = setInterval(() => { most = Math.max(most, ivm.engineStats().threads); }, 5);
+    let peak = 0;
+    const watch = setInterval(() => { peak = Math.max(peak, ivm.engineStats().threads); }, 5);
     const results = await Promise.all(Array.from({ length: 1_000 }, (_, i) => ivm.createSandbox({}, { timeout: 50_000 }).execute('return ' + i)));
     clearInterval(watch);
     assert.deepEqual(results.map(({ result }) => result), Array.from({ length: 1_000 }, (_, i) => i));
-    assert.ok(most < 300, most + ' threads');`, { timeout: 60_000 }));
+    assert.ok(peak < 300, peak + ' threads');`, { timeout: 60_000 }));
 
-  test('as many as the host can make in two seconds, without running out of threads', () => passes(`
-    let most = 0;
+  test('as many as the host can create in two seconds, without running out of threads', () => passes(`
+    let peak = 0;
     for (const start = ms(); ms() - start < 2_000;) {
       for (let i = 0; i < 20; i += 1) new ivm.Isolate({ memoryLimit: 8 }).dispose();
-      most = Math.max(most, ivm.engineStats().threads);
+      peak = Math.max(peak, ivm.engineStats().threads);
     }
-    assert.ok(most < 300, most + ' threads');
+    assert.ok(peak < 300, peak + ' threads');
     otherWorks();`));
 
   test('at any moment of a busy isolate, 150 times', () => passes(`

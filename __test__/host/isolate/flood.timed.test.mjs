@@ -1,9 +1,9 @@
-// Guests that send more than their host reads. Messages of others overtake theirs, and their own stay in order.
+// Guests that send more than their host reads. Messages of other isolates overtake theirs, and their own stay in order.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** The maximum milliseconds for anything of others, on a machine that gives this process its processors. */
+/** The maximum milliseconds for work of other isolates, on a machine whose processors this process has to itself. */
 const MAX_MS = 500;
 
 const PRELUDE = `
@@ -17,9 +17,9 @@ const PRELUDE = `
     const { host, others } = delays();
     return time - host - others;
   };
-  const within = async (name, most, run) => {
+  const within = async (name, max, run) => {
     const time = await timeOf(run);
-    assert.ok(time <= most, name + ' took ' + Math.round(time) + ' ms');
+    assert.ok(time <= max, name + ' took ' + Math.round(time) + ' ms');
   };
   let other = new ivm.Isolate();
   const there = other.createContextSync();
@@ -31,7 +31,7 @@ const PRELUDE = `
     await context.global.set('send', new ivm.Callback((value) => { got.push(name + (typeof value === 'object' ? '' : value)); }, { ignored: true }));
     await context.eval('globalThis.big = ' + big(count) + '; 0');
   };
-  /** A guest sends endlessly. Its host takes nothing until a dozen wait. The outcome is in a list, because it is not awaited. */
+  /** Starts a guest that sends endlessly. The host reads nothing until a dozen messages wait. The outcome is in a list, so that it is not awaited. */
   const flood = async (context, options) => {
     const counter = new Int32Array(new SharedArrayBuffer(4));
     await context.global.set('counter', new ivm.ExternalCopy(counter.buffer).copyInto());
@@ -50,7 +50,7 @@ const PRELUDE = `
 const LARGE = 300_000;
 const run = (code) => passes(`${PRELUDE}\n${code}\nprocess.exitCode = 0;`, { options: '{ memoryLimit: 128 }', timeout: 120_000 });
 
-describe('other isolates pass', () => {
+describe('other isolates are not delayed', () => {
   test('results, deadlines, sandboxes and the event loop', () => run(`
     await prepare(context, 'A', ${LARGE});
     const [ended] = await flood(context, { deadline: 60_000 });
@@ -73,14 +73,14 @@ describe('other isolates pass', () => {
     isolate.dispose();
     assert.equal((await ended).code, 'ERR_ISOLATE_DISPOSED');`));
 
-  test('many that are fast to read and more than there is time for', () => run(`
+  test('many messages that are fast to read, but too many to read in time', () => run(`
     await prepare(context, 'A', 3_000);
     const [ended] = await flood(context, { deadline: 60_000 });
     for (let i = 0; i < 10; i += 1) await within('1 + 1', ${MAX_MS}, async () => assert.equal(await there.eval('1 + 1'), 2));
     isolate.dispose();
     await ended;`));
 
-  test('small messages, each of which takes its host long', () => run(`
+  test('small messages that the host handles slowly', () => run(`
     const sent = new Int32Array(new SharedArrayBuffer(8));
     const shared = new ivm.ExternalCopy(sent.buffer);
     const calls = [[context, () => { got.push('A'); block(2); }], [there, () => { got.push('B'); }]];
@@ -110,7 +110,7 @@ describe('other isolates pass', () => {
 });
 
 describe('the same isolate', () => {
-  test('keeps its order, which others have no part in', () => run(`
+  test('keeps its order, independent of others', () => run(`
     await prepare(context, 'A', ${LARGE});
     await there.global.set('send', new ivm.Callback((value) => { got.push('B' + value); }, { ignored: true }));
     const first = context.eval('send(1); send(big); send(2); send(big); send(3); big.length').then((length) => { got.push('A ' + length); });
@@ -125,19 +125,19 @@ describe('the same isolate', () => {
     assert.deepEqual(got.filter((name) => name.startsWith('B')), ['B6', 'B 7']);
     assert.ok(got.indexOf('B 7') < got.indexOf('A3'), got.join());`));
 
-  test('waits where a thousand messages wait for their host, however small they are', () => run(`
+  test('waits when a thousand messages are queued, of any size', () => run(`
     const sent = new Int32Array(new SharedArrayBuffer(4));
     await context.global.set('sent', new ivm.ExternalCopy(sent.buffer).copyInto());
     await context.global.set('send', new ivm.Callback(() => {}, { ignored: true }));
     const ended = errorOf(() => context.eval('const count = new Int32Array(sent); for (;;) { send(); Atomics.add(count, 0, 1); }'));
     while (Atomics.load(sent, 0) < 900) block(5);
-    // Sending ten thousand would take less time.
+    // Sending ten thousand messages takes less time.
     block(500);
     assert.ok(Atomics.load(sent, 0) <= 1_100, String(Atomics.load(sent, 0)));
     isolate.dispose();
     assert.equal((await ended).code, 'ERR_ISOLATE_DISPOSED');`));
 
-  test('hears of its deadline before what it has sent is read, which then need not be', () => run(`
+  test('reaches its deadline before its messages are read, which are then dropped', () => run(`
     await prepare(context, 'A', ${LARGE});
     const ended = errorOf(() => context.eval('send(1); for (;;) send(big);', { deadline: 2_000 }));
     // Much is sent before the host takes any.
@@ -151,7 +151,7 @@ describe('the same isolate', () => {
     await context.eval('send(big)');
     assert.deepEqual(got.slice(before), ['A2', 'A']);`));
 
-  test('calls that wait for an answer are answered at their end', () => run(`
+  test('pending calls settle at their deadline', () => run(`
     let called = 0;
     await context.global.set('take', new ivm.Callback(() => { called += 1; }));
     await context.global.set('later', new ivm.Callback(() => { called += 1; }, { async: true }));
@@ -167,7 +167,7 @@ describe('the same isolate', () => {
     // The promise that another call may await does not stay pending.
     await context.eval('Promise.allSettled(waiting).then((all) => all.length)', { promise: true });`));
 
-  test('is let go of when it is disposed', () => run(`
+  test('is released when it is disposed', () => run(`
     await prepare(context, 'A', ${LARGE});
     const [ended] = await flood(context, { deadline: 60_000 });
     await sleep(20);
@@ -191,7 +191,7 @@ describe('the same isolate', () => {
     assert.equal(await there.eval('1'), 1);
     assert.equal(called, before);`));
 
-  test('is still heard when it has ended, if that is little', () => run(`
+  test('delivers a few messages after its end', () => run(`
     await prepare(context, 'A', 10);
     context.evalSync('send(1); send(big.concat(big, big)); send("x".repeat(20_000)); send(2)');
     isolate.dispose();
@@ -204,7 +204,7 @@ describe('the same isolate', () => {
     assert.deepEqual(got, Array(20).fill(50_000));`));
 });
 
-test('a result that nobody waits for any more is not read', () => run(`
+test('a result without a waiting caller is not read', () => run(`
   await context.eval('globalThis.big = ' + big(${LARGE}) + '; 0');
   const get = (options) => context.eval('big', { copy: true, ...options });
   const whole = await timeOf(get);

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { run } from '../../harness.mjs';
 
 const ISOLATES = Number(process.env.ISOLATES ?? 1_000);
-const PATIENCE_MS = 60_000;
+const WAIT_LIMIT_MS = 60_000;
 const MAX_BYTES = 2e9;
 
 /** Counts of a program that runs `step` for each isolate, and then does ordinary work until all have ended. */
@@ -23,7 +23,7 @@ async function forget(isolates, step) {
     const aliveAtEnd = ivm.engineStats().alive;
     const start = performance.now();
     let before = start;
-    while (ivm.engineStats().alive > 0 && performance.now() < start + ${PATIENCE_MS}) {
+    while (ivm.engineStats().alive > 0 && performance.now() < start + ${WAIT_LIMIT_MS}) {
       globalThis.small = Array.from({ length: 100 }, (_, i) => ({ i }));
       await new Promise((resolve) => { setTimeout(resolve, 10); });
       longest = Math.max(longest, performance.now() - before);
@@ -38,8 +38,8 @@ async function forget(isolates, step) {
   return result;
 }
 
-describe('isolates that nobody disposes', () => {
-  test('in a loop that lets the event loop run', async () => {
+describe('isolates that are never disposed', () => {
+  test('in a loop that yields to the event loop', async () => {
     const result = await forget(ISOLATES, `
       new ivm.Isolate().createContextSync();
       await turn();`);
@@ -50,12 +50,12 @@ describe('isolates that nobody disposes', () => {
     assert.ok(result.threads < 64, `${result.threads} threads`);
   });
 
-  test('a few, of which nothing has the host collect', async () => {
+  test('a few, without any garbage collection of the host', async () => {
     const result = await forget(10, 'await new ivm.Isolate().createContext();');
     assert.deepEqual([result.made, result.alive, result.endings.collected], [10, 0, 10]);
   });
 
-  test('with much in them', async () => {
+  test('with large heaps', async () => {
     const result = await forget(50, `
       const context = await new ivm.Isolate().createContext();
       await context.eval('globalThis.kept = Array.from({ length: 1e6 }, (_, i) => i + 0.5); globalThis.buffer = new ArrayBuffer(2e7)');

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
 
-test('what has one index takes no memory for those before it', () => {
+test('an object with one index uses no memory for lower indices', () => {
   const isolate = new ivm.Isolate({ memoryLimit: 128 });
   const context = isolate.createContextSync();
   const before = process.memoryUsage().rss;
@@ -23,7 +23,7 @@ test('what has one index takes no memory for those before it', () => {
   isolate.dispose();
 });
 
-test('objects with indices are what they were', () => {
+test('objects with indices survive a round trip', () => {
   const isolate = new ivm.Isolate({ memoryLimit: 128 });
   const context = isolate.createContextSync();
   for (const expression of [

@@ -82,14 +82,14 @@ describe('timeout stops', () => {
 });
 
 describe('timeout', () => {
-  test('stands still while the guest waits for a callback', () => passes(`
+  test('is paused while the guest waits for a callback', () => passes(`
     context.global.setSync('wait', () => { block(300); return 1; });
     assert.equal(context.evalSync('wait() + 1', { timeout: 50 }), 2);
     assert.equal(await context.eval('wait() + 1', { timeout: 50 }), 2);
     context.global.setSync('later', new ivm.Reference(async () => { await sleep(300); return 5; }));
     assert.equal(await context.eval('later.applySyncPromise(undefined, [])', { timeout: 50 }), 5);`));
 
-  test('goes on after a callback', () => passes(`
+  test('continues after a callback', () => passes(`
     context.global.setSync('wait', () => block(100));
     for (const call of [() => context.evalSync('wait(); for (;;);', { timeout: 50 }), () => context.eval('wait(); for (;;);', { timeout: 50 })]) {
       const start = ms();
@@ -98,7 +98,7 @@ describe('timeout', () => {
       assert.equal(context.evalSync('1'), 1);
     }`));
 
-  test('counts what runs between many callbacks', () => passes(`
+  test('counts the time between many callbacks', () => passes(`
     context.global.setSync('call', () => 1);
     const start = ms();
     assert.throws(() => context.evalSync('for (;;) call()', { timeout: 60 }), ${TIMEOUT});
@@ -116,7 +116,7 @@ describe('timeout', () => {
     assert.equal(await context.eval('inner() + "!"', { timeout: 5000 }), 'caught!');
     assert.equal(context.evalSync('1'), 1);`));
 
-  test('inner and outer: an inner error that is not caught goes through', () => passes(`
+  test('inner and outer: an uncaught inner error propagates', () => passes(`
     context.global.setSync('inner', () => context.evalSync('for (;;);', { timeout: 50 }));
     const value = context.evalSync('try { inner() } catch (error) { error.message }', { timeout: 5000 });
     assert.equal(value, 'Script execution timed out.');
@@ -170,7 +170,7 @@ describe('timeout', () => {
 });
 
 describe('deadline', () => {
-  test('stops what runs', () => passes(`
+  test('stops running code', () => passes(`
     for (const call of [() => context.evalSync('for (;;);', { deadline: 50 }), () => context.eval('for (;;);', { deadline: 50 })]) {
       const start = ms();
       await assert.rejects(async () => call(), ${DEADLINE});
@@ -210,7 +210,7 @@ describe('deadline', () => {
     assert.equal(context.evalSync('1', { deadline: 2000, timeout: 2000 }), 1);`));
 });
 
-test('what a guest does while a promise of its host settles is under the limits of that call', () => passes(`
+test('reactions of a guest to a promise of the host have the limits of that call', () => passes(`
   const then = (code) => context.evalSync('Object.defineProperty(Object.prototype, "then", { configurable: true, get() { ' + code + ' } })');
   const options = { arguments: { copy: true, promise: true } };
   then('for (;;);');

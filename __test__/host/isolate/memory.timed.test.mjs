@@ -29,7 +29,7 @@ describe('memory limit', () => {
       otherWorks();`, { options: `{ memoryLimit: ${limit} }` }));
   }
 
-  test('an ArrayBuffer over the limit is a RangeError, and the isolate lives on', () => passes(`
+  test('an ArrayBuffer over the limit is a RangeError, and the isolate stays usable', () => passes(`
     const code = (size) => 'try { new ArrayBuffer(' + size + '); "made" } catch (error) { error.name + ": " + error.message }';
     for (const size of [17 * 2 ** 20, 2 ** 30, 2 ** 32]) {
       assert.equal(context.evalSync(code(size)), 'RangeError: Array buffer allocation failed');
@@ -40,7 +40,7 @@ describe('memory limit', () => {
     assert.equal(isolate.isDisposed, false);
     assert.equal(context.evalSync('6 * 7'), 42);`, { options: '{ memoryLimit: 16 }' }));
 
-  test('a loop of buffers is a RangeError, and the isolate lives on', () => passes(`
+  test('a loop of buffers is a RangeError, and the isolate stays usable', () => passes(`
     const code = 'globalThis.kept = []; try { for (;;) kept.push(new Uint8Array(2 * 1024 * 1024).fill(1)) } catch (error) { error.name + ": " + error.message }';
     for (let i = 0; i < 5; i += 1) {
       assert.equal(context.evalSync(code), 'RangeError: Array buffer allocation failed');
@@ -49,7 +49,7 @@ describe('memory limit', () => {
       assert.equal(isolate.isDisposed, false);
     }`, { options: '{ memoryLimit: 32 }' }));
 
-  test('buffers that are let go of can be had again', () => passes(`
+  test('released buffers can be allocated again', () => passes(`
     context.evalSync('for (let i = 0; i < 500; i += 1) new Uint8Array(4 * 1024 * 1024).fill(1)');
     assert.equal(isolate.isDisposed, false);`, { options: '{ memoryLimit: 32 }' }));
 
@@ -62,14 +62,14 @@ describe('memory limit', () => {
       assert.equal((await pending).code, 'ERR_ISOLATE_MEMORY');
     }`, { timeout: 60_000 }));
 
-  test('a callback that is under way when memory ends', () => passes(`
+  test('a pending callback when memory is exhausted', () => passes(`
     context.global.setSync('call', () => 1);
     assert.throws(() => context.evalSync('const kept = []; for (;;) { call(); kept.push(new Array(1000).fill(1.5)) }'), ${MEMORY});
     assert.throws(() => context.evalSync('1'), { code: 'ERR_ISOLATE_MEMORY' });
     otherWorks();`, { options: '{ memoryLimit: 16 }' }));
 });
 
-describe('a guest that calls without end', () => {
+describe('a guest that calls endlessly', () => {
   for (const [what, make] of [
     ['ignored callbacks', "new ivm.Callback((x) => x.length, { ignored: true })"],
     ['async callbacks', "new ivm.Callback(async (x) => x.length, { async: true })"],
@@ -77,9 +77,9 @@ describe('a guest that calls without end', () => {
     test(`${what} starve neither the event loop nor memory`, () => passes(`
       context.global.setSync('call', ${make});
       const before = process.memoryUsage.rss();
-      let most = 0;
+      let peak = 0;
       let ticks = 0;
-      const interval = setInterval(() => { ticks += 1; most = Math.max(most, process.memoryUsage.rss() - before); }, 10);
+      const interval = setInterval(() => { ticks += 1; peak = Math.max(peak, process.memoryUsage.rss() - before); }, 10);
       const start = ms();
       const code = 'let refused; for (;;) try { call("x".repeat(100)) } catch (error) { refused ??= error.code; if (error.code !== refused) throw error }';
       const error = await errorOf(() => context.eval(code, { timeout: 1000 }));
@@ -88,11 +88,11 @@ describe('a guest that calls without end', () => {
       assert.ok(refused === undefined || refused === 'ERR_ISOLATE_LIMIT', refused);
       clearInterval(interval);
       const took = ms() - start;
-      // What the host has received by then, it still works off.
+      // The host still handles what it has received.
       assert.ok(took < 1000 + 3 * ${GRACE}, took + ' ms');
       assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT', error.stack);
       assert.ok(ticks >= 5, ticks + ' ticks');
-      assert.ok(most < 300 * 2 ** 20, Math.round(most / 2 ** 20) + ' MB more');
+      assert.ok(peak < 300 * 2 ** 20, Math.round(peak / 2 ** 20) + ' MB more');
       otherWorks();`, { options: '{ memoryLimit: 64 }', timeout: 40_000 }));
   }
 });
@@ -144,7 +144,7 @@ describe('a guest that cannot be stopped', () => {
   }
 
   // At the end of the stack, V8 throws where it would otherwise check for a termination.
-  test('one that lives at the end of its stack: stopped, or given up in time', () => passes(`
+  test('a guest at the end of its stack is stopped or abandoned in time', () => passes(`
     for (const mode of ['evalSync', 'eval']) {
       const one = new ivm.Isolate().createContextSync();
       const start = ms();
@@ -154,7 +154,7 @@ describe('a guest that cannot be stopped', () => {
       otherWorks();
     }`));
 
-  test('calls that wait behind it are answered, too', () => passes(`
+  test('calls queued behind it settle, too', () => passes(`
     context.global.setSync('started', new ivm.Callback(() => globalThis.go(), { ignored: true }));
     const started = new Promise((resolve) => { globalThis.go = resolve; });
     const first = errorOf(() => context.eval('started(); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', { timeout: 50 }));
@@ -163,7 +163,7 @@ describe('a guest that cannot be stopped', () => {
     const third = syncError(() => context.evalSync('1'));
     assert.deepEqual([(await first).code, (await second).code, third.code], Array(3).fill('ERR_ISOLATE_UNRESPONSIVE'));`));
 
-  test('dispose answers within the grace period', () => passes(`
+  test('dispose returns within the grace period', () => passes(`
     context.global.setSync('started', new ivm.Callback(() => globalThis.go(), { ignored: true }));
     const started = new Promise((resolve) => { globalThis.go = resolve; });
     const pending = errorOf(() => context.eval('started(); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)'));
@@ -175,7 +175,7 @@ describe('a guest that cannot be stopped', () => {
     assert.ok(ms() - start < ${GRACE}, String(ms() - start));
     otherWorks();`));
 
-  test('a nested one ends the calls around it', () => passes(`
+  test('a nested one ends the enclosing calls', () => passes(`
     context.global.setSync('inner', () => context.evalSync('Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', { timeout: 50 }));
     const start = ms();
     assert.throws(() => context.evalSync('try { inner() } catch { 1 }'), ${UNRESPONSIVE});

@@ -22,7 +22,7 @@ describe('a resolver that never answers', () => {
     assert.equal(await make('await import("x")', never).evaluate(), undefined);
   `));
 
-  test('is given up with the isolate, however that ends', () => holds(`
+  test('is abandoned with the isolate, however that ends', () => holds(`
     const ends = {
       disposed: [(each) => each.dispose(), 'ERR_ISOLATE_DISPOSED'],
       memory: [(each, where) => where.eval('const all = []; for (;;) all.push(new Array(1e4).fill(1.5))').catch(none), 'ERR_ISOLATE_MEMORY'],
@@ -43,7 +43,7 @@ describe('a resolver that never answers', () => {
     otherWorks();
   `));
 
-  test('holds up nobody else', () => holds(`
+  test('does not delay other calls', () => holds(`
     const stuck = isolate.compileModuleSync('import "x"');
     stuck.instantiate(context, never).catch(none);
     const dependency = isolate.compileModuleSync('export default 1');
@@ -58,7 +58,7 @@ describe('a resolver that never answers', () => {
 });
 
 describe('floods', () => {
-  test('of import(), for ever', () => holds(`
+  test('of import(), endless', () => holds(`
     let asked = 0;
     const module = make('for (;;) import("x").catch(() => {})', () => { asked += 1; throw new Error('no'); });
     assert.equal(syncError(() => module.evaluateSync({ timeout: 200 })).code, 'ERR_ISOLATE_TIMEOUT');
@@ -118,7 +118,7 @@ describe('evaluation', () => {
     isolate.dispose();
   `));
 
-  test('out of memory', () => holds(`
+  test('with exhausted memory', () => holds(`
     const module = make('export const all = []; for (;;) all.push(new Array(1e4).fill(1.5))');
     assert.equal(syncError(() => module.evaluateSync()).code, 'ERR_ISOLATE_MEMORY');
     assert.equal(isolate.isDisposed, true);
@@ -137,7 +137,7 @@ describe('evaluation', () => {
     assert.equal(syncError(() => ending.evaluateSync()).code, 'ERR_ISOLATE_DISPOSED');
   `));
 
-  test('with built-ins that were tampered with', () => holds(`
+  test('with modified built-ins', () => holds(`
     context.evalSync(\`
       Promise.prototype.then = function () { throw new Error('then'); };
       Object.prototype.resolve = 1; Array.prototype[Symbol.iterator] = null;
@@ -156,25 +156,25 @@ describe('evaluation', () => {
 });
 
 describe('the host', () => {
-  test('stays alive for an import under way', () => holds(`
-    const heard = [];
-    context.global.setSync('done', new ivm.Callback((value) => { heard.push(value); }, { ignored: true }));
+  test('stays alive for a pending import', () => holds(`
+    const received = [];
+    context.global.setSync('done', new ivm.Callback((value) => { received.push(value); }, { ignored: true }));
     const code = 'import("x").then(async (x) => { done(x.default); done((await import("y")).default); })';
     make(code, async (specifier) => {
       await sleep(20);
       return isolate.compileModuleSync('await 0; export default "' + specifier + '"');
     }).evaluate();
-    process.on('exit', () => { process.exitCode = heard.join() === 'x,y' ? 0 : 9; });
+    process.on('exit', () => { process.exitCode = received.join() === 'x,y' ? 0 : 9; });
   `));
 
-  test('gets no unhandled rejection of what is told elsewhere', () => holds(`
+  test('gets no unhandled rejection for errors that are reported elsewhere', () => holds(`
     process.on('unhandledRejection', (error) => { console.error('unhandled', error); process.exit(3); });
     const failing = async (specifier) => { throw new Error(specifier); };
     const module = isolate.compileModuleSync('import "x"; import "y"; import "z"');
     assert.equal((await errorOf(() => module.instantiate(context, failing))).message, 'x');
-    const importing = make('export const told = await import("x").catch((error) => error.message)', failing);
+    const importing = make('export const outcome = await import("x").catch((error) => error.message)', failing);
     await importing.evaluate({ promise: true });
-    assert.equal(importing.namespace.getSync('told'), 'x');
+    assert.equal(importing.namespace.getSync('outcome'), 'x');
     await sleep(20);
     isolate.dispose();
   `));

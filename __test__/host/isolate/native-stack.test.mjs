@@ -26,7 +26,7 @@ const LINK_CHAIN = `
     last = module;
   }`;
 
-describe('a guest that has V8 recurse without end loses its isolate', { skip: !LINUX && 'elsewhere the process ends' }, () => {
+describe('a guest that makes V8 recurse endlessly loses its isolate', { skip: !LINUX && 'elsewhere the process ends' }, () => {
   const loses = (name, code, options) => test(name, () => passes(`${LOST}
     const error = await errorOf(async () => { ${code} });
     assert.equal(error.code, 'ERR_ISOLATE_MEMORY', error.stack);
@@ -43,7 +43,7 @@ describe('a guest that has V8 recurse without end loses its isolate', { skip: !L
     ${LINK_CHAIN.replace('COUNT', '45_000')}
     isolate.compileModuleSync('import { zz } from "last"').instantiateSync(context, () => last);`);
   loses('by names in scopes of `with`', `await context.eval(${JSON.stringify(WITHS)}, { timeout: 50_000 });`);
-  test('as often as it happens', () => passes(`${LOST}
+  test('every time', () => passes(`${LOST}
     for (let i = 1; i <= 4; i += 1) {
       const other = new ivm.Isolate();
       const module = other.compileModuleSync(${reexports(DEEP)});
@@ -60,7 +60,7 @@ describe('a guest that has V8 recurse without end loses its isolate', { skip: !L
     otherWorks();`, { timeout: 60_000 }));
 });
 
-describe('what does not go so deep is as it was', () => {
+describe('code that recurses less deeply is unaffected', () => {
   test('re-exports, chains of modules and scopes', () => passes(`
     const module = isolate.compileModuleSync(${reexports(2_000)});
     module.instantiateSync(context, () => module);
@@ -77,7 +77,7 @@ describe('what does not go so deep is as it was', () => {
     for (let i = 0; i < 3; i += 1) assert.throws(() => a(0x7fff0000), WebAssembly.RuntimeError);`));
 
   // Deno's own handler takes the first one.
-  test('a signal that is about something else ends the host', { skip: !LINUX && 'POSIX' }, async () => {
+  test('a SIGSEGV with another cause ends the host', { skip: !LINUX && 'POSIX' }, async () => {
     const result = await run("new ivm.Isolate().createContextSync().evalSync('1'); const again = setInterval(() => process.kill(process.pid, 'SIGSEGV'), 100); setTimeout(() => { console.log('alive'); clearInterval(again); }, 2_000);");
     assert.ok(result.code !== 0 || result.signal !== null, JSON.stringify(result));
     assert.doesNotMatch(result.stdout, /alive/);

@@ -1,4 +1,4 @@
-// Memory that guests take outside their heaps, in the host: bounded, and returned.
+// Memory of the host that guests use outside their heaps is bounded, and returned.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -9,8 +9,8 @@ const MEASURE = `
   const BIG = "const big = 'x'.repeat(2 ** 20);";
 `;
 
-describe('messages on their way', () => {
-  test('ignored calls of a busy host are bounded by the memory limit, and all arrive', () => passes(`${MEASURE}
+describe('messages in transit', () => {
+  test('ignored calls of a busy host are bounded by the memory limit, and none is lost', () => passes(`${MEASURE}
     let length = 0;
     context.global.setSync('log', new ivm.Callback((text) => { length += text.length; }, { ignored: true }));
     const before = resident();
@@ -49,7 +49,7 @@ describe('messages on their way', () => {
     assert.ok(growth < 150, growth + ' MB');
     await endless;`, { options: '{ memoryLimit: 8 }' }));
 
-  test('answers of another isolate are refused over the memory limit', () => passes(`${MEASURE}
+  test('results of another isolate are refused over the memory limit', () => passes(`${MEASURE}
     const other = new ivm.Isolate().createContextSync();
     context.global.setSync('target', other.evalSync(BIG + '() => big', { reference: true }));
     const before = resident();
@@ -66,7 +66,7 @@ describe('messages on their way', () => {
     while (read().fulfilled + read().refused < 300) await sleep(5);
     assert.ok(read().fulfilled > 0 && read().refused > 0, JSON.stringify(read()));`, { options: '{ memoryLimit: 8 }' }));
 
-  test('a string that is long only in name is refused', () => passes(`${MEASURE}
+  test('a long string with a small representation is refused', () => passes(`${MEASURE}
     const before = resident();
     for (const code of ["'ab'.repeat(2 ** 28)", "'é€'.repeat(2 ** 27)", "[ 'ab'.repeat(2 ** 28) ]"]) {
       const error = await errorOf(() => context.eval(code, { copy: true }));
@@ -89,7 +89,7 @@ describe('arguments of one call', () => {
     peak = Math.max(peak, resident());
     assert.ok(peak - before < 300, (peak - before) + ' MB');`, { options: '{ memoryLimit: 8 }' }));
 
-  test('count whatever they are', () => passes(`${MEASURE}
+  test('are counted for every type', () => passes(`${MEASURE}
     context.global.setSync('target', new ivm.Reference(() => {}));
     context.evalSync(BIG + 'function f() {} Object.defineProperty(f, "name", { value: big })');
     const progress = new Int32Array(new SharedArrayBuffer(4));
@@ -120,14 +120,14 @@ describe('arguments of one call', () => {
     }`, { options: '{ memoryLimit: 8 }', timeout: 40_000 }));
 });
 
-test('a promise of a guest that rejects in a host which does not look at it ends nothing', () => passes(`
+test('a rejected promise of a guest that the host does not handle ends nothing', () => passes(`
   context.global.setSync('target', new ivm.Reference(() => {}));
   const code = "target.applyIgnored(undefined, [Promise.reject(new Error('unseen'))], { arguments: { promise: true } }); 0";
   await context.eval(code).catch(() => {});
   await sleep(100);`));
 
-describe('what is let go', () => {
-  test('functions of the host that a guest has dropped', () => passes(`${MEASURE}
+describe('memory is released', () => {
+  test('by functions of the host that a guest has dropped', () => passes(`${MEASURE}
     // Names are outside all heaps.
     const named = () => Object.defineProperty(() => {}, 'name', { value: 'n'.repeat(20_000) });
     const pass = async (count) => {
@@ -143,7 +143,7 @@ describe('what is let go', () => {
     const growth = resident() - before;
     assert.ok(growth < 150, growth + ' MB');`, { timeout: 60_000, collects: true }));
 
-  test('what a refused call had packed already', () => passes(`
+  test('by the packed values of a refused call', () => passes(`
     const gone = new FinalizationRegistry(() => { collected += 1; });
     let collected = 0;
     const value = () => { const made = () => made; gone.register(made, 0); return made; };
@@ -159,7 +159,7 @@ describe('what is let go', () => {
     while (collected < 80 * 0.9 && ms() - start < 10_000) { gc(); await sleep(10); }
     assert.ok(collected >= 80 * 0.9, String(collected));`, { collects: true }));
 
-  test('functions of the host in contexts that are gone', () => passes(`
+  test('by functions of the host in released contexts', () => passes(`
     let collected = 0;
     const gone = new FinalizationRegistry(() => { collected += 1; });
     for (let i = 0; i < 100; i++) {
@@ -180,7 +180,7 @@ describe('what is let go', () => {
     }
     assert.ok(collected >= 80, String(collected));`, { collects: true, options: '{ memoryLimit: 64 }', timeout: 40_000 }));
 
-  test('isolates that hold references to their own values', () => passes(`${MEASURE}
+  test('by isolates with references to their own values', () => passes(`${MEASURE}
     const make = async (count) => {
       for (let i = 0; i < count; i++) {
         const own = new ivm.Isolate({ memoryLimit: 32 });
@@ -201,7 +201,7 @@ describe('what is let go', () => {
     // 4 MB of each isolate, if it stays.
     assert.ok(growth < 200, growth + ' MB');`, { timeout: 60_000, collects: true }));
 
-  test('isolates with a promise that never settles', () => passes(`${MEASURE}
+  test('by isolates with a promise that never settles', () => passes(`${MEASURE}
     const make = async (count) => {
       for (let i = 0; i < count; i++) {
         const own = new ivm.Isolate({ memoryLimit: 8 });
@@ -217,7 +217,7 @@ describe('what is let go', () => {
     // 1.5 MB of each isolate, if it stays.
     assert.ok(growth < 180, growth + ' MB');`, { timeout: 60_000, collects: true }));
 
-  test('alarms of deadlines that were not needed', () => passes(`${MEASURE}
+  test('by timers of deadlines that were not reached', () => passes(`${MEASURE}
     const calls = (count) => { for (let i = 0; i < count; i++) context.evalSync('1', { deadline: 600_000 }); };
     calls(100_000);
     const before = resident();
@@ -226,7 +226,7 @@ describe('what is let go', () => {
     assert.ok(growth < 40, growth + ' MB');`, { timeout: 60_000 }));
 });
 
-test('a reference to an own value goes on when it is passed on', () => passes(`
+test('a reference to an own value stays valid when it is passed on', () => passes(`
   context.global.setSync('own', context.evalSync('globalThis.object = { a: 1 }; object', { reference: true }));
   assert.equal(context.evalSync('own.deref() === object'), true);
   const back = context.evalSync('own', { reference: false });
@@ -239,7 +239,7 @@ test('a reference to an own value goes on when it is passed on', () => passes(`
   assert.equal(again.global.getSync('object').getSync('a'), 1);`));
 
 describe('shared memory', () => {
-  test('one that can grow is refused', () => passes(`
+  test('a growable buffer is refused', () => passes(`
     const other = new ivm.Isolate().createContextSync();
     context.global.setSync('length', other.evalSync('(buffer) => buffer.byteLength', { reference: true }));
     const call = (code) => context.evalSync('length.applySync(undefined, [' + code + '], { arguments: { copy: true } })');
@@ -249,10 +249,10 @@ describe('shared memory', () => {
     assert.match(error.message, /growable SharedArrayBuffer could not be shared/);`));
 });
 
-describe('resizable buffers, of which a process can have so many', () => {
+describe('resizable buffers, whose number in a process is limited', () => {
   const MANY = "Array.from({ length: 1000 }, () => new ArrayBuffer(8, { maxByteLength: 65536 }))";
 
-  test('those that a host keeps', () => passes(`
+  test('buffers that a host keeps', () => passes(`
     const kept = [];
     const refused = [];
     for (let i = 0; i < 40; i++) {
@@ -268,7 +268,7 @@ describe('resizable buffers, of which a process can have so many', () => {
     for (const error of refused) assert.match(error.message, /more resizable buffers than a host has room for/);
     assert.equal(context.evalSync('1 + 1'), 2);`, { timeout: 60_000 }));
 
-  test('guests that have all of them leave others what they need', () => passes(`
+  test('guests that hold all of them do not affect others', () => passes(`
     const hoarders = [];
     for (let i = 0; i < 17; i++) {
       const hoarder = new ivm.Isolate({ memoryLimit: 16 });

@@ -20,15 +20,15 @@ const PRELUDE = `
   await context.global.set('copy', new ivm.Callback(() => new ivm.ExternalCopy(fresh()).copyInto({ release: true })));
 `;
 
-describe('what a guest does not hold any more is let go of while it runs', () => {
+describe('references that a guest has dropped are released while it runs', () => {
   const COUNT = 11_000;
   const ways = {
     'References that a host function returns': 'load.applySync()',
-    'what getters return': "box.getSync('fresh', { accessors: true, reference: true })",
+    'results of getters': "box.getSync('fresh', { accessors: true, reference: true })",
     'functions that a host function returns': 'listener()',
-    'References inside of a value': 'wrap()',
+    'References inside a value': 'wrap()',
     'values of copies': 'copy()',
-    'copies that the guest asks for': 'load.applySync(undefined, [], { result: { externalCopy: true } })',
+    'copies that the guest requests': 'load.applySync(undefined, [], { result: { externalCopy: true } })',
     'References that the guest releases': 'load.applySync().release()',
   };
   for (const [name, code] of Object.entries(ways)) {
@@ -39,7 +39,7 @@ describe('what a guest does not hold any more is let go of while it runs', () =>
     });
   }
 
-  test('References that come asynchronously, and in an asynchronous call', { timeout: 150_000 }, async () => {
+  test('References that arrive asynchronously, and in an asynchronous call', { timeout: 150_000 }, async () => {
     await passes(`${PRELUDE}
       const code = '(async () => { let count = 0; for (; count < ${COUNT / 2}; count += 1) await load.apply(); return count; })()';
       assert.equal(await context.eval(code, { promise: true }), ${COUNT / 2});

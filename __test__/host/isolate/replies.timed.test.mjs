@@ -54,7 +54,7 @@ describe('the event loop turns', () => {
       assert.equal(result, 1_200);
     });`));
 
-  test('while promises settle that a guest was given', () => run(`
+  test('while promises passed to a guest settle', () => run(`
     const { open, opened } = gate();
     await context.global.set('f', new ivm.Reference(() => opened));
     const sum = context.eval('(async () => { let sum = 0; for (const each of Array.from({ length: 100 }, () => f.apply(undefined, [], { result: { promise: true, copy: true } }))) sum += (await each).length; return sum; })()', { promise: true });
@@ -63,7 +63,7 @@ describe('the event loop turns', () => {
     await small('promises', async () => { open(reply); assert.equal(await sum, 100 * 15_000); });`));
 });
 
-describe('what waits for its turn', () => {
+describe('a queued reply', () => {
   test('does not delay others', () => run(`
     const flooding = sumBy(async () => megabyte, 600);
     const other = ivm.createSandbox({ g: async (value) => value + 1 }, { timeout: 60_000 });
@@ -82,7 +82,7 @@ describe('what waits for its turn', () => {
     assert.equal(await flooding, 600 * 2 ** 20);
     assert.ok(longest < 2 * ${MAX_GAP}, 'two calls took ' + longest + ' ms');`));
 
-  test('stays in its order', () => run(`
+  test('keeps its order', () => run(`
     const { open, opened } = gate();
     let index = 0;
     const tool = async () => { const mine = index++; await opened; return [mine, megabyte]; };
@@ -105,7 +105,7 @@ describe('what waits for its turn', () => {
     for (const { error } of await Promise.all(executions)) assert.equal(error, undefined);
     assert.deepEqual(seen, { A: Array(50).fill('A'), B: Array(50).fill('B') });`));
 
-  test('has no promise that rejects unhandled', () => run(`
+  test('has no unhandled rejection', () => run(`
     const { open, opened } = gate();
     let begun = 0;
     const execution = execute(async () => { begun += 1; await opened; return { megabyte: Array(200).fill({ megabyte: 1 }), inner: Promise.reject(new Error('inner')) }; },
@@ -129,7 +129,7 @@ describe('what waits for its turn', () => {
     assert.equal(await waiting, 5);
     assert.equal(await flooding, 200 * 2 ** 20);`));
 
-  test('is dropped when its guest has ended', () => run(`
+  test('is dropped after its guest has ended', () => run(`
     const { open, opened } = gate();
     let begun = 0;
     let read = 0;

@@ -18,7 +18,7 @@ const untilReady = async () => {
   assert.notEqual(ivm.engineStats().spare, 0);
 };
 
-describe('nothing of one isolate is in the next', () => {
+describe('no state of one isolate reaches the next', () => {
   for (const options of [{}, { memoryLimit: 16 }, { memoryLimit: 16, warm: 3, onCatastrophicError() {} }, { warm: 0 }]) {
     const title = JSON.stringify({ ...options, ...(options.onCatastrophicError ? { onCatastrophicError: true } : {}) });
     test(`one after the other, ${title}`, async () => {
@@ -43,7 +43,7 @@ describe('nothing of one isolate is in the next', () => {
   });
 });
 
-test('each becomes one isolate', () => passes(`
+test('each spare becomes one isolate', () => passes(`
   isolate.dispose();
   const { engineStats, Isolate } = ivm;
   const settled = async (expected) => {
@@ -64,14 +64,14 @@ test('each becomes one isolate', () => passes(`
   await settled({ made: 4, alive: 0, spare: 2 });
   new Isolate({ memoryLimit: 16, warm: 4 }).dispose();
   await settled({ made: 5, alive: 0, spare: 5 });
-  // These are made anew, and none is made in advance for them.
+  // These are created on demand, and none is created in advance for them.
   const snapshot = Isolate.createSnapshot([{ code: 'var there = 1' }]);
   const { made } = engineStats();
   for (const options of [{ warm: 0 }, { inspector: true }, { hostStacks: true }, { snapshot }]) new Isolate({ memoryLimit: 16, ...options }).dispose();
   await settled({ made: made + 4, alive: 0, spare: 5 });
 `, { options: '{ warm: 0 }' }));
 
-test('who makes many gets one like any other', () => passes(`
+test('creating many isolates returns ordinary ones', () => passes(`
   const { engineStats, Isolate } = ivm;
   const settings = { memoryLimit: 16, warm: 2 };
   const figures = (one) => {
@@ -80,7 +80,7 @@ test('who makes many gets one like any other', () => passes(`
     const { total_heap_size, heap_size_limit, externally_allocated_size } = heap;
     return { total_heap_size, heap_size_limit, externally_allocated_size, references: one.referenceCount, value: context.evalSync('1 + 1') };
   };
-  const anew = figures(new Isolate({ memoryLimit: 16, warm: 0 }));
+  const unwarmed = figures(new Isolate({ memoryLimit: 16, warm: 0 }));
   new Isolate(settings).dispose();
   for (let i = 0; i < 500 && engineStats().spare < 2; i += 1) await sleep(10);
   assert.equal(engineStats().spare, 2);
@@ -88,22 +88,22 @@ test('who makes many gets one like any other', () => passes(`
   assert.equal(engineStats().spare, 1);
   // The time to make it does not count for its user.
   assert.equal(waited.cpuTime, 0n);
-  assert.deepEqual(figures(waited), anew);
+  assert.deepEqual(figures(waited), unwarmed);
   // Its limits, and the listener for its end.
-  const told = [];
-  const doomed = new Isolate({ ...settings, onCatastrophicError: (message) => { told.push(message); } });
+  const messages = [];
+  const doomed = new Isolate({ ...settings, onCatastrophicError: (message) => { messages.push(message); } });
   assert.equal(engineStats().spare, 0);
   const realm = doomed.createContextSync();
   const out = await errorOf(() => realm.eval('const all = []; for (;;) all.push(new Array(1000).fill(1.5))'));
   assert.equal(out.code, 'ERR_ISOLATE_MEMORY');
   for (let i = 0; i < 500 && engineStats().spare < 2; i += 1) await sleep(10);
-  const lost = new Isolate({ ...settings, onCatastrophicError: (message) => { told.push(message); } });
+  const lost = new Isolate({ ...settings, onCatastrophicError: (message) => { messages.push(message); } });
   assert.equal(engineStats().spare, 1);
   const hangs = lost.createContextSync();
   const given = await errorOf(() => hangs.eval("Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)", { timeout: 200 }));
   assert.equal(given.code, 'ERR_ISOLATE_UNRESPONSIVE');
-  for (let i = 0; i < 100 && told.length === 0; i += 1) await sleep(10);
-  assert.equal(told.length, 1);
+  for (let i = 0; i < 100 && messages.length === 0; i += 1) await sleep(10);
+  assert.equal(messages.length, 1);
   isolate.dispose();
 `, { options: '{ warm: 0 }' }));
 

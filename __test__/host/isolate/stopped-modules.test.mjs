@@ -85,13 +85,13 @@ describe('modules that import each other', () => {
     modules.ends = isolate.compileModuleSync('await g(); export default 4');
     const root = make('import "ends"; import "loops"');`;
 
-  test('what a stopped module imports is stopped, too, unless it has ended', () => holds(`${GRAPH}
+  test('imports of a stopped module are stopped, too, unless they have ended', () => holds(`${GRAPH}
     await assert.rejects(root.evaluate({ promise: true, timeout: 100 }), TIMEOUT);
     await modules.ends.evaluate({ promise: true });
     await isStopped(modules.loops);
     await isStopped(root);`));
 
-  test('so is what imports a stopped module, later or already', () => holds(`${GRAPH}
+  test('importers of a stopped module are stopped, earlier and later ones', () => holds(`${GRAPH}
     const [before, later] = [make('import "loops"'), make('import "root"; import "ends"'.replace('root', 'loops'))];
     const first = root.evaluate({ promise: true, timeout: 100 });
     const second = before.evaluate({ promise: true });
@@ -101,7 +101,7 @@ describe('modules that import each other', () => {
     await other.evaluate({ promise: true });
     assert.equal(await other.namespace.get('value'), 4);`));
 
-  test('what the stopped call had evaluated stays evaluated', () => holds(`${GRAPH}
+  test('modules that the stopped call had evaluated stay evaluated', () => holds(`${GRAPH}
     const importer = make('await import("ends"); await g(); for (;;);');
     await assert.rejects(importer.evaluate({ promise: true, timeout: 100 }), TIMEOUT);
     await modules.ends.evaluate({ promise: true });
@@ -118,7 +118,7 @@ describe('modules that import each other', () => {
 });
 
 describe('other modules', () => {
-  test('that wait meanwhile are not stopped', () => holds(`
+  test('that wait at that time are not stopped', () => holds(`
     let answer;
     context.global.setSync('wait', new ivm.Callback(() => new Promise((resolve) => { answer = resolve; }), { async: true }));
     context.global.setSync('begin', new ivm.Reference(() => new Promise((resolve) => { answer = resolve; })));
@@ -144,7 +144,7 @@ describe('other modules', () => {
     await make('await import("it")').evaluate({ promise: true });
     clearTimeout(alive);`));
 
-  test('fail as they failed', () => holds(`
+  test('that failed fail again with the same error', () => holds(`
     const module = make('await g(); throw new RangeError("its own")');
     for (let time = 0; time < 3; time += 1) {
       await assert.rejects(module.evaluate({ promise: true, timeout: 1_000 }), { name: 'RangeError', message: 'its own' });

@@ -7,9 +7,9 @@ const TIMEOUT = 'ERR_ISOLATE_TIMEOUT';
 const DEADLINE = 'ERR_ISOLATE_DEADLINE';
 const DISPOSED = 'ERR_ISOLATE_DISPOSED';
 const MEMORY = 'ERR_ISOLATE_MEMORY';
-const ABORTED = 'told to';
+const ABORTED = 'abortReason to';
 /** The call continues, and returns its value. */
-const GOES_ON = 'goes on';
+const CONTINUES = 'continues';
 
 /**
  * The outcome of a call in each state, by reason. `enter` is code of a function that makes the call with `options` and returns its outcome,
@@ -42,42 +42,42 @@ const STATES = {
   'in a callback, of an async call': {
     enter: `context.global.setSync('wait', () => { act(); block(WHILE); return 'value'; });
       return context.eval(MARKED('wait()'), options);`,
-    outcomes: { timeout: GOES_ON, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: MEMORY },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: MEMORY },
   },
   'in a callback, of a sync call': {
     enter: `context.global.setSync('wait', () => { act(); block(WHILE); return 'value'; });
       return context.evalSync(MARKED('wait()'), options);`,
-    outcomes: { timeout: GOES_ON, deadline: DEADLINE, dispose: DISPOSED, memory: MEMORY },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, dispose: DISPOSED, memory: MEMORY },
   },
   'in applySyncPromise': {
     enter: `context.global.setSync('wait', new ivm.Reference(async () => { await sleep(10); act(); await sleep(WHILE); return 'value'; }));
       return context.eval(MARKED('wait.applySyncPromise()'), options);`,
-    outcomes: { timeout: GOES_ON, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: MEMORY },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: MEMORY },
   },
   'waiting for a promise': {
     enter: `setTimeout(act, 10);
       setTimeout(() => { if (!isolate.isDisposed) context.evalSync("done('value')"); }, WHILE);
       return context.eval('new Promise((resolve) => { globalThis.done = resolve; })', { ...options, promise: true });`,
-    outcomes: { timeout: GOES_ON, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: DISPOSED },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: DISPOSED },
   },
   'waiting for a promise of the host': {
     enter: `setTimeout(act, 10);
       const value = new Promise((resolve) => { setTimeout(() => resolve('value'), WHILE); });
       return context.evalClosure('return $0', [value], { ...options, arguments: { promise: true, copy: true }, result: { promise: true, copy: true } });`,
-    outcomes: { timeout: GOES_ON, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: DISPOSED },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: DISPOSED },
   },
   'in a nested call': {
     enter: `context.global.setSync('act', act);
       context.global.setSync('outer', () => context.evalSync(MARKED('act(); ' + BUSY + "'value'")));
       return context.eval(MARKED('outer()'), options);`,
     // The outer call waits for the host; the inner one has limits of its own.
-    outcomes: { timeout: GOES_ON, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED },
   },
   'in a nested call, of a sync call': {
     enter: `context.global.setSync('act', act);
       context.global.setSync('outer', () => context.evalSync(MARKED('act(); ' + BUSY + "'value'")));
       return context.evalSync(MARKED('outer()'), options);`,
-    outcomes: { timeout: GOES_ON, deadline: DEADLINE, dispose: DISPOSED },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, dispose: DISPOSED },
   },
   'in a nested call that runs out of memory': {
     enter: `context.global.setSync('outer', () => context.evalSync(MARKED(FILL)));
@@ -121,13 +121,13 @@ const STATES = {
       };
       session.dispatchProtocolMessage('{"id":1,"method":"Debugger.enable"}');
       return seen.eval(MARKED("debugger; 'value'"), options);`,
-    outcomes: { timeout: GOES_ON, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: MEMORY },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: MEMORY },
   },
   'queued behind a guest that runs': {
     enter: `context.global.setSync('started', new ivm.Callback(act, { ignored: true }));
       context.eval('started(); ' + BUSY).catch(() => {});
       return context.eval(MARKED("'value'"), options);`,
-    outcomes: { timeout: GOES_ON, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED },
   },
   'waiting for an import': {
     enter: `const module = isolate.compileModuleSync("await import('x'); export default 1");
@@ -138,7 +138,7 @@ const STATES = {
         return isolate.compileModuleSync('');
       });
       return module.evaluate({ ...options, promise: true }).then(() => 'value');`,
-    outcomes: { timeout: GOES_ON, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: DISPOSED },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: DISPOSED },
   },
 };
 
@@ -154,7 +154,7 @@ const PROGRAM = `
   const mark = () => { marks += 1; };
   /** Guest code that notes when more of it runs after it should have stopped. */
   const MARKED = (code) => '(() => { let ended = false; try { const value = eval(' + JSON.stringify(code) + '); ended = true; return value } finally { if (!ended) mark() } })()';
-  const told = Object.assign(new Error('told to'), { code: 'told to' });
+  const abortReason = Object.assign(new Error('abortReason to'), { code: 'abortReason to' });
 
   for (const [reason, expected] of Object.entries(THE_OUTCOMES)) {
     const isolate = new ivm.Isolate(THE_OPTIONS);
@@ -162,7 +162,7 @@ const PROGRAM = `
     context.global.setSync('mark', mark);
     const controller = new AbortController();
     const acts = {
-      abort: () => controller.abort(told),
+      abort: () => controller.abort(abortReason),
       dispose: () => isolate.dispose(),
       memory: () => assert.equal(syncError(() => context.evalSync(FILL)).code, 'ERR_ISOLATE_MEMORY'),
     };
@@ -174,17 +174,17 @@ const PROGRAM = `
     let outcome;
     try {
       assert.equal(await enter(act, options), 'value', reason);
-      outcome = 'goes on';
+      outcome = 'continues';
     } catch (error) {
       if (error.code === undefined) throw error;
-      if (expected === 'told to') assert.equal(error, told);
+      if (expected === 'abortReason to') assert.equal(error, abortReason);
       outcome = error.code;
     }
     const took = ms() - start;
     assert.equal(outcome, expected, reason);
     assert.ok(took < PROMPT, reason + ' took ' + took);
-    if (reason in { timeout: 1, deadline: 1 } && expected !== 'goes on') assert.ok(took >= LIMIT - 1, reason + ' took ' + took);
-    // By then, what was awaited has come too late.
+    if (reason in { timeout: 1, deadline: 1 } && expected !== 'continues') assert.ok(took >= LIMIT - 1, reason + ' took ' + took);
+    // The awaited results have arrived too late.
     await sleep(WHILE + 50);
     assert.equal(marks, 0, reason + ': guest code ran after its end');
     if (reason in { dispose: 1, memory: 1 } || expected === 'ERR_ISOLATE_MEMORY') {
@@ -201,7 +201,7 @@ const PROGRAM = `
   }
   otherWorks();`;
 
-describe('a call is stopped, or goes on', () => {
+describe('a call is stopped, or continues', () => {
   for (const [state, { enter, isolate = '{ memoryLimit: 32 }', outcomes }] of Object.entries(STATES)) {
     test(`${state}: ${Object.keys(outcomes).join(', ')}`, () => passes(
       PROGRAM.replace('THE_OUTCOMES', () => JSON.stringify(outcomes)).replace('THE_OPTIONS', () => isolate).replace('THE_CALL', () => enter),

@@ -1,5 +1,4 @@
-// What a guest's host holds for it while a call is unanswered. The guest is charged for the size in the host, not for the size of the
-// message.
+// The host's memory for a guest's unanswered calls. The guest is charged for the size in the host, not for the size of the message.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -45,8 +44,8 @@ const PRELUDE = `
 /** @param {string} code */
 const bounded = (code) => passes(`${PRELUDE}${code}`, { options: '{ memoryLimit: 8 }', collects: true, timeout: 60_000 });
 
-describe('is bounded', () => {
-  test('by References that are applied for a promise, until that has settled', () => bounded(`
+describe('are bounded', () => {
+  test('calls by References applied for a promise, until it has settled', () => bounded(`
     await context.eval(SEND);
     await context.global.set('reference', new ivm.Reference(keep));
     await context.global.set('ivm', ivm);
@@ -65,7 +64,7 @@ describe('is bounded', () => {
     await settled();
     assert.ok(held.length > 0);`));
 
-  test('by tools of IsolatedVMSandbox', () => bounded(`
+  test('calls of tools of IsolatedVMSandbox', () => bounded(`
     const sandbox = new ivm.IsolatedVMSandbox({ timeout: 3_000, memoryLimit: 8 });
     const running = sandbox.execute(SEND + 'flood((list) => a.b({ list })); await new Promise(() => {});',
       [{ name: 'a:b', description: '' }], (name, params) => keep(params)).catch((error) => error);
@@ -75,8 +74,8 @@ describe('is bounded', () => {
     await running;`));
 });
 
-describe('is not refused', () => {
-  test('a large value at a time, many times', () => passes(`
+describe('is accepted', () => {
+  test('one large value at a time, many times', () => passes(`
     let bytes = 0;
     const take = new ivm.Callback((value) => { bytes += value.length; }, { async: true });
     const code = 'const text = "a".repeat(2 ** 21); for (let index = 0; index < 60; index += 1) await $0(text);'
@@ -92,7 +91,7 @@ for (const [what, end] of Object.entries({
   'was aborted': 'block(50); controller.abort(); block(500);',
   'was ended with its isolate': 'block(50); isolate.dispose(); block(500);',
 })) {
-  test(`a function of the host is not called for a call that ${what} before its host had time`, () => passes(`
+  test(`a function of the host is not called for a call that ${what} before the host has time`, () => passes(`
     const sent = new Int32Array(new SharedArrayBuffer(4));
     let calls = 0;
     for (const ask of ['ask.applySync()', 'ask.applySyncPromise()', 'call()']) {

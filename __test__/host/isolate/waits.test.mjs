@@ -41,3 +41,43 @@ describe('guests that reach a limit of their memory while they start to wait', (
     });
   }
 });
+
+describe('timeouts of `Atomics.waitAsync`, which V8 keeps until they are due', () => {
+  const METER = `
+    const { readFileSync } = await import('node:fs');
+    const status = (name) => Number(new RegExp(name + ':\\\\s+(\\\\d+)').exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024;
+    make();
+    const before = status('VmRSS');
+    const grown = () => Math.round(status('VmHWM') - before);`;
+
+  const passes = async (program) => {
+    const { code, timedOut, stdout, stderr } = await run(`${SETUP}${METER}${program}
+      process.exit(0);`);
+    assert.equal(timedOut, false);
+    assert.deepEqual([code, stdout.trim()], [0, 'true'], stdout + stderr);
+  };
+
+  test('of waits that are over count for their isolate', { timeout: 60_000 }, () => passes(`
+    // Each turn begins when a short wait is over.
+    const endless = \`
+      const [array, turns] = [4, 4].map((size) => new Int32Array(new SharedArrayBuffer(size)));
+      const turn = () => {
+        for (let i = 0; i < 5_000; i++) Atomics.waitAsync(array, 0, 0, 1e9);
+        Atomics.notify(array, 0);
+        return Atomics.waitAsync(turns, 0, 0, 1).value.then(turn);
+      };
+      turn()\`;
+    const got = await make().eval(endless, { promise: true, deadline: 30_000 }).catch(outcome);
+    console.log(((/MEMORY|DISPOSED/).test(got) && grown() < 250) || [got, grown()].join());`));
+
+  test('end with their isolate', { timeout: 60_000 }, () => passes(`
+    const some = 'const array = new Int32Array(new SharedArrayBuffer(4)); for (let i = 0; i < 60_000; i++) Atomics.waitAsync(array, 0, 0, 1e9); 1';
+    let first;
+    for (let i = 0; i < 12; i++) {
+      const isolate = new ivm.Isolate({ memoryLimit: 64 });
+      await (await isolate.createContext()).eval(some);
+      isolate.dispose();
+      first ??= grown();
+    }
+    console.log(grown() < first + 60 || [first, grown()].join());`));
+});

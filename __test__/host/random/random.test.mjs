@@ -11,7 +11,7 @@ const PATIENCE_SECONDS = 30;
 const TIMEOUT_MS = 110_000;
 const file = fileURLToPath(new URL('../../random/random.mjs', import.meta.url));
 
-describe('random programs over the host and three isolates do what a model says', () => {
+describe('random programs over the host and three isolates match a model', () => {
   for (const [seed, disposal] of [[1, 0.4], [2, 1]]) {
     test(`seed ${seed}, disposal ${disposal}`, async () => {
       const args = ['--child', '--operations', String(OPERATIONS), '--seed', String(seed), '--disposal', String(disposal), '--patience', String(PATIENCE_SECONDS)];

@@ -16,7 +16,7 @@ describe('createSandbox: console', () => {
     assert.deepEqual(logs, ['log!', 'info!', 'warn!', 'error!', 'debug!']);
   });
 
-  test('strings as they are, others as JSON, joined by a space', async () => {
+  test('strings unchanged, other values as JSON, joined by a space', async () => {
     const cases = [
       ['"a", "b"', 'a b'], ['"a", 1, true, null', 'a 1 true null'], ['{ a: [1, "x"] }', '{"a":[1,"x"]}'], ['[1, [2]]', '[1,[2]]'],
       ['"☃ \\u{1f600}"', '☃ 😀'], ['new Date(0)', '"1970-01-01T00:00:00.000Z"'], ['', ''], ['"", ""', ' '], ['undefined', 'undefined'], ['NaN', 'null'],
@@ -24,7 +24,7 @@ describe('createSandbox: console', () => {
     for (const [args, line] of cases) assert.deepEqual((await execute(`console.log(${args})`)).logs, [line], args);
   });
 
-  test('what has no JSON does not break the run', async () => {
+  test('values without JSON do not fail the run', async () => {
     for (const value of ['(() => { const a = {}; a.a = a; return a })()', '1n', '{ big: 1n }', 'Symbol("s")', '() => 1', '{ toJSON() { throw 1 } }', '{ get a() { throw 1 } }']) {
       const outcome = await execute(`const v = ${value}; console.log("x", v); return 1`);
       assert.equal(outcome.error, undefined, value);
@@ -39,18 +39,18 @@ describe('createSandbox: console', () => {
     assert.deepEqual(logs, Array.from({ length: 100 }, (_, i) => `${i}`));
   });
 
-  test('each is cut at 1,000 characters, followed by "..."', async () => {
+  test('each is truncated at 1,000 characters, followed by "..."', async () => {
     const { logs } = await execute('for (const n of [999, 1000, 1001, 5000]) console.log("x".repeat(n)); console.log("y".repeat(999), { a: 1 })');
     assert.deepEqual(logs, ['x'.repeat(999), 'x'.repeat(1000), `${'x'.repeat(1000)}...`, `${'x'.repeat(1000)}...`, `${'y'.repeat(999)} ...`]);
   });
 
-  test('a flood of big entries is over soon', async () => {
+  test('a flood of large entries ends soon', async () => {
     const { result, logs } = await execute('const big = "x".repeat(1e6); for (let i = 0; i < 1e5; i += 1) console.log(big); return 1', {}, { timeout: 10_000 });
     assert.equal(result, 1);
     assert.equal(logs.length, 100);
   });
 
-  test('guest code in an entry is under the timeout', async () => {
+  test('guest code called by logging counts towards the timeout', async () => {
     const outcome = await execute('if (1) console.log("first"); console.log({ toJSON() { for (;;); } })', {}, { timeout: 60 });
     assert.equal(outcome.error, 'Execution timed out after 60ms');
   });
@@ -72,7 +72,7 @@ describe('createSandbox: timeout', () => {
     });
   }
 
-  test('logs until then are kept', async () => {
+  test('earlier logs are kept', async () => {
     const outcome = await execute('const a = 1; console.log("before"); for (;;);', {}, { timeout: 80 });
     assert.deepEqual(outcome.logs, ['before']);
   });
@@ -90,7 +90,7 @@ describe('createSandbox: timeout', () => {
     assert.equal(marked, 0);
   });
 
-  test('nothing of the run goes on afterwards', async () => {
+  test('no part of the run continues afterwards', async () => {
     let calls = 0;
     const outcome = await execute('for (;;) tick()', { tick: () => { calls += 1; } }, { timeout: 80 });
     assert.equal(outcome.error, 'Execution timed out after 80ms');
@@ -140,7 +140,7 @@ describe('createSandbox: timeout', () => {
     assert.deepEqual(timeouts, [30_000, 30_000, 70]);
   });
 
-  test('a guest that cannot be stopped does not hold its caller', async () => {
+  test('an execution settles even if its guest cannot be stopped', async () => {
     const result = await run(`
       const start = performance.now();
       const outcome = await ivm.createSandbox({}, { timeout: 100 }).execute('Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)');
@@ -151,9 +151,9 @@ describe('createSandbox: timeout', () => {
 });
 
 describe('createSandbox: maxOutputSize', () => {
-  const refused = (outcome, size, most) => {
+  const refused = (outcome, size, max) => {
     assert.equal(outcome.result, null, `a result of ${JSON.stringify(outcome.result)?.length} characters came out`);
-    assert.match(outcome.error, new RegExp(`\\b${size}\\b.*\\b${most}\\b`));
+    assert.match(outcome.error, new RegExp(`\\b${size}\\b.*\\b${max}\\b`));
   };
 
   test('counts UTF-8 bytes of JSON and names both sizes', async () => {
@@ -164,7 +164,7 @@ describe('createSandbox: maxOutputSize', () => {
     refused(await execute('"x".repeat(49)', {}, { maxOutputSize: 50 }), 51, 50);
   });
 
-  test('keeps the logs and figures of an execution whose result the host cannot have', async () => {
+  test('keeps logs and figures if the result cannot be transferred', async () => {
     const outcome = await execute('if (1) {} console.log("here"); return [new RegExp("a".repeat(2 ** 17 + 1))]');
     assert.equal(outcome.result, null);
     assert.equal(outcome.error, 'Unable to deserialize cloned data: a regular expression that takes too long to make');
@@ -173,12 +173,12 @@ describe('createSandbox: maxOutputSize', () => {
     assert.ok(outcome.usage.wallMs > 0);
   });
 
-  test('names the class of an error that comes before the code', async () => {
+  test('names the class of an error before its code', async () => {
     const outcome = await execute('return 1', { get a() { throw new RangeError('no'); } });
     assert.deepEqual([outcome.error, outcome.failure.name, outcome.result], ['no', 'RangeError', null]);
   });
 
-  test('measures a large result in turns', async () => {
+  test('measures a large result in slices', async () => {
     const list = await execute('if (1) {} return Array.from({ length: 1e5 }, (_, i) => ({ i }))', {}, { maxOutputSize: 2e6, memoryLimit: 64 });
     assert.equal(list.result.length, 1e5);
     const size = JSON.stringify(list.result).length;
@@ -198,11 +198,11 @@ describe('createSandbox: maxOutputSize', () => {
     refused(await execute('return 10n ** 500n', {}, { maxOutputSize: 502 }), 503, 502);
   });
 
-  test('undefined has no JSON, so no size', async () => {
+  test('undefined has no JSON, and so no size', async () => {
     assert.equal((await execute('return undefined', {}, { maxOutputSize: 0 })).error, undefined);
   });
 
-  test('is a megabyte by default', async () => {
+  test('is 1 MB by default', async () => {
     assert.equal((await execute('"x".repeat(1048574)')).result.length, 1_048_574);
     refused(await execute('"x".repeat(1048575)'), 1_048_577, 1_048_576);
   });
@@ -210,14 +210,14 @@ describe('createSandbox: maxOutputSize', () => {
   for (const [what, code] of [
     ['that has no JSON', 'return { big: 1n, text: "x".repeat(5000) }'],
     ['with a cycle', 'const a = { text: "x".repeat(5000) }; a.a = a; return a'],
-    ['whose content JSON leaves out: Map', 'return new Map([["text", "x".repeat(5000)]])'],
-    ['whose content JSON leaves out: Set', 'return new Set(["x".repeat(5000)])'],
-    ['whose content JSON leaves out: ArrayBuffer', 'return new ArrayBuffer(5000)'],
-    ['whose content JSON leaves out: Error', 'return new Error("x".repeat(5000))'],
-    ['that says otherwise in toJSON', 'class A { text = "x".repeat(5000); toJSON() { return 1 } } return new A()'],
-    ['that says otherwise in a shared toJSON', 'Object.prototype.toJSON = () => 1; return { text: "x".repeat(5000) }'],
+    ['whose content JSON omits: Map', 'return new Map([["text", "x".repeat(5000)]])'],
+    ['whose content JSON omits: Set', 'return new Set(["x".repeat(5000)])'],
+    ['whose content JSON omits: ArrayBuffer', 'return new ArrayBuffer(5000)'],
+    ['whose content JSON omits: Error', 'return new Error("x".repeat(5000))'],
+    ['that hides its size in toJSON', 'class A { text = "x".repeat(5000); toJSON() { return 1 } } return new A()'],
+    ['that hides its size in a shared toJSON', 'Object.prototype.toJSON = () => 1; return { text: "x".repeat(5000) }'],
   ]) {
-    test(`a result ${what} does not get past it`, async () => {
+    test(`a result ${what} does not bypass it`, async () => {
       const outcome = await execute(`if (1) {} ${code}`, {}, { maxOutputSize: 1000 });
       assert.equal(outcome.result, null);
       assert.match(outcome.error, /\b1000\b/);
@@ -236,7 +236,7 @@ describe('createSandbox: maxApiCalls', () => {
     assert.deepEqual([calls, outcome.apiCallCount], [50, 50]);
   });
 
-  test('as many as the option says, for each run', async () => {
+  test('the option sets the maximum of each run', async () => {
     const sandbox = createSandbox({ api: { request: async (x) => x } }, { maxApiCalls: 2 });
     for (let i = 0; i < 2; i += 1) {
       const outcome = await sandbox.execute('const a = [api.request(1), api.request(2)]; try { api.request(3) } catch { a.push("no") } return a');
@@ -278,7 +278,7 @@ describe('createSandbox: memory', () => {
     ['the environment', {}, { SANDBOX_MEMORY_MB: '128' }, '48 false'],
     ['the option before the environment', { memoryLimit: 16 }, { SANDBOX_MEMORY_MB: '128' }, 'null true'],
     ['a lower environment', {}, { SANDBOX_MEMORY_MB: '16' }, 'null true'],
-    ['an environment that makes no sense is passed over', {}, { SANDBOX_MEMORY_MB: 'lots' }, 'null true'],
+    ['an invalid environment variable is ignored', {}, { SANDBOX_MEMORY_MB: 'lots' }, 'null true'],
   ]) {
     test(what, async () => {
       const result = await run(program(options), { env });
@@ -306,7 +306,7 @@ describe('createSandbox: memory', () => {
 describe('createSandbox: arguments', () => {
   const invalid = (name) => ({ name: 'TypeError', code: 'ERR_INVALID_ARG', message: new RegExp(`\`${name}\``) });
 
-  test('wrong ones are refused by name', () => {
+  test('invalid arguments are refused by name', () => {
     for (const wrong of [undefined, null, 1, 'x']) assert.throws(() => createSandbox(wrong), invalid('globals'), String(wrong));
     for (const wrong of [1, 'x', true]) assert.throws(() => createSandbox({}, wrong), invalid('options'), String(wrong));
     for (const name of ['timeout', 'maxOutputSize', 'maxApiCalls', 'memoryLimit']) {
@@ -325,7 +325,7 @@ describe('createSandbox: arguments', () => {
   });
 });
 
-describe('createSandbox: results that JSON cannot take', () => {
+describe('createSandbox: results without JSON', () => {
   for (const code of ['return Object(1n)', 'return [Object(2n)]', 'return new Map([[1, Object(3n)]])', 'const a = []; a.push(a); return a']) {
     test(code, async () => {
       const { error, result } = await createSandbox({}).execute(code);

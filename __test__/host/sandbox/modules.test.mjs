@@ -82,7 +82,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       test(code, async () => assert.deepEqual(await resultOf(code), expected));
     }
 
-    test('only where there are modules', async () => {
+    test('only with the option `modules`', async () => {
       for (const code of ['import { add } from "math"; export default add(2, 3);', 'export default 1']) {
         const { error } = await make({}).execute(code);
         assert.match(error, /^(Cannot use import statement outside a module|Unexpected token 'export')/);
@@ -90,7 +90,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       assert.equal(await resultOf('export default 1', {}), 1);
     });
 
-    test('what is neither fails as what it is', async () => {
+    test('code that is neither fails with its own error', async () => {
       const { error, failure } = await run('import { add } from "math";\nlet x = 1;\nlet x = 2;');
       assert.match(error, /^Identifier 'x' has already been declared/);
       assert.deepEqual([failure.name, failure.line, failure.module], ['SyntaxError', 3, undefined]);
@@ -99,7 +99,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
   });
 
   describe(`${kind}: modules that fail`, () => {
-    test('an unknown one is named, with who asks', async () => {
+    test('an unknown module is named, with its importer', async () => {
       assert.match((await run('return import("nothing")')).error, /^Cannot find module 'nothing' imported by sandbox\.js$/);
       assert.match((await run('export { x } from "../nothing"')).error, /^Cannot find module '\.\.\/nothing' imported by sandbox\.js/);
       const { error, failure } = await run('import "outer"', { outer: '\n\n  import y from "./inner";', inner: 'export default 1;\nexport * from "gone";' });
@@ -115,20 +115,20 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       assert.equal(await resultOf('return (await import("__proto__")).default', JSON.parse('{"__proto__":"export default 3"}')), 3);
     });
 
-    test('long specifiers are cut, odd ones told', async () => {
+    test('long specifiers are truncated, unusual ones are reported', async () => {
       const { error } = await run('return import("x".repeat(1e6))');
       assert.ok(error.length < 300 && error.includes('x...'), error);
       assert.match((await run('return import("")')).error, /^Cannot find module '' /);
       assert.match((await run('return import({ toString() { throw new TypeError("mine") } })')).error, /^mine$/);
     });
 
-    test('the guest can go on', async () => {
+    test('the guest can continue', async () => {
       const codes = await resultOf(`
-        const told = [];
+        const errors = [];
         for (const name of ['gone', 'broken', 'throws', 'importsGone', 'noExport']) {
-          for (let i = 0; i < 2; i += 1) await import(name).catch((error) => told.push(error.name + ': ' + error.message.split(' [')[0]));
+          for (let i = 0; i < 2; i += 1) await import(name).catch((error) => errors.push(error.name + ': ' + error.message.split(' [')[0]));
         }
-        return told;
+        return errors;
       `, { broken: 'const = 1;', throws: 'throw new RangeError("mine")', importsGone: 'import "gone2"', noExport: 'import { x } from "empty"', empty: '' });
       assert.deepEqual(codes, [
         "Error: Cannot find module 'gone' imported by sandbox.js", "SyntaxError: Unexpected token '='", 'RangeError: mine',
@@ -142,7 +142,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
         'lib/a.js': 'import one from "./one.json" with { type: "json" }; export { default as data } from "../data.json" with { type: "json" }; export default one;',
         'bad.json': '{\n  "a": 1,\n  b\n}', 'empty.json': '', 'code.json': 'export default 1', 'late.json': '{} []', math: 'export default 1',
       };
-      test('is imported by who says so', async () => {
+      test('is imported with the attribute', async () => {
         assert.deepEqual(await resultOf(`
           import data from "data.json" with { type: "json" };
           import * as all from "./data.json" with { type: "json" };
@@ -172,19 +172,19 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
         test(`what is refused: ${name} with { ${attributes} }`, async () => {
           for (const [code, isStatic] of [[`import a from "${name}" with { ${attributes} };`, true], [`return import("${name}", { with: { ${attributes} } })`, false]]) {
             const { failure } = await run(code, JSONS);
-            const told = `${failure.name}: ${failure.message}`;
-            if (typeof expected === 'string') assert.ok(told.endsWith(expected), told);
-            else assert.match(told, expected);
-            if (told.startsWith('SyntaxError') && name === 'bad.json') {
+            const text = `${failure.name}: ${failure.message}`;
+            if (typeof expected === 'string') assert.ok(text.endsWith(expected), text);
+            else assert.match(text, expected);
+            if (text.startsWith('SyntaxError') && name === 'bad.json') {
               assert.deepEqual([failure.module, failure.line, failure.column, failure.frame.split('\n')[3]], ['bad.json', 3, 3, '    |   ^']);
             }
             // The code that gets this error itself may rethrow it like any other error.
-            if (isStatic) assert.equal(failure.code, /attribute/.test(told) ? 'ERR_ISOLATE_UNSUPPORTED' : undefined);
+            if (isStatic) assert.equal(failure.code, /attribute/.test(text) ? 'ERR_ISOLATE_UNSUPPORTED' : undefined);
           }
         });
       }
 
-      test('counts for the limits, and no built-in of the guest\'s takes part', async () => {
+      test('counts towards the limits, and uses no built-ins of the guest', async () => {
         const large = { 'large.json': `[${'{"a":1},'.repeat(400_000)}1]` };
         assert.equal((await run('await import("large.json", { with: { type: "json" } }); return 1', large, { memoryLimit: 8 })).failure.code, 'ERR_ISOLATE_MEMORY');
         const tampered = `
@@ -195,7 +195,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       });
     });
 
-    test('where an error has arisen: the module, its line and a frame', async () => {
+    test('errors show the module, the line and a frame', async () => {
       const modules = { 'lib/thrower.js': 'export const a = 1;\nexport function fail(x) {\n  return x.y.z;\n}\n', 'bad.js': 'export const ok = 1;\nconst = 2;\n', 'my sandbox.js': '\n\nthrow new Error("here")' };
       for (const code of ['const { fail } = await import("./lib/thrower.js");\nreturn fail({});', 'import { fail } from "lib/thrower.js";\nfail({});']) {
         const { failure } = await run(code, modules);
@@ -220,9 +220,9 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
     const cases = [
       ['that never ends', 'return import("x")', { x: 'for (;;);' }, 'ERR_ISOLATE_DEADLINE'],
       ['that never ends, static', 'import "x"', { x: 'for (;;);' }, 'ERR_ISOLATE_DEADLINE'],
-      ['that waits for ever', 'import "x"', { x: 'await new Promise(() => {})' }, 'ERR_ISOLATE_DEADLINE'],
-      ['that imports for ever', 'return import("x")', { x: 'for (;;) await import("y");', y: 'export default 1' }, 'ERR_ISOLATE_DEADLINE'],
-      ['that takes all memory', 'import "x"', { x: 'const all = []; for (;;) all.push(new Array(1e4).fill(1.5));' }, 'ERR_ISOLATE_MEMORY'],
+      ['that waits forever', 'import "x"', { x: 'await new Promise(() => {})' }, 'ERR_ISOLATE_DEADLINE'],
+      ['that imports endlessly', 'return import("x")', { x: 'for (;;) await import("y");', y: 'export default 1' }, 'ERR_ISOLATE_DEADLINE'],
+      ['that exhausts its memory', 'import "x"', { x: 'const all = []; for (;;) all.push(new Array(1e4).fill(1.5));' }, 'ERR_ISOLATE_MEMORY'],
       ['that is larger than the heap', 'import "x"', { x: `export default "${'x'.repeat(40 << 20)}"` }, 'ERR_ISOLATE_MEMORY'],
     ];
     for (const [what, code, modules, expected] of cases) {
@@ -233,7 +233,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       });
     }
 
-    test('10,000 of them: wide, and in a chain', async () => {
+    test('10,000 modules: wide, and in a chain', async () => {
       const wide = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`m${i}`, `export default ${i}`]));
       wide.all = Array.from({ length: 10_000 }, (_, i) => `import m${i} from "m${i}";`).join('') + 'export default m0 + m9999;';
       assert.equal(await resultOf('import all from "all"; export default all', wide, { memoryLimit: 128 }), 9999);
@@ -244,14 +244,14 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       assert.match((await run('return import("m0")', waiting, { memoryLimit: 128 })).error, /^deep$|call stack/);
     });
 
-    test('an aborted one', async () => {
+    test('an aborted execution', async () => {
       const abort = new AbortController();
       const outcome = make({ modules: { x: 'for (;;);' } }).execute('import "x"', { signal: abort.signal });
       setTimeout(() => abort.abort(), 100);
       assert.equal((await outcome).failure.code, 'ERR_ISOLATE_ABORTED');
     });
 
-    test('no execution meets another', async () => {
+    test('executions are separate', async () => {
       const sandbox = make({ modules: MODULES });
       for (let i = 0; i < 3; i += 1) {
         assert.equal((await sandbox.execute('import count from "count"; export default count')).result, 1);
@@ -264,13 +264,13 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
         try { Object.defineProperty(Promise.prototype, 'constructor', { get() { throw new Error('constructor'); } }); } catch {}
         try { Object.defineProperty(Array.prototype, '0', { get() { throw new Error('0'); }, set() { throw new Error('0'); } }); } catch {}
         const x = import('math').catch;
-        return 'went on';
-      `), 'went on');
+        return 'continued';
+      `), 'continued');
     });
   });
 
   describe(`${kind}: module maps`, () => {
-    test('are read once, and only what is their own', async () => {
+    test('are read once, and only own properties', async () => {
       let reads = 0;
       const map = Object.create({ inherited: 'export default 1' }, {
         a: { enumerable: true, get() { reads += 1; return `export default ${reads}`; } },
@@ -292,7 +292,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       }
     });
 
-    test('what is wrong is told', () => {
+    test('errors are reported', () => {
       const wrong = (modules, message) => assert.throws(() => make({ modules }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
       wrong('x', '`modules` must be an object of sources by name');
       wrong(new Map([['a', '']]), '`modules` must be an object of sources by name');
@@ -309,7 +309,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       assert.throws(() => make({ modules: { get a() { throw new Error('mine'); } } }), /^Error: mine$/);
     });
 
-    test('nothing of them without the option', async () => {
+    test('not available without the option', async () => {
       const { error, failure } = await make({}).execute('return import("x")');
       assert.match(error, /^Not supported$/);
       // V8 reports it at the beginning of the text that wraps the code.
@@ -320,14 +320,14 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
 
   describe(`${kind}: modules in TypeScript`, () => {
     const typed = { 'a.ts': 'import type { T } from "./types";\nexport const a: number = 1;\nexport type X = string;', 'b.js': 'export const less = (a, b, c) => a < b > (c);', bare: 'export default (x: string): string => x + "!";' };
-    test('types are taken off, of plain files not', async () => {
+    test('types are stripped from TypeScript only', async () => {
       assert.deepEqual(await resultOf('import { a } from "a.ts"; import { less } from "./b.js"; import f from "bare"; const s: string = f("x"); export default [a, less(1, 2, 3), s] as unknown[];', typed, { typescript: true }), [1, false, 'x!']);
       assert.deepEqual(await resultOf('const { a }: { a: number } = await import("a.ts"); return a;', typed, { typescript: true }), 1);
       const { failure } = await run('return import("a.ts")', typed);
       assert.deepEqual([failure.name, failure.module, failure.line], ['SyntaxError', 'a.ts', 1]);
     });
 
-    test('places stay', async () => {
+    test('positions are kept', async () => {
       const modules = { 'x.ts': 'const a: string = "";\nexport const f = (b: any) => b as any; (null as any).x;' };
       const { failure } = await run('import { f } from "x.ts";\nconst x: number = f(1);', modules, { typescript: true });
       assert.deepEqual([failure.module, failure.line, failure.column], ['x.ts', 2, 54]);
@@ -340,7 +340,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
 }
 
 describe('createSandbox: modules', () => {
-  test('a fence may be around it, and `globalThis` is shadowed in it', async () => {
+  test('it can be fenced, and `globalThis` is shadowed in it', async () => {
     const sandbox = createSandbox({ host: (x) => x * 2 }, { modules: MODULES });
     assert.equal((await sandbox.execute('```js\nimport { add } from "math";\nexport default host(add(1, 2));\n```')).result, 6);
     assert.deepEqual((await sandbox.execute('import kind from "global"; export default [kind, typeof globalThis]')).result, ['object', 'undefined']);

@@ -128,7 +128,7 @@ describe('isolates', () => {
   describe('arguments of callbacks', () => eachValue(VALUES, 4, inContext((context, value) => context.evalClosure(`$0(${value}); return 1`, [new Callback(() => 1)]))));
 });
 
-describe('what is measured in pieces stays in order', () => {
+describe('values measured in slices keep their order', () => {
   /** Larger than a slice. */
   const LARGE = MORE_VALUES.objects(8);
 
@@ -170,7 +170,7 @@ describe('what is measured in pieces stays in order', () => {
     sandbox.disposeAll();
   });
 
-  test('nothing is written once nobody waits: a deadline, a signal, the end of the isolate', async () => {
+  test('nothing is written after a deadline, an abort or the end of the isolate', async () => {
     let written = 0;
     let start = 0;
     let took = Infinity;

@@ -13,18 +13,18 @@ async function stage(options = {}) {
   const sandbox = new IsolatedVmSandbox(null, options);
   const isolate = await sandbox.createIsolate(manifest());
   const bus = new EventEmitter();
-  const told = [];
+  const reports = [];
   const gates = { one: gate(), two: gate() };
   const contextOf = (name, more) => hostContext({
-    eventBus: bus, config: { name }, whoAmI: () => name, tell: (what) => { told.push(`${name}: ${what}`); }, wait: (which) => gates[which].promise,
+    eventBus: bus, config: { name }, ownName: () => name, report: (what) => { reports.push(`${name}: ${what}`); }, wait: (which) => gates[which].promise,
     [`only${name}`]: () => name, ...more,
   });
   const run = (name, code, settings, more) => sandbox.executeInSandbox(isolate, code, contextOf(name, more), settings);
-  return { sandbox, isolate, bus, told, gates, run };
+  return { sandbox, isolate, bus, reports, gates, run };
 }
 
 /** What code sees as its `context`. */
-const SELF = '[context.whoAmI(), context.config.name, typeof context.onlyA, typeof context.onlyB].join()';
+const SELF = '[context.ownName(), context.config.name, typeof context.onlyA, typeof context.onlyB].join()';
 const [A, B] = ['A,A,function,undefined', 'B,B,undefined,function'];
 
 describe('plugins: `context` is the execution\'s own', () => {
@@ -33,10 +33,10 @@ describe('plugins: `context` is the execution\'s own', () => {
     'after several': `(async () => { await context.wait('one'); await null; await new Promise((resolve) => resolve()); return ${SELF} })()`,
     'in a reaction': `context.wait('one').then(() => 0).finally(() => {}).then(() => ${SELF})`,
     'in a reaction to a failure': `context.wait('one').then(() => { throw 1 }).catch(() => ${SELF})`,
-    'in what waits for all': `Promise.all([context.wait('one'), 1]).then(() => ${SELF})`,
+    'after Promise.all': `Promise.all([context.wait('one'), 1]).then(() => ${SELF})`,
     'in an async generator': `(async () => { async function* each() { await context.wait('one'); yield ${SELF} } for await (const value of each()) return value })()`,
-    'in what a thenable calls': `context.wait('one').then(() => ({ then(resolve) { resolve(${SELF}) } }))`,
-    'in a function that others can call, too': `function self() { return ${SELF} } context.wait('one').then(() => self())`,
+    'in a callback of a thenable': `context.wait('one').then(() => ({ then(resolve) { resolve(${SELF}) } }))`,
+    'in a function that other executions can call': `function self() { return ${SELF} } context.wait('one').then(() => self())`,
     'in code that is evaluated': `context.wait('one').then(() => (0, eval)(${JSON.stringify(SELF)}))`,
     'after waiting for memory': `(async () => {
       await context.wait('one');
@@ -63,47 +63,47 @@ describe('plugins: `context` is the execution\'s own', () => {
   }
 
   test('in timers', async () => {
-    const { sandbox, told, run } = await stage({ timers: true });
+    const { sandbox, reports, run } = await stage({ timers: true });
     await run('A', `
-      setTimeout((text) => { context.tell('timeout ' + text + ${SELF}); queueMicrotask(() => context.tell('microtask ' + ${SELF})) }, 300, 'with ');
+      setTimeout((text) => { context.report('timeout ' + text + ${SELF}); queueMicrotask(() => context.report('microtask ' + ${SELF})) }, 300, 'with ');
       let count = 0;
-      const interval = setInterval(() => { context.tell('interval ' + ${SELF}); if ((count += 1) === 2) clearInterval(interval) }, 200);
-      setImmediate(async () => { await null; context.tell('immediate ' + ${SELF}) });
+      const interval = setInterval(() => { context.report('interval ' + ${SELF}); if ((count += 1) === 2) clearInterval(interval) }, 200);
+      setImmediate(async () => { await null; context.report('immediate ' + ${SELF}) });
       0`);
     assert.equal(await run('B', SELF), B);
-    await until(() => told.length === 5);
-    assert.deepEqual(told.toSorted(), [`A: immediate ${A}`, `A: interval ${A}`, `A: interval ${A}`, `A: microtask ${A}`, `A: timeout with ${A}`]);
+    await until(() => reports.length === 5);
+    assert.deepEqual(reports.toSorted(), [`A: immediate ${A}`, `A: interval ${A}`, `A: interval ${A}`, `A: microtask ${A}`, `A: timeout with ${A}`]);
     sandbox.disposeAll();
   });
 
-  test('in handlers of events: that of the execution which has registered them', async () => {
-    const { sandbox, bus, told, gates, run } = await stage();
-    const listen = (method) => `context.eventBus.${method}('item.indexed', async () => { context.tell('heard ' + ${SELF}); await context.wait('one'); context.tell('went on ' + ${SELF}) }); 0`;
+  test('in event handlers: that of the execution that registered them', async () => {
+    const { sandbox, bus, reports, gates, run } = await stage();
+    const listen = (method) => `context.eventBus.${method}('item.indexed', async () => { context.report('received ' + ${SELF}); await context.wait('one'); context.report('continued ' + ${SELF}) }); 0`;
     await run('A', listen('on'));
     await run('B', listen('once'));
     bus.emit('item.indexed');
-    await until(() => told.length === 2);
-    assert.deepEqual(told.splice(0).toSorted(), [`A: heard ${A}`, `B: heard ${B}`]);
+    await until(() => reports.length === 2);
+    assert.deepEqual(reports.splice(0).toSorted(), [`A: received ${A}`, `B: received ${B}`]);
     const beside = run('B', `context.wait('one').then(() => ${SELF})`);
     gates.one.open();
-    await until(() => told.length === 2);
-    assert.deepEqual(told.splice(0).toSorted(), [`A: went on ${A}`, `B: went on ${B}`]);
+    await until(() => reports.length === 2);
+    assert.deepEqual(reports.splice(0).toSorted(), [`A: continued ${A}`, `B: continued ${B}`]);
     assert.equal(await beside, B);
     // A handler that another handler registers belongs to the same execution.
-    await run('A', `context.eventBus.on('item.removed', () => { context.eventBus.on('item.indexed', () => context.tell('late ' + ${SELF})) }); 0`);
+    await run('A', `context.eventBus.on('item.removed', () => { context.eventBus.on('item.indexed', () => context.report('late ' + ${SELF})) }); 0`);
     bus.emit('item.removed');
     await until(() => bus.listenerCount('item.indexed') === 2);
     await run('B', '0');
     bus.emit('item.indexed');
-    await until(() => told.some((text) => text.includes('late')));
-    assert.ok(told.includes(`A: late ${A}`));
+    await until(() => reports.some((text) => text.includes('late')));
+    assert.ok(reports.includes(`A: late ${A}`));
     sandbox.disposeAll();
   });
 
   test('in functions of earlier executions: that of the caller', async () => {
     const { sandbox, run } = await stage();
     await run('A', `function self() { return ${SELF} } class Service { async self() { await null; return ${SELF} } } var service = new Service(); var kept = context; 0`);
-    assert.deepEqual(await run('B', '(async () => [self(), await service.self(), kept.whoAmI(), kept === context])()'), [B, B, 'A', false]);
+    assert.deepEqual(await run('B', '(async () => [self(), await service.self(), kept.ownName(), kept === context])()'), [B, B, 'A', false]);
     sandbox.disposeAll();
   });
 
@@ -118,12 +118,12 @@ describe('plugins: `context` is the execution\'s own', () => {
     sandbox.disposeAll();
   });
 
-  test('what an execution puts in its place is its own, too', async () => {
+  test('a replacement that an execution assigns is its own, too', async () => {
     const { sandbox, gates, run } = await stage();
-    const first = run('A', "const { wait } = context; context = { mine: 1, whoAmI: context.whoAmI }; wait('one').then(() => [Object.keys(context).join(), context.whoAmI()])");
+    const first = run('A', "const { wait } = context; context = { mine: 1, ownName: context.ownName }; wait('one').then(() => [Object.keys(context).join(), context.ownName()])");
     assert.equal(await run('B', SELF), B);
     gates.one.open();
-    assert.deepEqual(await first, ['mine,whoAmI', 'A']);
+    assert.deepEqual(await first, ['mine,ownName', 'A']);
     assert.equal(await run('A', SELF), A);
     await run('A', 'delete globalThis.context; 0');
     assert.equal(await run('A', SELF), A);
@@ -133,8 +133,8 @@ describe('plugins: `context` is the execution\'s own', () => {
     sandbox.disposeAll();
   });
 
-  test('also where a snapshot has declared the name', async () => {
-    const snapshot = ivm.Isolate.createSnapshot([{ code: 'var context = 1; function self() { return context.whoAmI() }' }]);
+  test('also if a snapshot has declared the name', async () => {
+    const snapshot = ivm.Isolate.createSnapshot([{ code: 'var context = 1; function self() { return context.ownName() }' }]);
     const { sandbox, gates, run } = await stage({ snapshot });
     const first = run('A', `context.wait('one').then(() => [self(), ${SELF}, 'onlyA' in context, Object.keys(context).includes('onlyB')])`);
     assert.equal(await run('B', SELF), B);
@@ -146,7 +146,7 @@ describe('plugins: `context` is the execution\'s own', () => {
     sandbox.disposeAll();
   });
 
-  test('what stands behind it is out of reach', async () => {
+  test('the object behind it is out of reach', async () => {
     const { sandbox, run } = await stage();
     assert.deepEqual(await run('A', `
       const { get, set, enumerable, configurable } = Object.getOwnPropertyDescriptor(globalThis, 'context');
@@ -155,7 +155,7 @@ describe('plugins: `context` is the execution\'s own', () => {
       for (const index of [0, 1, 2]) Object.defineProperty(Array.prototype, index, { get() { seen.push(this) }, set() { seen.push(this) }, configurable: true });
       const same = get.call(null) === context;
       set.call(null, context);
-      const result = [same, context.whoAmI(), Object.isFrozen(get), Object.isFrozen(set), 'prototype' in get, enumerable, configurable, seen.length];
+      const result = [same, context.ownName(), Object.isFrozen(get), Object.isFrozen(set), 'prototype' in get, enumerable, configurable, seen.length];
       for (const trap of ['number', 'gate', 'context', 'get', 'set', 'then']) delete Object.prototype[trap];
       for (const index of [0, 1, 2]) delete Array.prototype[index];
       result`), [true, 'A', true, true, false, true, true, 0]);
@@ -163,25 +163,25 @@ describe('plugins: `context` is the execution\'s own', () => {
   });
 });
 
-describe('plugins: calls count for whoever makes them', () => {
+describe('plugins: calls count for their caller', () => {
   const tooMany = 'The maximum of 3 API calls is exceeded';
   const settled = (calls) => `[${calls.join(', ')}].map((call) => { try { return call() } catch (error) { return error.message } })`;
-  const whoAmI = (times, context = 'context') => settled(Array.from({ length: times }, () => `() => ${context}.whoAmI()`));
+  const ownName = (times, context = 'context') => settled(Array.from({ length: times }, () => `() => ${context}.ownName()`));
 
-  test('executions beside each other', async () => {
+  test('concurrent executions', async () => {
     const { sandbox, gates, run } = await stage({ maxApiCalls: 3 });
-    const first = run('A', `context.wait('one').then(() => ${whoAmI(3)})`);
-    assert.deepEqual(await run('B', whoAmI(4)), ['B', 'B', 'B', tooMany]);
+    const first = run('A', `context.wait('one').then(() => ${ownName(3)})`);
+    assert.deepEqual(await run('B', ownName(4)), ['B', 'B', 'B', tooMany]);
     gates.one.open();
     assert.deepEqual(await first, ['A', 'A', tooMany]);
-    assert.deepEqual(await run('A', whoAmI(3)), ['A', 'A', 'A']);
+    assert.deepEqual(await run('A', ownName(3)), ['A', 'A', 'A']);
     sandbox.disposeAll();
   });
 
-  test('through functions and contexts of others', async () => {
+  test('through functions and contexts of other executions', async () => {
     const { sandbox, gates, run } = await stage({ maxApiCalls: 3 });
-    const first = run('A', `var kept = context; function mine() { return context.whoAmI() } context.wait('one').then(() => ${whoAmI(2)})`);
-    assert.deepEqual(await run('B', settled(['() => kept.whoAmI()', '() => mine()', '() => context.whoAmI()', '() => kept.whoAmI()', '() => mine()'])),
+    const first = run('A', `var kept = context; function mine() { return context.ownName() } context.wait('one').then(() => ${ownName(2)})`);
+    assert.deepEqual(await run('B', settled(['() => kept.ownName()', '() => mine()', '() => context.ownName()', '() => kept.ownName()', '() => mine()'])),
       ['A', 'B', 'B', tooMany, tooMany]);
     gates.one.open();
     assert.deepEqual(await first, ['A', 'A']);
@@ -196,82 +196,82 @@ describe('plugins: calls count for whoever makes them', () => {
     sandbox.disposeAll();
   });
 
-  test('each event has its own', async () => {
-    const { sandbox, bus, told, run } = await stage({ maxApiCalls: 3 });
+  test('each event has its own budget', async () => {
+    const { sandbox, bus, reports, run } = await stage({ maxApiCalls: 3 });
     await run('A', `
       context.eventBus.on('item.indexed', async (n) => {
-        context.tell('first of ' + n); await null; context.tell('second'); context.tell('third');
-        try { context.tell('fourth') } catch { refused += 1 }
+        context.report('first of ' + n); await null; context.report('second'); context.report('third');
+        try { context.report('fourth') } catch { refused += 1 }
       });
       var refused = 0; 0`);
     for (let n = 0; n < 3; n += 1) bus.emit('item.indexed', n);
-    await until(() => told.length === 9);
+    await until(() => reports.length === 9);
     assert.equal(await run('B', 'refused'), 3);
-    assert.equal(told.length, 9);
+    assert.equal(reports.length, 9);
     sandbox.disposeAll();
   });
 
-  test('what a plugin emits itself counts for what emits it', async () => {
-    const { sandbox, bus, told, run } = await stage({ maxApiCalls: 3 });
-    await run('A', "context.eventBus.on('item.indexed', () => { context.tell('heard'); context.eventBus.emit('item.indexed') }); 0");
+  test('events that a plugin emits count for their emitter', async () => {
+    const { sandbox, bus, reports, run } = await stage({ maxApiCalls: 3 });
+    await run('A', "context.eventBus.on('item.indexed', () => { context.report('received'); context.eventBus.emit('item.indexed') }); 0");
     bus.emit('item.indexed');
-    await until(() => told.length === 2);
+    await until(() => reports.length === 2);
     // If it had unlimited calls, they would come in between.
     for (let i = 0; i < 5; i += 1) await run('B', '0');
-    assert.equal(told.length, 2);
-    assert.equal((await errorOf(run('B', "context.eventBus.emit('item.indexed'); context.wait('one').then(() => 0); context.whoAmI(); context.whoAmI()"))).failure.message, tooMany);
+    assert.equal(reports.length, 2);
+    assert.equal((await errorOf(run('B', "context.eventBus.emit('item.indexed'); context.wait('one').then(() => 0); context.ownName(); context.ownName()"))).failure.message, tooMany);
     sandbox.disposeAll();
   });
 
   test('timers', async () => {
-    const { sandbox, told, run } = await stage({ maxApiCalls: 3, timers: true });
-    await run('A', "for (let i = 0; i < 5; i += 1) setTimeout(() => { try { context.tell('timer') } catch { refused += 1 } }, 1); var refused = 0; 0");
-    await until(() => told.length === 3);
-    assert.deepEqual(await run('B', whoAmI(3)), ['B', 'B', 'B']);
+    const { sandbox, reports, run } = await stage({ maxApiCalls: 3, timers: true });
+    await run('A', "for (let i = 0; i < 5; i += 1) setTimeout(() => { try { context.report('timer') } catch { refused += 1 } }, 1); var refused = 0; 0");
+    await until(() => reports.length === 3);
+    assert.deepEqual(await run('B', ownName(3)), ['B', 'B', 'B']);
     let refused;
     while (refused !== 2) refused = await run('B', 'refused');
     sandbox.disposeAll();
   });
 
-  test('are told apart by `onUsage`', async () => {
+  test('are distinguished by `onUsage`', async () => {
     const { sandbox, gates, run } = await stage();
     const usage = {};
     const of = (name) => ({ onUsage: ({ hostCalls }) => { usage[name] = hostCalls; } });
-    const first = run('A', "context.wait('one').then(() => context.whoAmI())", of('A'));
-    await run('B', 'var kept = context; for (let i = 0; i < 5; i += 1) context.whoAmI()', of('B'));
+    const first = run('A', "context.wait('one').then(() => context.ownName())", of('A'));
+    await run('B', 'var kept = context; for (let i = 0; i < 5; i += 1) context.ownName()', of('B'));
     gates.one.open();
     await first;
-    await run('C', 'kept.whoAmI()', of('C'));
+    await run('C', 'kept.ownName()', of('C'));
     assert.deepEqual(usage, { A: 2, B: 5, C: 1 });
     sandbox.disposeAll();
   });
 
-  test('what goes on long after its execution has calls as long as those are not limited', async () => {
+  test('work long after its execution can make calls if these are unlimited', async () => {
     for (const maxApiCalls of [undefined, 10]) {
       const { sandbox, run } = await stage({ maxApiCalls });
-      await run('A', 'var open; new Promise((resolve) => { open = resolve }).then(() => { try { told = kept.whoAmI() } catch (error) { told = error.message } }); var kept, told; 0');
+      await run('A', 'var open; new Promise((resolve) => { open = resolve }).then(() => { try { reports = kept.ownName() } catch (error) { reports = error.message } }); var kept, reports; 0');
       for (let i = 0; i < 1_050; i += 1) await run('B', '0');
       await run('B', 'kept = context; open()');
-      assert.equal(await run('B', 'told'), maxApiCalls === undefined ? 'B' : 'An execution that has ended long ago cannot call its host any more');
+      assert.equal(await run('B', 'reports'), maxApiCalls === undefined ? 'B' : 'An execution that has ended long ago cannot call its host any more');
       sandbox.disposeAll();
     }
   });
 });
 
-describe('plugins: what an execution leaves', () => {
+describe('plugins: remains of an execution', () => {
   const spin = (time) => { for (const end = performance.now() + time; performance.now() < end;); };
 
-  test('is no context that its host keeps for a promise nobody will ask for', async () => {
+  test('are not contexts kept by the host for unused promises', async () => {
     const { sandbox, run } = await stage();
     const slow = () => { spin(600); return Promise.resolve(1); };
     await errorOf(run('A', 'globalThis.kept = context; context.slow()', { deadline: 300 }, { slow }));
-    assert.equal(await run('B', 'kept.whoAmI()'), 'A');
+    assert.equal(await run('B', 'kept.ownName()'), 'A');
     for (let i = 0; i < 260; i += 1) await run('B', '0');
-    assert.match((await errorOf(run('B', 'kept.whoAmI()'))).message, /ended/);
+    assert.match((await errorOf(run('B', 'kept.ownName()'))).message, /ended/);
     sandbox.disposeAll();
   });
 
-  test('is no processor time for others', async () => {
+  test('are not processor time of other executions', async () => {
     const sandbox = new IsolatedVmSandbox(null);
     const isolate = await sandbox.createIsolate({ ...manifest(), limits: { cpuMs: 200 } });
     const end = gate();
@@ -288,7 +288,7 @@ describe('plugins: what an execution leaves', () => {
     sandbox.disposeAll();
   });
 
-  test('may be a global object that cannot be changed', async () => {
+  test('can be a frozen global object', async () => {
     const { sandbox, run } = await stage();
     await run('A', 'Object.freeze(globalThis); 0');
     assert.equal(await run('B', SELF), B);
@@ -297,7 +297,7 @@ describe('plugins: what an execution leaves', () => {
   });
 });
 
-test('the newest of what is known by number is never forgotten for those before it', () => {
+test('the newest numbered object is never evicted for earlier ones', () => {
   const recent = new Recent(2);
   const used = [1, 2, 3].map(() => recent.add({ isInUse: true }));
   const [fourth, fifth] = [{ isInUse: false }, { isInUse: false }];

@@ -28,7 +28,7 @@ describe('URLs', () => {
     'https://api.example.com': 'https://api.example.com/', 'http://api.example.com': 'http://api.example.com/', 'https://API.Example.COM/': 'https://api.example.com/',
     '  https://api.example.com/': 'https://api.example.com/', 'redis://api.example.com:6379': 'redis://api.example.com:6379/',
   };
-  test('where they may lead', async () => {
+  test('permitted URLs', async () => {
     const { sandbox, execute, fetched } = await browser();
     for (const url of allowed) {
       await execute(`context.http.get(${JSON.stringify(url)})`).catch((error) => { assert.fail(`${url}: ${error.message}`); });
@@ -63,7 +63,7 @@ describe('URLs', () => {
     `https://${'a'.repeat(9_000)}@evil.test/`, `https://${'a.'.repeat(4_080)}api.example.com.evil.test`, `https://${'a.'.repeat(4_084)}example.org.evil.test/`, `${' '.repeat(9_000)}https://evil.test`,
     `https:${'/'.repeat(9_000)}evil.test`, `https://${'a'.repeat(8_170)}.example.org.evil.test`,
   ];
-  test('where they may not', async () => {
+  test('forbidden URLs', async () => {
     const { sandbox, execute, fetched } = await browser();
     // All in one execution: a plugin continues after a refusal.
     const seen = await execute(`
@@ -73,7 +73,7 @@ describe('URLs', () => {
     sandbox.disposeAll();
   });
 
-  test('every prefix of a long host is looked at as a part only', async () => {
+  test('every prefix of a long host is treated as a part only', async () => {
     const { sandbox, execute, fetched } = await browser();
     await execute(`
       for (let length = 8_140; length < 8_200; length += 1) {
@@ -110,7 +110,7 @@ describe('URLs', () => {
     });
   }
 
-  test('an array\'s text has the host of its first element', async () => {
+  test('an array\'s string has the host of its first element', async () => {
     const { sandbox, execute, fetched } = await browser();
     for (const args of [
       '["https://api.example.com", ".evil.test"]', '["https://api.example.com", "@evil.test"]', '["https://api.example.com", ["@evil.test"]]', '[["https://api.example.com"], ".evil.test"]',
@@ -122,7 +122,7 @@ describe('URLs', () => {
     sandbox.disposeAll();
   });
 
-  test('in allowed places', async () => {
+  test('in permitted arguments', async () => {
     const { sandbox, execute, fetched } = await browser();
     for (const args of [
       '{ url: "https://api.example.com/", headers: { accept: "text/html" } }', '{ protocol: "https:", hostname: "api.example.com", port: 443, path: "/x" }', '["https://api.example.com", "https://v.example.org"]',
@@ -132,7 +132,7 @@ describe('URLs', () => {
     sandbox.disposeAll();
   });
 
-  test('a call\'s arguments are looked through in little time, or refused', async () => {
+  test('the arguments of a call are searched in little time, or refused', async () => {
     const { sandbox, execute, fetched } = await browser();
     for (const args of [
       '[2n ** (2n ** 20n)]', '{ host: 2n ** (2n ** 24n) }', 'Array.from({ length: 200_000 }, (_, i) => "a:" + i)', 'Array.from({ length: 5_000 }, () => "a:".repeat(4_000))', 'new Array(2 ** 31)', '(() => { let a = ["x"]; for (let i = 0; i < 60; i += 1) a = [a, a]; return a })()',
@@ -159,7 +159,7 @@ describe('URLs', () => {
     sandbox.disposeAll();
   });
 
-  test('the context\'s own list of domains allows nothing; the manifest\'s is what the plugin sees', async () => {
+  test('the context\'s own list of domains permits nothing; the plugin sees the manifest\'s list', async () => {
     const context = hostContext({ allowedDomains: ['evil.test'], fetch: () => 'fetched' });
     const { sandbox, execute } = await plugin({ context });
     assert.equal((await errorOf(execute('context.fetch("https://evil.test/")'))).kind, 'NETWORK');
@@ -167,7 +167,7 @@ describe('URLs', () => {
     sandbox.disposeAll();
   });
 
-  test('domains in other spellings', async () => {
+  test('domains in other notations', async () => {
     const { sandbox, execute } = await browser(domains('EXAMPLE.net.', 'bücher.example', '127.0.0.1', '[::1]', 'localhost'));
     for (const url of ['https://example.net/', 'https://x.example.net./', 'https://bücher.example/', 'https://xn--bcher-kva.example/', 'http://127.0.0.1:80/', 'http://127.1/', 'http://[::1]:8080/', 'http://[0:0::1]/', 'http://localhost:3000/']) {
       await execute(`context.fetch(${JSON.stringify(url)})`);
@@ -178,7 +178,7 @@ describe('URLs', () => {
     sandbox.disposeAll();
   });
 
-  test('text that is logged, counted, kept or sent as an event is no request', async () => {
+  test('text that is logged, counted, cached or emitted is not a request', async () => {
     const { sandbox, execute } = await plugin();
     await execute(`
       const url = 'https://evil.test/';
@@ -187,7 +187,7 @@ describe('URLs', () => {
     sandbox.disposeAll();
   });
 
-  test('a manifest that changes later changes nothing', async () => {
+  test('later changes of a manifest have no effect', async () => {
     const made = manifest();
     const { sandbox, execute } = await browser(made);
     made.permissions.network.allowedDomains.push('evil.test');
@@ -201,7 +201,7 @@ describe('URLs', () => {
 });
 
 describe('the host is out of reach', () => {
-  test('through everything that a plugin has', async () => {
+  test('through every object of a plugin', async () => {
     const { sandbox, execute } = await plugin();
     const found = await execute(`
       const seen = new Set();
@@ -227,7 +227,7 @@ describe('the host is out of reach', () => {
     sandbox.disposeAll();
   });
 
-  test('names that mean something to prototypes are not passed on', async () => {
+  test('names of prototype properties are not passed on', async () => {
     class Service {
       static reached = [];
       constructor() { this.own = () => 'own'; }
@@ -251,14 +251,14 @@ describe('the host is out of reach', () => {
     sandbox.disposeAll();
   });
 
-  test('what the context does not list is not reachable', async () => {
+  test('properties that the context does not list are not reachable', async () => {
     const { sandbox, execute } = await plugin({ context: hostContext({ secret: 'a text', number: 5, object: { text: 'inner', f: () => 1 }, loop: undefined }) });
     assert.deepEqual(await execute('[context.secret, context.number, context.object.text, context.object.f(), context.eventBus._events, context.eventBus.setMaxListeners, context.cache.map, context.cache.clear, context.calls, context.logger.child]'),
       [undefined, undefined, undefined, 1, undefined, undefined, undefined, undefined, undefined, undefined]);
     sandbox.disposeAll();
   });
 
-  test('the context is frozen, all of it', async () => {
+  test('the context is deeply frozen', async () => {
     const { sandbox, execute } = await plugin({ context: hostContext({ http: { get() {} } }) });
     assert.deepEqual(await execute(`
       'use strict';
@@ -266,7 +266,7 @@ describe('the host is out of reach', () => {
     sandbox.disposeAll();
   });
 
-  test('built-ins that the plugin has replaced do not serve it', async () => {
+  test('built-ins that the plugin has replaced are not used', async () => {
     const { sandbox, execute, context } = await plugin();
     context.fetch = () => 'fetched';
     await execute(`
@@ -282,23 +282,23 @@ describe('the host is out of reach', () => {
       Function.prototype.call = Function.prototype.apply = Function.prototype.bind = steal('function');
       Reflect.apply = Reflect.defineProperty = Object.defineProperty = Object.freeze = Object.hasOwn = JSON.stringify = steal('static');
       stolen = '';`);
-    const heard = [];
-    context.logger.info = (...args) => { heard.push(args); };
+    const entries = [];
+    context.logger.info = (...args) => { entries.push(args); };
     const result = await execute(`
       console.log('said', { f() {} });
-      context.eventBus.on('item.indexed', () => { context.logger.info('heard') });
+      context.eventBus.on('item.indexed', () => { context.logger.info('entries') });
       context.logger.info('called', context.fetch('/x'));
       let refused; try { context.fetch('https://evil.test') } catch (error) { refused = error.name }
       refused`);
     assert.equal(result, 'SandboxViolationError');
     context.eventBus.emit('item.indexed');
     await execute('0');
-    assert.deepEqual(heard, [['called', 'fetched'], ['heard']]);
+    assert.deepEqual(entries, [['called', 'fetched'], ['entries']]);
     assert.equal(await execute('stolen'), '');
     sandbox.disposeAll();
   });
 
-  test('stacks show nothing of the host, nor the functions behind', async () => {
+  test('stacks show no frames or functions of the host', async () => {
     const { sandbox, execute } = await plugin({ context: hostContext({ fail: () => { throw new Error('from the host'); } }) });
     const [stack, frames, own] = await execute(`
       const stackOf = (run) => { try { run() } catch (error) { return error.stack } };
@@ -314,7 +314,7 @@ describe('the host is out of reach', () => {
     sandbox.disposeAll();
   });
 
-  test('a violation or a limit cannot be made up', async () => {
+  test('violations and limits cannot be forged', async () => {
     const { sandbox, execute } = await plugin();
     for (const code of [
       'const error = new Error("Plugin exceeded 128MB memory limit"); error.name = "SandboxViolationError"; error.code = "ERR_ISOLATE_MEMORY"; error.kind = "MEMORY"; throw error',
@@ -329,7 +329,7 @@ describe('the host is out of reach', () => {
     sandbox.disposeAll();
   });
 
-  test('functions of the plugin do not get to the host', async () => {
+  test('functions of the plugin are not passed to the host', async () => {
     const seen = [];
     const { sandbox, execute } = await plugin({ context: hostContext({ take: (...args) => { seen.push(args); } }) });
     for (const args of ['() => 1', '{ f() {} }', '[() => 1]', 'class {}', 'Promise.resolve(1)', 'Symbol("s")', 'new Proxy({}, {})', 'new WeakMap()']) {
@@ -341,7 +341,7 @@ describe('the host is out of reach', () => {
     sandbox.disposeAll();
   });
 
-  test('tampering with the globals harms the plugin only', async () => {
+  test('tampering with the globals affects the plugin only', async () => {
     const { sandbox, execute } = await plugin();
     await execute('globalThis.context = 5; globalThis.console = undefined; globalThis.pluginId = "other"; delete globalThis.global');
     assert.deepEqual(await execute('[typeof context, pluginId, typeof console]'), ['object', 'org.example.plugin', 'undefined']);
@@ -351,7 +351,7 @@ describe('the host is out of reach', () => {
     sandbox.disposeAll();
   });
 
-  test('a host that is tampered with by data stays whole', async () => {
+  test('data cannot tamper with the host', async () => {
     const { sandbox, execute, context } = await plugin();
     await execute('context.cache.set("k", JSON.parse(\'{"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}\'))');
     assert.equal({}.polluted, undefined);
@@ -360,7 +360,7 @@ describe('the host is out of reach', () => {
   });
 });
 
-test('the host\'s event loop goes on while plugins spin, and nothing keeps the process', async () => {
+test('the host\'s event loop runs while plugins loop, and the process can end', async () => {
   const result = await run(`
     const sandbox = new ivm.IsolatedVmSandbox();
     const spinning = await sandbox.createIsolate({ id: 'p', permissions: { hooks: ['x'] }, limits: { cpuMs: 300 } });
@@ -369,7 +369,7 @@ test('the host\'s event loop goes on while plugins spin, and nothing keeps the p
     const error = await sandbox.executeInSandbox(spinning, 'for (;;);', {}).catch((error) => error);
     clearInterval(interval);
     console.log(error.kind, ticks >= 5);
-    await sandbox.executeInSandbox(spinning, 'Promise.reject(new Error("nobody looks")); new Promise(() => {}).then(() => {}); 0', {}).catch(() => {});
+    await sandbox.executeInSandbox(spinning, 'Promise.reject(new Error("unhandled")); new Promise(() => {}).then(() => {}); 0', {}).catch(() => {});
     sandbox.executeInSandbox(spinning, 'context.http.get()', { http: { get: () => Promise.reject(new Error('late')) } }).catch((error) => console.log(error.message));
     await sandbox.executeInSandbox(spinning, 'context.http.get(); 0', { http: { get: () => Promise.reject(new Error('ignored')) } }).catch(() => {});
     // Never disposed.`, { timeout: 20_000 });

@@ -15,7 +15,7 @@ const lacks = (permission) => `Plugin '${ID}' lacks required permission: ${permi
 /** What the plugin sees of a refused call. */
 const caught = (call) => `(() => { try { return [${call}, 'it went through'] } catch (error) { return [error instanceof Error, error.name, error.message] } })()`;
 
-describe('context: what is always there', () => {
+describe('context: members without permissions', () => {
   test('logger, config, metrics and allowedDomains without any permission', async () => {
     const { sandbox, execute, context } = await plugin({ manifest: without('network', 'storage', 'hooks') });
     const result = await execute(`
@@ -37,7 +37,7 @@ describe('context: what is always there', () => {
     sandbox.disposeAll();
   });
 
-  test('a plugin has the last 1,000 of such functions', async () => {
+  test('a plugin keeps the last 1,000 of such functions', async () => {
     const { sandbox, execute } = await plugin({ context: hostContext({ make: (n) => () => n }) });
     const result = await execute(`
       const all = Array.from({ length: 1_200 }, (_, n) => context.make(n));
@@ -78,13 +78,13 @@ describe('context: what is always there', () => {
     sandbox.disposeAll();
   });
 
-  test('what a context lacks is not there', async () => {
+  test('members that the context lacks are absent', async () => {
     const { sandbox, execute } = await plugin({ context: {} });
     assert.deepEqual(await execute('[Object.keys(context), context.config]'), [['config', 'allowedDomains'], {}]);
     sandbox.disposeAll();
   });
 
-  test('each execution has its own context; one that was kept goes on to be that one', async () => {
+  test('each execution has its own context, which stays its own when stored', async () => {
     const { sandbox, isolate } = await plugin();
     const named = (name) => hostContext({ whoAmI: () => name });
     assert.equal(await sandbox.executeInSandbox(isolate, 'var kept = context; kept.whoAmI()', named('first')), 'first');
@@ -93,7 +93,7 @@ describe('context: what is always there', () => {
   });
 });
 
-test('a context that a plugin keeps works as long as it is used or has listeners, and for 256 further executions', async () => {
+test('a stored context works as long as it is used or has listeners, and for 256 further executions', async () => {
   const { sandbox, isolate } = await plugin();
   const seen = [];
   const bus = new EventEmitter();
@@ -103,10 +103,10 @@ test('a context that a plugin keeps works as long as it is used or has listeners
   const waiting = run('var kept = {}; const { call, sleep } = context; (async () => { await sleep(); return call() })()', 'waiting');
   await run('kept.used = context; 0', 'used');
   await run('kept.idle = context; 0', 'idle');
-  await run('kept.listening = context; kept.heard = []; context.eventBus.on("item.indexed", () => { kept.heard.push(kept.listening.call()) }); 0', 'listening');
+  await run('kept.listening = context; kept.received = []; context.eventBus.on("item.indexed", () => { kept.received.push(kept.listening.call()) }); 0', 'listening');
   for (let n = 0; n < 300; n += 1) await run('kept.used.call()', n);
   bus.emit('item.indexed');
-  seen.push(await run('kept.used.call()'), await run('kept.heard'), await run('kept.listening.call()'));
+  seen.push(await run('kept.used.call()'), await run('kept.received'), await run('kept.listening.call()'));
   assert.deepEqual(seen, ['used', ['listening'], 'listening']);
   assert.equal((await errorOf(run('kept.idle.call()'))).message, 'Plugin execution failed: This context belongs to an execution that has ended long ago');
   gateOfFirst.open();
@@ -115,7 +115,7 @@ test('a context that a plugin keeps works as long as it is used or has listeners
 });
 
 describe('context: cache', () => {
-  test('promises, keys of its own, values and further arguments', async () => {
+  test('promises, own keys, values and further arguments', async () => {
     const seen = [];
     const cache = { ...memoryCache(), set: async (...args) => { seen.push(args); } };
     const { sandbox, execute } = await plugin({ context: hostContext({ cache }) });
@@ -127,7 +127,7 @@ describe('context: cache', () => {
     sandbox.disposeAll();
   });
 
-  test('every method that has a key, and no other', async () => {
+  test('every method with a key, and no other', async () => {
     const { sandbox, execute, context } = await plugin();
     assert.deepEqual(await execute('Object.keys(context.cache)'), ['get', 'exists', 'set', 'delete', 'expire']);
     const result = await execute(`(async () => {
@@ -198,7 +198,7 @@ describe('context: cache', () => {
     });
   }
 
-  test('overwriting and deleting give back; what failed kept nothing', async () => {
+  test('overwriting and deleting free quota; failed writes use none', async () => {
     const { sandbox, execute, context } = await withRoom(12);
     const { cache } = context;
     const set = (value) => execute(`context.cache.set("k", ${value})`);
@@ -219,7 +219,7 @@ describe('context: cache', () => {
     sandbox.disposeAll();
   });
 
-  test('writes under way count', async () => {
+  test('pending writes count', async () => {
     const { promise, open } = gate();
     const map = new Map();
     const cache = { ...memoryCache(), set: async (key, value) => { await promise; map.set(key, value); }, delete: async (key) => { await promise; return map.delete(key); } };
@@ -240,7 +240,7 @@ describe('context: cache', () => {
     'with neither': (map) => ({ get: async (key) => map.get(key), set: async (key, value) => { map.set(key, value); }, expire: async () => true }),
   };
   for (const [kind, make] of Object.entries(kinds)) {
-    test(`what has expired is given back where the cache says so, too: ${kind}`, async () => {
+    test(`expired entries free quota if the cache reports them: ${kind}`, async () => {
       const map = new Map();
       const { sandbox, execute } = await withRoom(12, hostContext({ cache: make(map) }));
       const set = (args) => execute(`context.cache.set(${args})`);
@@ -258,7 +258,7 @@ describe('context: cache', () => {
     });
   }
 
-  test('null, which a cache may give for what is not there, is not given back', async () => {
+  test('null, which a cache can return for missing entries, frees no quota', async () => {
     const { sandbox, execute } = await withRoom(12, hostContext({ cache: kinds['with neither'](new Map()) }));
     await execute('context.cache.set("1234567", null, 0.01)');
     await execute('context.cache.expire("1234567", 0.01)');
@@ -280,7 +280,7 @@ describe('context: cache', () => {
     sandbox.disposeAll();
   });
 
-  test('no key is another plugin\'s', async () => {
+  test('keys of plugins are separate', async () => {
     const sandbox = new IsolatedVmSandbox();
     const context = hostContext();
     const ids = ['a', 'a:b', 'a%3Ab', 'a%', 'b'];
@@ -306,13 +306,13 @@ describe('context: cache', () => {
 });
 
 describe('context: eventBus', () => {
-  test('the plugin hears what its manifest lists', async () => {
+  test('the plugin receives the events that its manifest lists', async () => {
     const { sandbox, execute, context } = await plugin();
-    assert.equal(await execute('var heard = []; context.eventBus.on("item.indexed", (...args) => { heard.push(args) })'), undefined);
+    assert.equal(await execute('var received = []; context.eventBus.on("item.indexed", (...args) => { received.push(args) })'), undefined);
     assert.equal(context.eventBus.emit('item.indexed', 1, { deep: [new Date(5)] }), true);
     context.eventBus.emit('item.removed', 2);
     context.eventBus.emit('item.indexed', 3);
-    assert.deepEqual(await execute('heard'), [[1, { deep: [new Date(5)] }], [3]]);
+    assert.deepEqual(await execute('received'), [[1, { deep: [new Date(5)] }], [3]]);
     assert.equal(await execute('context.eventBus.listenerCount("item.indexed")'), 1);
     sandbox.disposeAll();
   });
@@ -324,15 +324,15 @@ describe('context: eventBus', () => {
     const own = () => {};
     eventBus.on('item.indexed', own);
     await execute(`
-      var heard = []; var first = () => { heard.push('first') }; var second = () => { heard.push('second') };
+      var received = []; var first = () => { received.push('first') }; var second = () => { received.push('second') };
       const { eventBus } = context;
-      eventBus.once('item.indexed', () => { heard.push('once') });
+      eventBus.once('item.indexed', () => { received.push('once') });
       eventBus.on('item.indexed', first); eventBus.on('item.indexed', second); eventBus.on('item.removed', first);
       eventBus.off('item.indexed', second); eventBus.off('item.indexed', () => {});`);
     assert.deepEqual(count(), [3, 1]);
     eventBus.emit('item.indexed');
     eventBus.emit('item.indexed');
-    assert.deepEqual(await execute('heard'), ['once', 'first', 'first']);
+    assert.deepEqual(await execute('received'), ['once', 'first', 'first']);
     assert.deepEqual(count(), [2, 1]);
     await execute('context.eventBus.removeAllListeners("item.removed")');
     assert.deepEqual(count(), [2, 0]);
@@ -347,26 +347,26 @@ describe('context: eventBus', () => {
     const eventBus = Object.assign(Object.create(null), { on, off, emit, _events: undefined, _eventsCount: 0 });
     EventEmitter.call(eventBus);
     const { sandbox, execute, context } = await plugin({ context: hostContext({ eventBus }) });
-    await execute('var heard = 0; context.eventBus.once("item.indexed", () => { heard += 1 })');
+    await execute('var received = 0; context.eventBus.once("item.indexed", () => { received += 1 })');
     for (let i = 0; i < 3; i += 1) context.eventBus.emit('item.indexed');
-    assert.equal(await execute('heard'), 1);
+    assert.equal(await execute('received'), 1);
     sandbox.disposeAll();
   });
 
   test('emit, emitAsync and eventNames', async () => {
     const { sandbox, execute, context } = await plugin();
-    const heard = [];
-    context.eventBus.on('item.indexed', (...args) => { heard.push(args); });
+    const received = [];
+    context.eventBus.on('item.indexed', (...args) => { received.push(args); });
     context.eventBus.on('secret', () => {});
     assert.equal(await execute('context.eventBus.emit("item.indexed", { n: 1 }, 2)'), true);
-    assert.deepEqual(heard, [[{ n: 1 }, 2]]);
+    assert.deepEqual(received, [[{ n: 1 }, 2]]);
     assert.deepEqual(await execute('const p = context.eventBus.emitAsync("item.indexed", 3); [p instanceof Promise]'), [true]);
-    assert.equal(await execute('context.eventBus.emitAsync("item.indexed", 4)'), 'all have heard');
+    assert.equal(await execute('context.eventBus.emitAsync("item.indexed", 4)'), 'all have received');
     assert.deepEqual(await execute('context.eventBus.eventNames()'), ['item.indexed']);
     sandbox.disposeAll();
   });
 
-  test('emitAsync of the host waits for what the plugin does', async () => {
+  test('emitAsync of the host waits for the plugin\'s handlers', async () => {
     const { sandbox, execute, context } = await plugin({ context: hostContext({ nap: () => new Promise((resolve) => { setTimeout(resolve, 30); }) }) });
     await execute('var done = 0; context.eventBus.on("item.indexed", async () => { await context.nap(); done += 1 })');
     await context.eventBus.emitAsync('item.indexed');
@@ -378,18 +378,18 @@ describe('context: eventBus', () => {
     test(`an event that is not listed: ${call}`, async () => {
       const { sandbox, execute, context, logger } = await plugin();
       const { eventBus } = context;
-      let heard = 0;
-      eventBus.on('secret', () => { heard += 1; });
+      let received = 0;
+      eventBus.on('secret', () => { received += 1; });
       assert.deepEqual(await execute(caught(`context.eventBus.${call}`)), [true, 'SandboxViolationError', lacks('hook:secret')]);
       const error = await errorOf(execute(`context.eventBus.${call}`));
       assert.deepEqual([error instanceof SandboxViolationError, error.kind, error.code], [true, 'HOOK', 'ERR_ISOLATE_PERMISSION']);
-      assert.deepEqual([heard, eventBus.listenerCount('secret')], [0, 1]);
+      assert.deepEqual([received, eventBus.listenerCount('secret')], [0, 1]);
       assert.equal(logger.of('warn', 'Permission denied')[0][2].permission, 'hook:secret');
       sandbox.disposeAll();
     });
   }
 
-  test('without the permission there is no event', async () => {
+  test('without the permission there are no events', async () => {
     const { sandbox, execute } = await plugin({ manifest: without('hooks') });
     assert.deepEqual(await execute(caught('context.eventBus.on("item.indexed", () => {})')), [true, 'SandboxViolationError', lacks('hook:item.indexed')]);
     sandbox.disposeAll();
@@ -407,13 +407,13 @@ describe('context: eventBus', () => {
     sandbox.disposeAll();
   });
 
-  test('a handler that fails is logged; the host\'s bus does not hear of it', async () => {
+  test('a failing handler is logged, and not reported to the host\'s bus', async () => {
     const { sandbox, execute, context, logger } = await plugin({ manifest: { ...manifest(), limits: { cpuMs: 300 } } });
     await execute(`
       context.eventBus.on('item.indexed', () => { throw new Error('mine') });
       context.eventBus.on('item.removed', () => { for (;;); });`);
     assert.equal(context.eventBus.emit('item.indexed'), true);
-    assert.equal(await context.eventBus.emitAsync('item.removed'), 'all have heard');
+    assert.equal(await context.eventBus.emitAsync('item.removed'), 'all have received');
     const failures = logger.of('error', 'Plugin event handler failed').map(([, , error, fields]) => [error instanceof Error, fields]);
     assert.deepEqual(failures, [
       [true, { pluginId: ID, event: 'item.indexed', reason: 'Plugin execution failed: mine' }],
@@ -423,16 +423,16 @@ describe('context: eventBus', () => {
     sandbox.disposeAll();
   });
 
-  test('what cannot be sent does not arrive', async () => {
+  test('values that cannot be transferred do not arrive', async () => {
     const { sandbox, execute, context, logger } = await plugin();
-    await execute('var heard = 0; context.eventBus.on("item.indexed", () => { heard += 1 })');
+    await execute('var received = 0; context.eventBus.on("item.indexed", () => { received += 1 })');
     await context.eventBus.emitAsync('item.indexed', { method() {} });
     assert.match(logger.of('error', 'Plugin event handler failed')[0][3].reason, /could not be cloned/);
-    assert.equal(await execute('heard'), 0);
+    assert.equal(await execute('received'), 0);
     sandbox.disposeAll();
   });
 
-  test('handlers are gone with their isolate', async () => {
+  test('handlers are removed with their isolate', async () => {
     const { sandbox, isolate, execute, context } = await plugin();
     await execute('context.eventBus.on("item.indexed", () => {}); context.eventBus.once("item.removed", () => {})');
     assert.equal(context.eventBus.listenerCount('item.indexed') + context.eventBus.listenerCount('item.removed'), 2);
@@ -440,14 +440,14 @@ describe('context: eventBus', () => {
     assert.equal(context.eventBus.listenerCount('item.indexed') + context.eventBus.listenerCount('item.removed'), 0);
   });
 
-  test('handlers of a fresh execution are gone with it', async () => {
+  test('handlers of a fresh execution are removed with it', async () => {
     const { sandbox, execute, context } = await plugin();
     await execute('context.eventBus.on("item.indexed", () => {})', { fresh: true });
     assert.equal(context.eventBus.listenerCount('item.indexed'), 0);
     sandbox.disposeAll();
   });
 
-  test('a plugin has 1,000 listeners at most', async () => {
+  test('a plugin has at most 1,000 listeners', async () => {
     const { sandbox, execute, context } = await plugin();
     context.eventBus.setMaxListeners(0);
     const error = await errorOf(execute('for (let i = 0; i < 2_000; i += 1) context.eventBus.on("item.indexed", () => {})'));
@@ -456,21 +456,21 @@ describe('context: eventBus', () => {
     sandbox.disposeAll();
   });
 
-  test('events beyond 1,000 that wait are dropped', async () => {
+  test('events beyond 1,000 queued ones are dropped', async () => {
     const { promise: begun, open } = gate();
     const { promise: hold, open: release } = gate();
     const { sandbox, execute, context, logger } = await plugin({ context: hostContext({ begin: open, hold: () => hold }) });
-    await execute('var heard = 0; context.eventBus.on("item.indexed", async () => { heard += 1; if (heard === 1) context.begin(); await context.hold() })');
+    await execute('var received = 0; context.eventBus.on("item.indexed", async () => { received += 1; if (received === 1) context.begin(); await context.hold() })');
     for (let i = 0; i < 1_500; i += 1) context.eventBus.emit('item.indexed', i);
     await begun;
     assert.equal(logger.of('warn', 'Plugin event dropped').length, 500);
     release();
     await until(() => logger.entries.length > 0);
-    assert.equal(await execute('heard'), 1_000);
+    assert.equal(await execute('received'), 1_000);
     sandbox.disposeAll();
   });
 
-  test('a plugin that answers itself has one budget for all', async () => {
+  test('a plugin that handles its own events has one budget for all of them', async () => {
     const { sandbox, execute, context, logger } = await plugin({ manifest: { ...manifest(), limits: { cpuMs: 500 } } });
     await execute(`var rounds = 0; context.eventBus.on('item.indexed', () => {
       rounds += 1;

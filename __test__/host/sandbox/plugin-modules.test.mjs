@@ -35,7 +35,7 @@ describe('IsolatedVmSandbox: modules', () => {
     sandbox.disposeAll();
   });
 
-  test('have state as the plugin has', async () => {
+  test('keep state as the plugin does', async () => {
     const { sandbox, run } = await plugin();
     for (let i = 1; i <= 150; i += 1) {
       assert.equal(await run('import next from "state"; export default next()'), i);
@@ -68,7 +68,7 @@ describe('IsolatedVmSandbox: modules', () => {
     sandbox.disposeAll();
   });
 
-  test('many at once', async () => {
+  test('many concurrently', async () => {
     const { sandbox, run } = await plugin();
     const numbers = Array.from({ length: 150 }, (_, index) => index);
     const results = await Promise.all(numbers.map((number) => run(`import { b } from "lib/b.js"; export default b + ${number};`)));
@@ -76,7 +76,7 @@ describe('IsolatedVmSandbox: modules', () => {
     sandbox.disposeAll();
   });
 
-  test('there are none without the option', async () => {
+  test('are not available without the option', async () => {
     const sandbox = new IsolatedVmSandbox();
     const isolate = await sandbox.createIsolate(manifest());
     assert.match((await errorOf(sandbox.executeInSandbox(isolate, 'import("lib/a.js")', hostContext()))).message, /Not supported$/);

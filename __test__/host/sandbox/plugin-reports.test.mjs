@@ -14,16 +14,16 @@ async function plugin(options, { made = manifest(), logger = null, context = hos
 
 describe('plugins: usage', () => {
   const measured = async (execute, code, options = {}) => {
-    const heard = [];
-    await execute(code, { ...options, onUsage: (usage) => { heard.push(usage); } }).catch(() => {});
-    assert.equal(heard.length, 1);
-    const [usage] = heard;
+    const received = [];
+    await execute(code, { ...options, onUsage: (usage) => { received.push(usage); } }).catch(() => {});
+    assert.equal(received.length, 1);
+    const [usage] = received;
     assert.deepEqual(Object.keys(usage), ['cpuMs', 'wallMs', 'heapPeak', 'hostCalls']);
     return usage;
   };
 
   for (const fresh of [false, true]) {
-    test(`is that of the one execution, fresh: ${fresh}`, async () => {
+    test(`is that of a single execution, fresh: ${fresh}`, async () => {
       const context = hostContext({ wait: { for: (time) => new Promise((resolve) => { setTimeout(resolve, time); }) } });
       const { sandbox, execute } = await plugin({}, { context });
       const large = await measured(execute, `(async () => {
@@ -43,7 +43,7 @@ describe('plugins: usage', () => {
     });
   }
 
-  test('tells of failures, too', async () => {
+  test('reports failures, too', async () => {
     const { sandbox, execute } = await plugin({}, { made: manifest({ limits: { cpuMs: 60 } }) });
     const slow = await measured(execute, 'for (;;);');
     assert.ok(slow.wallMs >= 60 && slow.cpuMs >= 60 && slow.hostCalls === 0, JSON.stringify(slow));
@@ -55,7 +55,7 @@ describe('plugins: usage', () => {
     sandbox.disposeAll();
   });
 
-  test('one that fails changes nothing', async () => {
+  test('a failing listener has no effect', async () => {
     const { sandbox, execute } = await plugin();
     assert.equal(await execute('1', { onUsage() { throw new Error('no'); } }), 1);
     assert.equal(await execute('2', { onUsage: async () => { throw new Error('no'); } }), 2);
@@ -65,7 +65,7 @@ describe('plugins: usage', () => {
 });
 
 describe('plugins: failure', () => {
-  test('names the place in the code as it was passed', async () => {
+  test('names the position in the code as it was passed', async () => {
     const { sandbox, execute } = await plugin();
     for (const file of ['sandbox.js', 'sandbox.js#2']) {
       const error = await errorOf(execute('var a = 1;\nvar o = null;\no.x;\n// end'));
@@ -89,7 +89,7 @@ describe('plugins: failure', () => {
     sandbox.disposeAll();
   });
 
-  test('of what an earlier execution has left shows the line that called it', async () => {
+  test('of a function of an earlier execution shows the line that called it', async () => {
     const { sandbox, execute } = await plugin();
     await execute('function fail() {\n\n\n\n  throw new RangeError("no");\n}');
     const { failure } = await errorOf(execute('\nfail();'));
@@ -101,7 +101,7 @@ describe('plugins: failure', () => {
     sandbox.disposeAll();
   });
 
-  test('of modules, and of code that is one', async () => {
+  test('of modules, and of module code', async () => {
     const { sandbox, execute } = await plugin({ modules: { 'lib.js': 'export function fail() {\n  throw new Error("in lib");\n}' } });
     const { failure } = await errorOf(execute('import { fail } from "lib.js";\nexport default 1;\nfail();'));
     assert.deepEqual([failure.module, failure.line, failure.column], ['lib.js', 2, 9]);
@@ -113,7 +113,7 @@ describe('plugins: failure', () => {
     sandbox.disposeAll();
   });
 
-  test('of the host, of what is no error, and of limits', async () => {
+  test('of the host, of values that are not errors, and of limits', async () => {
     const context = hostContext({ shop: { fail() { throw new RangeError('from the host'); } } });
     const { sandbox, execute } = await plugin({}, { context, made: manifest({ limits: { cpuMs: 60 } }) });
     const { failure } = await errorOf(execute('\n  context.shop.fail();'));
@@ -156,7 +156,7 @@ describe('plugins: failure', () => {
     sandbox.disposeAll();
   });
 
-  test('is there whatever a plugin has failed of', async () => {
+  test('is present for every kind of failure', async () => {
     const { sandbox, execute } = await plugin({ maxOutputSize: 100 });
     const failures = [
       ['"x".repeat(200)', 'RangeError', 'ERR_ISOLATE_LIMIT'], ['(() => {})', 'TypeError', 'ERR_ISOLATE_TRANSFER'], ['new Promise(() => {})', 'Error', 'ERR_ISOLATE_DEADLINE', { deadline: 300 }],
@@ -172,7 +172,7 @@ describe('plugins: failure', () => {
     assert.deepEqual([failure.name, failure.code], ['Error', 'ERR_ISOLATE_DISPOSED']);
   });
 
-  test('shows nothing of where the host\'s code lies', async () => {
+  test('shows no paths of the host\'s code', async () => {
     const context = hostContext({ shop: { fail() { throw new Error('from the host'); } } });
     const { sandbox, execute } = await plugin({}, { context });
     const { failure } = await errorOf(execute('context.shop.fail()'));
@@ -182,20 +182,20 @@ describe('plugins: failure', () => {
 });
 
 describe('plugins: onLog', () => {
-  test('hears of each entry as text, while the plugin runs', async () => {
+  test('receives each entry as text, while the plugin runs', async () => {
     const logger = rememberingLogger();
-    const heard = [];
+    const received = [];
     const { promise, open } = gate();
     const context = hostContext({ wait: { forIt: () => promise } });
-    const { sandbox, isolate, execute } = await plugin({ onLog: (entry) => { heard.push(entry); if (entry.message === 'now') open(); } }, { logger, context });
+    const { sandbox, isolate, execute } = await plugin({ onLog: (entry) => { received.push(entry); if (entry.message === 'now') open(); } }, { logger, context });
     await execute(`(async () => {
       for (const level of ['log', 'info', 'warn', 'error', 'debug']) console[level](level, 1, { a: [undefined, 2n === 2n] }, null);
       console.log('now');
       await context.wait.forIt();
     })()`);
-    await until(() => heard.length === 6);
+    await until(() => received.length === 6);
     const { id: isolateId, pluginId } = isolate;
-    assert.deepEqual(heard, [
+    assert.deepEqual(received, [
       ...['log', 'info', 'warn', 'error', 'debug'].map((level) => ({ level, message: `${level} 1 {"a":[null,true]} null`, pluginId, isolateId })),
       { level: 'log', message: 'now', pluginId, isolateId },
     ]);
@@ -204,28 +204,28 @@ describe('plugins: onLog', () => {
     sandbox.disposeAll();
   });
 
-  test('what cannot be sent, errors, and getters', async () => {
-    const heard = [];
-    const { sandbox, execute } = await plugin({ onLog: ({ message }) => { heard.push(message); } });
+  test('values that cannot be transferred, errors, and getters', async () => {
+    const received = [];
+    const { sandbox, execute } = await plugin({ onLog: ({ message }) => { received.push(message); } });
     await execute(`const cycle = {}; cycle.cycle = cycle;
       console.log(() => 1, Symbol('s'), 2n, undefined); console.log(cycle); console.log({ get x() { throw 1 } });
       console.error(new RangeError('no', { cause: new Error('why') })); console.log('last')`);
-    await until(() => heard.at(-1) === 'last');
-    assert.equal(heard[0], '() => 1 Symbol(s) 2 undefined');
-    assert.equal(heard[1], '#<Object>');
-    assert.match(heard[3], /^RangeError: no\n {4}at sandbox\.js:3:\d+\n {2}\[cause\]: Error: why\n/);
+    await until(() => received.at(-1) === 'last');
+    assert.equal(received[0], '() => 1 Symbol(s) 2 undefined');
+    assert.equal(received[1], '#<Object>');
+    assert.match(received[3], /^RangeError: no\n {4}at sandbox\.js:3:\d+\n {2}\[cause\]: Error: why\n/);
     sandbox.disposeAll();
   });
 
-  test('limits and truncation, anew with each execution', async () => {
+  test('limits and truncation, for each execution', async () => {
     const logger = rememberingLogger();
-    const heard = [];
-    const { sandbox, execute } = await plugin({ maxLogEntries: 3, maxLogLength: 4, onLog: ({ message }) => { heard.push(message); } }, { logger });
+    const received = [];
+    const { sandbox, execute } = await plugin({ maxLogEntries: 3, maxLogLength: 4, onLog: ({ message }) => { received.push(message); } }, { logger });
     for (let round = 1; round <= 2; round += 1) {
       await execute('for (let i = 0; i < 5; i += 1) console.log("abcdef".slice(0, 3 + i), { list: [1, 2, 3] })');
       await until(() => logger.of('warn').length === round);
     }
-    assert.deepEqual(heard, ['abc ...', 'abcd...', 'abcd...', 'abc ...', 'abcd...', 'abcd...']);
+    assert.deepEqual(received, ['abc ...', 'abcd...', 'abcd...', 'abc ...', 'abcd...', 'abcd...']);
     assert.deepEqual(logger.of('debug', 'Plugin console.log').map(([, , { args }]) => args[0]), ['abc', 'abcd', 'abcd...', 'abc', 'abcd', 'abcd...']);
     assert.deepEqual(logger.of('debug', 'Plugin console.log')[0][2].args[1], '[object of more than 4 bytes]');
     assert.deepEqual(logger.of('warn')[0], ['warn', 'Plugin log limit reached', { pluginId: 'org.example.plugin', limit: 3 }]);
@@ -233,17 +233,17 @@ describe('plugins: onLog', () => {
   });
 
   test('entries of timers and of handlers of events', async () => {
-    const heard = [];
+    const received = [];
     const context = hostContext();
-    const { sandbox, execute } = await plugin({ timers: true, onLog: ({ message }) => { heard.push(message); } }, { context });
+    const { sandbox, execute } = await plugin({ timers: true, onLog: ({ message }) => { received.push(message); } }, { context });
     await execute('setTimeout(() => console.log("later"), 5); context.eventBus.on("item.indexed", (id) => console.log("indexed", id))');
     context.eventBus.emit('item.indexed', 7);
-    await until(() => heard.length === 2);
-    assert.deepEqual(heard.toSorted(), ['indexed 7', 'later']);
+    await until(() => received.length === 2);
+    assert.deepEqual(received.toSorted(), ['indexed 7', 'later']);
     sandbox.disposeAll();
   });
 
-  test('one that fails changes nothing', async () => {
+  test('a failing listener has no effect', async () => {
     const logger = rememberingLogger();
     const { sandbox, execute } = await plugin({ onLog() { throw new Error('no'); } }, { logger });
     assert.equal(await execute('console.log(1); console.log(2); 3'), 3);
@@ -254,29 +254,29 @@ describe('plugins: onLog', () => {
     other.sandbox.disposeAll();
   });
 
-  test('very many values at a time', async () => {
-    const heard = [];
+  test('very many values in one call', async () => {
+    const received = [];
     const logger = rememberingLogger();
-    const { sandbox, execute } = await plugin({ onLog: (entry) => { heard.push(entry.message); } }, { logger });
+    const { sandbox, execute } = await plugin({ onLog: (entry) => { received.push(entry.message); } }, { logger });
     for (const code of ['console.log(...list)', 'console.log(...list, () => {})', 'console.log.apply(null, list)']) {
       await execute(`{ const list = new Array(100_000).fill(7); ${code} }`);
-      await until(() => heard.length === 1);
-      assert.equal(heard.splice(0)[0], `${'7 '.repeat(5_000)}...`);
+      await until(() => received.length === 1);
+      assert.equal(received.splice(0)[0], `${'7 '.repeat(5_000)}...`);
       const [[, , { args }]] = logger.of('debug', 'Plugin console.log').splice(-1);
       assert.deepEqual([args.length, args[99], args[100]], [101, 7, code.includes('()') ? '[99901 more]' : '[99900 more]']);
     }
     sandbox.disposeAll();
   });
 
-  test('what a plugin tampers with', async () => {
-    const heard = [];
-    const { sandbox, execute } = await plugin({ onLog: ({ message }) => { heard.push(message); } });
+  test('tampering by a plugin', async () => {
+    const received = [];
+    const { sandbox, execute } = await plugin({ onLog: ({ message }) => { received.push(message); } });
     await execute(`
       JSON.stringify = () => 'mine'; Reflect.apply = () => 'mine'; Array.prototype.join = () => 'mine'; String = () => 'mine';
       Function.prototype.call = Function.prototype.apply = () => 'mine';
       console.log({ a: 1 }, 'text')`);
-    await until(() => heard.length === 1);
-    assert.deepEqual(heard, ['{"a":1} text']);
+    await until(() => received.length === 1);
+    assert.deepEqual(received, ['{"a":1} text']);
     sandbox.disposeAll();
   });
 
@@ -291,7 +291,7 @@ describe('plugins: onLog', () => {
 });
 
 describe('plugins: TypeScript', () => {
-  test('types go, and places stay', async () => {
+  test('types are stripped, and positions are kept', async () => {
     const { sandbox, execute } = await plugin({ typescript: true });
     assert.equal(await execute('interface A { n: number }\nconst a: A = { n: 4 } as A;\nfunction twice(x: number): number { return x * 2 }\ntwice(a.n)'), 8);
     // State persists, and a script remains a script.
@@ -302,7 +302,7 @@ describe('plugins: TypeScript', () => {
     sandbox.disposeAll();
   });
 
-  test('what is refused', async () => {
+  test('refused syntax', async () => {
     const { sandbox, execute } = await plugin({ typescript: true });
     const error = await errorOf(execute('const a = 1;\n  enum A { B }'));
     assert.ok(error instanceof PluginError);
@@ -315,7 +315,7 @@ describe('plugins: TypeScript', () => {
     plain.sandbox.disposeAll();
   });
 
-  test('modules, and code that is one', async () => {
+  test('modules, and module code', async () => {
     const modules = { 'lib.ts': 'export const one: number = 1;', 'plain.js': 'export const two = 2;' };
     const { sandbox, execute } = await plugin({ typescript: true, modules });
     assert.equal(await execute('import { one } from "lib.ts";\nimport { two } from "plain.js";\nexport default (): number => one + two as number;'), 3);

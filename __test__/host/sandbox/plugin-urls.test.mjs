@@ -161,7 +161,7 @@ if (isNode) Object.assign(programs, { 'http.request': connections, ws: socketCon
 
 const { emitWarning } = process;
 
-describe('no program finds a forbidden host in what is passed on', () => {
+describe('no program finds a forbidden host in arguments that are passed on', () => {
   for (const seed of [1, 2]) {
     test(`generated arguments, ${seed}`, async () => {
       process.emitWarning = () => {};
@@ -198,7 +198,7 @@ describe('no program finds a forbidden host in what is passed on', () => {
   }
 });
 
-describe('where a host may hide', () => {
+describe('places that can hide a host', () => {
   const refused = {
     'properties of an array': [
       'Object.assign([], { host: "127.0.0.1", port: 80, path: "/" })', 'Object.assign([], { url: "https://evil.test/" })', 'Object.assign(["https://api.example.com/"], { hostname: "evil.test" })',
@@ -259,7 +259,7 @@ describe('where a host may hide', () => {
   }
 });
 
-describe('what is passed on', () => {
+describe('values that are passed on', () => {
   const same = [
     '"a message: with colons, dots. And a slash / or two"', '"see https://evil.test/ for more"', '"note: https://evil.test/"', '"{\\"a\\": \\"b:c\\", \\"url\\": \\"https://evil.test/\\"}"', '"<a href=\\"//evil.test\\">x</a>"', '"a\\nb: c\\nhost: evil.test"', '"/path?next=https://evil.test/"',
     '"path/to"', '"./file.json"', '"../file.json"', '"report.pdf"', '"menu.title"', '"users.name"', '"index.html"', '"text/html"', '"@scope/package"', '"user:5"', '"urn:isbn:5"', '"key:5"', '"5:30"', '"1/2"', '"12:30:45"', '"mail@example.net"', '"C:\\\\dir\\\\file"', '"C:/dir/file"', '"TypeError: failed"',
@@ -271,7 +271,7 @@ describe('what is passed on', () => {
     'new Map([["https://api.example.com", "x"]])', 'new Set(["https://api.example.com/x", 1])', 'Array.from({ length: 60_000 }, (_, i) => i)', 'new Uint8Array(3)', '/a\\/b/', 'new Error("x")', 'Array.from({ length: 1000 }, (_, i) => ({ id: i, name: "n: " + i }))',
     '"https://api.example.com/a/b?c=d#e"', '"https://u:p@api.example.com:8443/"', '"//api.example.com:443/x"', '"postgres://u:p@api.example.com:5432/db?sslmode=require"', '"https://api.example.com/ is down\\nsince 10:30"',
   ];
-  test('is what came, of text and of normalized URLs', async () => {
+  test('are unchanged for plain text and normalized URLs', async () => {
     const passed = [];
     const { sandbox, execute } = await taker((args) => passed.push(args));
     const plain = await plugin({ manifest: manifest(network), context: hostContext({ metrics: { take: (...args) => { passed.push(args); } } }) });
@@ -293,7 +293,7 @@ describe('what is passed on', () => {
     ['new Map([["a", 1], ["href", "https://api.example.com"], ["z", 2]])', [new Map([['a', 1], ['href', 'https://api.example.com/'], ['z', 2]])]], ['[["host", "API.example.com"]]', [[['host', 'api.example.com']]]],
     ['JSON.parse(\'{"__proto__": {"url": "https://api.example.com"}}\')', [JSON.parse('{"__proto__": {"url": "https://api.example.com/"}}')]],
   ];
-  test('is the normalized URL that was checked', async () => {
+  test('are the normalized URLs that were checked', async () => {
     const passed = [];
     const { sandbox, execute } = await taker((args) => passed.push(args));
     for (const [each, expected] of changed) {
@@ -306,7 +306,7 @@ describe('what is passed on', () => {
     sandbox.disposeAll();
   });
 
-  test('a list that stands in several places is checked as what it is in each', async () => {
+  test('a shared list is checked in each of its positions', async () => {
     const passed = [];
     const { sandbox, execute } = await taker((args) => passed.push(args));
     for (const [list, expression] of [
@@ -323,7 +323,7 @@ describe('what is passed on', () => {
     sandbox.disposeAll();
   });
 
-  test('domains that are addresses', async () => {
+  test('domains that are IP addresses', async () => {
     const passed = [];
     const { sandbox, execute } = await taker((args) => passed.push(args), manifest({ permissions: { network: { allowedDomains: ['127.0.0.1', '[::1]', 'localhost'] } } }));
     await execute('context.take({ host: "::1" }, { host: "[0:0::1]:80" }, { host: "0x7f.1" }, "http://2130706433/", "localhost:80/x", { port: 80, path: "/" })');
@@ -333,7 +333,7 @@ describe('what is passed on', () => {
   });
 });
 
-test('looking for URLs takes time in proportion to what is looked at, and a bounded amount of it', async () => {
+test('searching for URLs takes linear time, and a bounded amount', async () => {
   const { sandbox, execute } = await taker(() => {});
   const took = async (expression) => {
     const start = performance.now();

@@ -11,7 +11,7 @@ import {
 const unknown = { id: 'isolate_none', pluginId: 'none', memoryLimit: 128, cpuLimit: 5_000 };
 
 describe('IsolatedVmSandbox: isolates', () => {
-  test('the handle: defaults, and what the manifest says', async () => {
+  test('the handle: defaults, and values of the manifest', async () => {
     const sandbox = new IsolatedVmSandbox();
     const before = Date.now();
     const isolate = await sandbox.createIsolate(manifest());
@@ -24,7 +24,7 @@ describe('IsolatedVmSandbox: isolates', () => {
     sandbox.disposeAll();
   });
 
-  test('ids are unique; the active ones are known', async () => {
+  test('ids are unique; active ids are listed', async () => {
     const sandbox = new IsolatedVmSandbox();
     assert.deepEqual([sandbox.getActiveIsolateCount(), sandbox.getActiveIsolates()], [0, []]);
     const [first, second] = await Promise.all([sandbox.createIsolate(manifest()), sandbox.createIsolate(manifest())]);
@@ -41,7 +41,7 @@ describe('IsolatedVmSandbox: isolates', () => {
   for (const [name, wrong] of [
     ['no object', 5], ['no id', {}], ['an empty id', manifest({ id: '' })], ['a limit too small', manifest({ limits: { memoryMB: 7 } })],
     ['a limit of a wrong type', manifest({ limits: { cpuMs: '5' } })], ['hooks that are no strings', manifest({ permissions: { hooks: [1] } })],
-    ['domains that are no list', manifest({ permissions: { network: { allowedDomains: 'example.com' } } })],
+    ['domains that are not a list', manifest({ permissions: { network: { allowedDomains: 'example.com' } } })],
     ['a quota of a wrong type', manifest({ permissions: { storage: { maxSize: '5' } } })],
     ...['', '*', '.', '..', '*.example.com', 'https://example.com', 'example.com/x', 'user@example.com', 'example.com:80', 'a b', '.example.com']
       .map((domain) => [`the domain ${JSON.stringify(domain)}`, manifest({ permissions: { network: { allowedDomains: [domain] } } })]),
@@ -68,7 +68,7 @@ describe('IsolatedVmSandbox: isolates', () => {
     other.sandbox.disposeAll();
   });
 
-  test('dispose ends an isolate, once; further use finds none', async () => {
+  test('dispose ends an isolate once; further use throws', async () => {
     const { sandbox, isolate, execute, logger } = await plugin();
     assert.equal(sandbox.dispose(isolate), undefined);
     sandbox.dispose(isolate);
@@ -78,7 +78,7 @@ describe('IsolatedVmSandbox: isolates', () => {
   });
 
   for (const [what, code] of [['a loop', 'for (;;);'], ['a promise', 'new Promise(() => {})'], ['a call of the host', 'context.wait()']]) {
-    test(`dispose rejects an execution under way: ${what}`, async () => {
+    test(`dispose rejects a running execution: ${what}`, async () => {
       const { promise: begun, open } = gate();
       const context = hostContext({ begin: open, wait: () => new Promise(() => {}) });
       const { sandbox, isolate, execute } = await plugin({ context });
@@ -136,7 +136,7 @@ describe('IsolatedVmSandbox: executions', () => {
     sandbox.disposeAll();
   });
 
-  test('fresh: true leaves nothing and finds nothing', async () => {
+  test('fresh: true leaves no state and finds none', async () => {
     const { sandbox, execute } = await plugin();
     await execute('var mark = 1; Array.prototype.mark = 2;');
     assert.deepEqual(await execute('var result = [typeof mark, [].mark]; var other = 1; result', { fresh: true }), ['undefined', undefined]);
@@ -148,7 +148,7 @@ describe('IsolatedVmSandbox: executions', () => {
     sandbox.disposeAll();
   });
 
-  test('executions of one isolate may overlap', async () => {
+  test('executions of one isolate can overlap', async () => {
     const { sandbox, execute } = await plugin({ context: hostContext({ double: async (n) => n * 2 }) });
     const all = Array.from({ length: 20 }, (_, i) => execute(`context.double(${i})`));
     assert.deepEqual(await Promise.all(all), Array.from({ length: 20 }, (_, i) => i * 2));
@@ -168,12 +168,12 @@ describe('IsolatedVmSandbox: executions', () => {
       if (typeof message === 'string') assert.equal(error.message, `Plugin execution failed: ${message}`);
       else assert.match(error.message, message);
       assert.equal(error.cause.message ?? error.cause, error.message.slice('Plugin execution failed: '.length));
-      assert.equal(await execute('1'), 1, 'the isolate goes on');
+      assert.equal(await execute('1'), 1, 'the isolate stays usable');
       sandbox.disposeAll();
     });
   }
 
-  test('the cause keeps the place in the plugin\'s own lines', async () => {
+  test('the cause keeps the position in the plugin\'s own lines', async () => {
     const { sandbox, execute } = await plugin();
     const error = await errorOf(execute('const a = 1;\nfunction inner() {\n  throw new RangeError("here");\n}\ninner();'));
     assert.ok(error.cause instanceof RangeError);
@@ -197,7 +197,7 @@ describe('IsolatedVmSandbox: executions', () => {
   });
 
   for (const fresh of [false, true]) {
-    test(`signal: the execution rejects with its reason, the isolate goes on; fresh: ${fresh}`, async () => {
+    test(`signal: the execution rejects with its reason, the isolate stays usable; fresh: ${fresh}`, async () => {
       const { promise: begun, open } = gate();
       const { sandbox, execute } = await plugin({ context: hostContext({ begin: open }) });
       const controller = new AbortController();
@@ -212,7 +212,7 @@ describe('IsolatedVmSandbox: executions', () => {
     });
   }
 
-  test('an isolate that is disposed while it is made', async () => {
+  test('an isolate that is disposed during its creation', async () => {
     const sandbox = new IsolatedVmSandbox();
     const pending = errorOf(sandbox.createIsolate(manifest()));
     assert.equal(sandbox.getActiveIsolateCount(), 1);
@@ -232,12 +232,12 @@ describe('IsolatedVmSandbox: limits', () => {
     assert.deepEqual([error.name, error.code, error.pluginId, error.violationType, error.kind, error.message],
       ['SandboxViolationError', 'ERR_ISOLATE_TIMEOUT', 'org.example.plugin', 'CPU', 'CPU', 'Plugin execution exceeded 60ms timeout']);
     assert.equal(error.cause.code, 'ERR_ISOLATE_TIMEOUT');
-    assert.equal(await execute('before'), 1, 'the isolate goes on with its state');
+    assert.equal(await execute('before'), 1, 'the isolate keeps its state');
     assert.equal((await errorOf(execute('for (;;);', { fresh: true }))).kind, 'CPU');
     sandbox.disposeAll();
   });
 
-  test('CPU: waiting for the host does not count, and may take 30 s unless `deadline` says less', async () => {
+  test('CPU: waiting for the host does not count, and can take 30 s unless `deadline` is lower', async () => {
     const context = hostContext({ nap: (ms) => new Promise((resolve) => { setTimeout(resolve, ms, 'rested'); }), never: () => new Promise(() => {}) });
     const { sandbox, execute } = await plugin({ context, manifest: manifest({ limits: { cpuMs: 100 } }) });
     assert.equal(await execute('context.nap(300)'), 'rested');
@@ -248,7 +248,7 @@ describe('IsolatedVmSandbox: limits', () => {
     sandbox.disposeAll();
   });
 
-  test('CPU: what goes on by promises counts together', async () => {
+  test('CPU: continuations by promises count together', async () => {
     const { sandbox, execute, logger } = await plugin({ context: hostContext({ next: async () => 1 }), manifest: manifest({ limits: { cpuMs: 500 } }) });
     // Each piece is short, but not all together.
     const error = await errorOf(execute('(async () => { for (;;) { for (const end = Date.now() + 10; Date.now() < end;); await context.next() } })()'));
@@ -262,7 +262,7 @@ describe('IsolatedVmSandbox: limits', () => {
   for (const [what, loop] of [
     ['a promise of its own kind', 'WebAssembly.compile(empty).then(go)'], ['its host', 'context.next().then(go)'],
   ]) {
-    test(`CPU: a plugin that goes on without end by ${what}`, async () => {
+    test(`CPU: a plugin that continues endlessly by ${what}`, async () => {
       const { sandbox, execute, logger } = await plugin({ context: hostContext({ next: async () => 1 }), manifest: manifest({ limits: { cpuMs: 400 } }) });
       assert.equal(await execute(`
         var rounds = 0;
@@ -285,7 +285,7 @@ describe('IsolatedVmSandbox: limits', () => {
     });
   }
 
-  test('CPU: many that wait have enough for all', async () => {
+  test('CPU: many waiting executions each have enough time', async () => {
     const { sandbox, execute } = await plugin({ manifest: manifest({ limits: { cpuMs: 1_000 } }), context: hostContext({ next: async () => 1 }) });
     const code = '(async () => { for (const end = Date.now() + 150; Date.now() < end;); await context.next(); return 1 })()';
     assert.deepEqual(await Promise.all(Array.from({ length: 10 }, () => execute(code))), Array(10).fill(1));
@@ -299,7 +299,7 @@ describe('IsolatedVmSandbox: limits', () => {
       const isolate = await sandbox.createIsolate(manifest('p'));
       const other = await sandbox.createIsolate(manifest('q'));
       const hog = 'var kept = []; for (;;) kept.push(new Array(1000).fill(1.5))';
-      const fail = (promise) => promise.then(() => console.log('it went on'), (error) => console.log(error.name, error.code, error.kind, error.message));
+      const fail = (promise) => promise.then(() => console.log('it continued'), (error) => console.log(error.name, error.code, error.kind, error.message));
       await fail(sandbox.executeInSandbox(other, hog, {}, { fresh: true }));
       console.log(sandbox.getActiveIsolateCount(), await sandbox.executeInSandbox(other, '1', {}));
       await fail(sandbox.executeInSandbox(isolate, hog, {}));
@@ -327,7 +327,7 @@ describe('IsolatedVmSandbox: limits', () => {
     sandbox.disposeAll();
   });
 
-  test('memory: what the host tells counts until the next execution', async () => {
+  test('memory: usage that the host reports counts until the next execution', async () => {
     const { sandbox, isolate, execute, logger } = await plugin();
     sandbox.updateMemoryUsage(isolate.id, 50);
     assert.equal(sandbox.getMemoryUsage(isolate), 50 * 2 ** 20);
@@ -354,7 +354,7 @@ describe('IsolatedVmSandbox: limits', () => {
     sandbox.disposeAll();
   });
 
-  test('memory: a real heap above 90 % is told', async () => {
+  test('memory: a real heap above 90 % is reported', async () => {
     const { sandbox, execute, logger } = await plugin({ manifest: manifest({ limits: { memoryMB: 32 } }) });
     await execute('var kept = new Array(29 * 131072).fill(1.5); 0');
     const [[, , { usage, limit }]] = logger.of('warn', 'Memory usage high');
@@ -365,7 +365,7 @@ describe('IsolatedVmSandbox: limits', () => {
 });
 
 describe('IsolatedVmSandbox: the logger', () => {
-  test('is a child where there can be one', async () => {
+  test('is a child logger if possible', async () => {
     const child = rememberingLogger();
     const asked = [];
     const parent = { ...rememberingLogger(), child: (fields) => { asked.push(fields); return child; } };
@@ -376,7 +376,7 @@ describe('IsolatedVmSandbox: the logger', () => {
     assert.deepEqual(child.entries.map(([level, message]) => `${level} ${message}`), ['info Creating isolate', 'info Isolate disposed', 'info All isolates disposed']);
   });
 
-  test('what it hears', async () => {
+  test('its entries', async () => {
     const { sandbox, isolate, execute, logger } = await plugin();
     const ids = { isolateId: isolate.id, pluginId: isolate.pluginId };
     assert.deepEqual(logger.entries.splice(0), [['info', 'Creating isolate', { ...ids, memoryLimit: 128, cpuLimit: 5_000 }]]);
@@ -408,14 +408,14 @@ describe('IsolatedVmSandbox: the logger', () => {
     sandbox.disposeAll();
   });
 
-  test('console takes what cannot be sent', async () => {
+  test('console accepts values that cannot be transferred', async () => {
     const { sandbox, execute, logger } = await plugin();
     await execute('const cycle = { f() {} }; cycle.cycle = cycle; console.log(() => 1, Symbol("s"), { f() {}, n: 1 }, cycle, 2n, undefined, null)');
     assert.deepEqual(logger.of('debug', 'Plugin console.log').map(([, , { args }]) => args), [['() => 1', 'Symbol(s)', '{"n":1}', '[object]', 2n, undefined, null]]);
     sandbox.disposeAll();
   });
 
-  test('one execution says 10,000 things at most', async () => {
+  test('one execution logs at most 10,000 entries', async () => {
     const { sandbox, execute, logger } = await plugin();
     await execute('for (let i = 0; i < 12_000; i += 1) console.log(i)');
     assert.equal(logger.of('debug', 'Plugin console.log').length, 9_999);
@@ -425,7 +425,7 @@ describe('IsolatedVmSandbox: the logger', () => {
     sandbox.disposeAll();
   });
 
-  test('what a plugin says has a size', async () => {
+  test('log entries have a maximum size', async () => {
     const { sandbox, execute, logger, context } = await plugin();
     await execute(`
       for (const say of [console.warn, context.logger.info]) { say('x'.repeat(20_000), { list: new Array(5_000).fill(1) }, { n: 1 }, 2n ** (2n ** 22n), { n: [2n ** (2n ** 22n)] }); say(...new Array(150).fill(0)) }
@@ -439,7 +439,7 @@ describe('IsolatedVmSandbox: the logger', () => {
     sandbox.disposeAll();
   });
 
-  test('one that throws, and none at all, change nothing', async () => {
+  test('a throwing logger and a missing logger have no effect', async () => {
     const broken = () => { throw new Error('broken'); };
     for (const logger of [{ debug: broken, info: broken, warn: broken, error: broken }, {}, undefined, null]) {
       const sandbox = new IsolatedVmSandbox(logger);
@@ -450,7 +450,7 @@ describe('IsolatedVmSandbox: the logger', () => {
   });
 });
 
-test('error classes are the host\'s to use', () => {
+test('error classes are exported to the host', () => {
   const cause = new Error('c');
   const violation = new SandboxViolationError('p', 'STORAGE', 'm', cause);
   assert.deepEqual([violation.code, violation.cause, String(violation)], ['ERR_ISOLATE_LIMIT', cause, 'SandboxViolationError: m']);

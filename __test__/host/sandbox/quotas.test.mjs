@@ -42,7 +42,7 @@ const HIDDEN = {
   'boxed strings': 'return [Object("x".repeat(5e5))]',
   'the buffer behind a view': 'return new Uint8Array(new ArrayBuffer(5e5), 0, 1)',
   'the length of a sparse array': 'const a = [1]; a.length = 1_000; return a',
-  'what stands in several places': 'let a = ["x"]; for (let i = 0; i < 28; i += 1) a = [a, a]; return a',
+  'shared values': 'let a = ["x"]; for (let i = 0; i < 28; i += 1) a = [a, a]; return a',
 };
 
 for (const [kind, run] of Object.entries(SANDBOXES)) {
@@ -57,13 +57,13 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
       assert.equal((await run('return undefined', { maxOutputSize: 0 })).error, undefined);
     });
 
-    test('a large one is not read to its end', async () => {
+    test('a large result is not read to its end', async () => {
       const { error, code } = await run('return "x".repeat(3e6)', { maxOutputSize: 1_000, memoryLimit: 64 });
       assert.match(error, /^Result of (more than )?\d+ bytes exceeds the maximum output size of 1000 bytes$/);
       assert.equal(code, 'ERR_ISOLATE_LIMIT');
     });
 
-    test('one that is far too large does not leave the guest', async () => {
+    test('a result that is far too large does not leave the guest', async () => {
       for (const value of ['"x".repeat(2e7)', '["x".repeat(2e7)]', 'new Uint8Array(2e7)', 'Array.from({ length: 1e6 }, () => "x".repeat(20))']) {
         const { result, error, code } = await run(`return ${value}`, { maxOutputSize: 1_000, memoryLimit: 128 });
         assert.match(error, /^Result of \d{8} bytes as a clone exceeds the maximum output size of 1000 bytes by far$/, value);
@@ -71,7 +71,7 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
       }
     });
 
-    test('what is undefined takes nothing', async () => {
+    test('undefined has no size', async () => {
       const rows = 'Array.from({ length: 2e4 }, (_, id) => ({ id, aaaaaaaaaa: undefined, bbbbbbbbbb: undefined, cccccccccc: undefined, dddddddddd: undefined }))';
       assert.equal((await run(`return ${rows}`, { maxOutputSize: 300_000 })).result?.length, 20_000);
       // The same object many times: what takes no bytes is checked once.
@@ -79,13 +79,13 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
       assert.equal((await run(shared, { maxOutputSize: 100_000, timeout: 5_000 })).result?.length, 20_000);
     });
 
-    test('cycles are measured in time that is linear in what there is', async () => {
+    test('cycles are measured in linear time', async () => {
       const cycle = "const row = {}; for (let i = 0; i < 5_000; i += 1) row['k' + i] = undefined; row.self = row; return Array(20_000).fill(row)";
       assert.equal((await run(cycle, { maxOutputSize: 1e9, timeout: 5_000 })).result?.length, 20_000);
     });
 
     for (const [what, code] of Object.entries(HIDDEN)) {
-      test(`is not blind to ${what}`, async () => {
+      test(`counts ${what}`, async () => {
         const { result, error, code: failureCode } = await run(code, { maxOutputSize: 100, memoryLimit: 64 });
         assert.deepEqual([result, failureCode], [null, 'ERR_ISOLATE_LIMIT'], error);
       });
@@ -112,8 +112,8 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
   });
 
   describe(`${kind}: maxApiCalls`, () => {
-    test('a call too many fails inside, and does not reach the host', async () => {
-      const code = 'const told = []; for (let x = 0; x < 5; x += 1) { try { told.push(await api.request({ x })); } catch (error) { told.push(error.message); } } return told;';
+    test('a call over the limit fails in the guest, and does not reach the host', async () => {
+      const code = 'const outcomes = []; for (let x = 0; x < 5; x += 1) { try { outcomes.push(await api.request({ x })); } catch (error) { outcomes.push(error.message); } } return outcomes;';
       const { result, calls } = await run(code, { maxApiCalls: 3 });
       const refused = 'The maximum of 3 API calls is exceeded';
       assert.deepEqual(result, [0, 1, 2, refused, refused]);
@@ -121,7 +121,7 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
       assert.equal((await run('return await api.request({ x: 1 })', { maxApiCalls: 0 })).error, 'The maximum of 0 API calls is exceeded');
     });
 
-    test(`each execution has its own; the default is ${kind === 'createSandbox' ? '50' : 'none'}`, async () => {
+    test(`each execution has its own limit; the default is ${kind === 'createSandbox' ? '50' : 'none'}`, async () => {
       const code = 'for (let x = 0; x < 60; x += 1) await api.request({ x }); return "all"';
       for (let i = 0; i < 2; i += 1) {
         const { result, error } = await run(code, {});
@@ -130,7 +130,7 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
     });
   });
 
-  test(`${kind}: wrong ones are refused`, async () => {
+  test(`${kind}: invalid limits are refused`, async () => {
     for (const name of ['maxOutputSize', 'maxApiCalls']) {
       for (const value of [-1, NaN, '1', {}]) {
         await assert.rejects(run('1', { [name]: value }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: `\`${name}\` must be a number of at least 0` });
@@ -147,7 +147,7 @@ describe('IsolatedVmSandbox: maxOutputSize and maxApiCalls', () => {
   };
 
   for (const [what, code] of Object.entries(HIDDEN)) {
-    test(`results: not blind to ${what}`, async () => {
+    test(`results: counts ${what}`, async () => {
       const { sandbox, run } = await plugin({ maxOutputSize: 100 });
       assert.equal((await errorOf(run(`(() => { ${code} })()`))).cause.code, 'ERR_ISOLATE_LIMIT');
       sandbox.disposeAll();
@@ -165,7 +165,7 @@ describe('IsolatedVmSandbox: maxOutputSize and maxApiCalls', () => {
   });
 
   for (const [what, code] of Object.entries(HIDDEN)) {
-    test(`storage: not blind to ${what}`, async () => {
+    test(`storage: counts ${what}`, async () => {
       const { sandbox, run } = await plugin({});
       const error = await errorOf(run(`context.cache.set("k", (() => { ${code.replaceAll('5_000', '500')} })())`));
       assert.equal(error.kind, 'STORAGE');

@@ -57,8 +57,8 @@ const STACKS = {
 };
 
 const TEXTS = {
-  'lines of a text that is no program': `const const;${'\n'.repeat(MANY)}x`,
-  'blanks of a text that is no program': `const const;${' '.repeat(MANY)}x`,
+  'lines of a text that is not a program': `const const;${'\n'.repeat(MANY)}x`,
+  'blanks of a text that is not a program': `const const;${' '.repeat(MANY)}x`,
   'semicolons': `1${';'.repeat(MANY)}x`,
   'comments': `${'/**/ //\n'.repeat(MANY / 8)}1`,
   'beginnings of comments': `${'/*'.repeat(MANY / 2)}1`,
@@ -67,7 +67,7 @@ const TEXTS = {
 };
 
 for (const [kind, execute] of Object.entries(SANDBOXES)) {
-  describe(`${kind} reads at once`, () => {
+  describe(`${kind} reads quickly`, () => {
     for (const [name, stack] of Object.entries(STACKS)) {
       test(`the stack: ${name}`, async () => {
         const code = `if (1) { const MANY = ${MANY}; const e = new Error('m'); e.stack = ${stack}; throw e; }`;
@@ -88,7 +88,7 @@ for (const [kind, execute] of Object.entries(SANDBOXES)) {
   });
 }
 
-describe('codemode reads at once', () => {
+describe('codemode reads quickly', () => {
   for (const [name, text] of Object.entries(TEXTS)) {
     test(`code: ${name}`, async () => {
       const { outcome, gap } = await withGap(() => createExecutor({ timeout: 20_000 }).execute(text, {}));

@@ -31,14 +31,14 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       assert.ok(usage.heapPeak > 4_000_000 && usage.heapPeak < 64_000_000, JSON.stringify(usage));
     });
 
-    test('tells of failures, too', async () => {
+    test('reports failures, too', async () => {
       const { usage } = await make({ timeout: 600 })('for (;;);');
       assert.ok(usage.wallMs >= 600 && usage.cpuMs > 0 && usage.hostCalls === 0, JSON.stringify(usage));
     });
   });
 
   describe(`${kind}: failure`, () => {
-    test('names the place in the code as it was passed', async () => {
+    test('names the position in the code as it was passed', async () => {
       const { error, failure } = await make()('const a = 1;\nconst o = null;\nreturn o.x;\n// end');
       assert.equal(error, "Cannot read properties of null (reading 'x')");
       assert.deepEqual(failure, {
@@ -55,7 +55,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       assert.equal(failure.frame, '  1 | const a = 1;\n> 2 | const b = ;\n    |           ^');
     });
 
-    test('has the name of an error of the code\'s own, and shows lines that are long in part', async () => {
+    test('has the name of the code\'s own error, and truncates long lines', async () => {
       const { failure } = await make()(`${' '.repeat(300)}class Own extends Error { name = "Own" }; throw new Own("m");`);
       assert.equal(failure.name, 'Own');
       assert.equal(failure.stack.split('\n')[0], 'Own: m');
@@ -65,25 +65,25 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       assert.equal(shown[mark.indexOf('^')], 'n', failure.frame);
     });
 
-    test('of limits has their code', async () => {
+    test('of a limit has its code', async () => {
       const { failure } = await make({ timeout: 50 })('for (;;);');
       assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');
       assert.equal((await make({ memoryLimit: 8 })('const kept = []; for (;;) kept.push({ a: Math.random() });')).failure.code, 'ERR_ISOLATE_MEMORY');
     });
 
-    test('of what is no error, and of the host', async () => {
+    test('of values that are not errors, and of the host', async () => {
       assert.deepEqual((await make()('throw 5')).failure, { name: 'Error', message: '5', stack: 'Error: 5' });
       const { failure } = await make()(`await ${CALL[kind]}(1)`, { f: async () => { throw new RangeError('no'); } });
       assert.equal(failure.message, 'no');
       assert.doesNotMatch(failure.stack, /reports\.test/);
     });
 
-    test('a long text that was thrown is cut', async () => {
+    test('a long thrown string is truncated', async () => {
       const { error, failure } = await make({ memoryLimit: 64 })('throw "x".repeat(5e6)');
       assert.deepEqual([error.length, failure.message.length], [2 ** 20, 2 ** 20]);
     });
 
-    test('a hostile stack does not break it', async () => {
+    test('a hostile stack does no harm', async () => {
       for (const stack of ['"sandbox.js:99999999999999999999:1"', '"\\n    at sandbox.js:0:0"', '"\\n    at sandbox.js:1:1e9"', '{}', '"x".repeat(1e6)']) {
         const { failure } = await make()(`const e = new Error("m"); e.stack = ${stack}; throw e`);
         assert.equal(failure.message, 'm', stack);
@@ -92,7 +92,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
   });
 
   describe(`${kind}: console`, () => {
-    test('is streamed before the outcome, in order, and cut', async () => {
+    test('is streamed before the outcome, in order, and truncated', async () => {
       const seen = [];
       const { logs, lostLogs } = await make({ maxLogEntries: 3, maxLogLength: 4, onLog: (entry) => { seen.push(entry); } })(
         'if (1) console.log("one"); console.warn("three"); console.error({ a: 1 }); console.info("lost"); console.debug("lost");',
@@ -102,20 +102,20 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       assert.deepEqual(logs, kind === 'createSandbox' ? ['one', 'thre...', '{"a"...'] : ['one', '[WARN] thre...', '[ERROR] {"a"...']);
     });
 
-    test('is heard while the code still runs', async () => {
-      let hear;
-      const heard = new Promise((resolve) => { hear = resolve; });
-      const { result } = await make({ onLog: () => hear('heard') })(`if (1) console.log("on"); return await ${CALL[kind]}(1)`, { f: () => heard });
-      assert.equal(result, 'heard');
+    test('is delivered while the code still runs', async () => {
+      let receive;
+      const received = new Promise((resolve) => { receive = resolve; });
+      const { result } = await make({ onLog: () => receive('received') })(`if (1) console.log("on"); return await ${CALL[kind]}(1)`, { f: () => received });
+      assert.equal(result, 'received');
     });
 
-    test('a listener that throws disturbs nothing; the calls it hears are no host calls of the code', async () => {
+    test('a throwing listener has no effect; log entries are not host calls of the code', async () => {
       const { result, usage } = await make({ onLog() { throw new Error('no'); } })('if (1) console.log(1); return 1');
       assert.equal(result, 1);
       assert.equal(usage.hostCalls, 0);
     });
 
-    test('a listener that rejects disturbs nothing; what takes room takes it from the lines', async () => {
+    test('a rejecting listener has no effect; the memory of log entries is bounded', async () => {
       const { logs, lostLogs, result } = await make({ onLog: async () => { throw new Error('no'); }, maxLogEntries: 1e9, memoryLimit: 64 })(
         'if (1) console.log(1); for (let i = 0; i < 200_000; i += 1) console.log(""); return 1',
       );
@@ -123,7 +123,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
       assert.ok(logs.length < 140_000 && lostLogs > 60_000, `${logs.length} ${lostLogs}`);
     });
 
-    test('what makes no sense is refused', async () => {
+    test('invalid values are refused', async () => {
       const refused = (options, message) => assert.throws(() => make(options)('', {}), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
       refused({ onLog: 1 }, '`onLog` must be a function');
       refused({ maxLogEntries: -1 }, '`maxLogEntries` must be a number of at least 0');
@@ -133,7 +133,7 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
   });
 }
 
-describe('createSandbox: places in code that is no list of statements', () => {
+describe('createSandbox: positions in code that is not a list of statements', () => {
   const { execute } = ivm.createSandbox({ f: () => 1 });
   for (const [code, line, column] of [
     ['foo', 1, 1], ['  foo()', 1, 3], ['(a, b)', 1, 1], ['a', 1, 1], ['async', 1, 1], ['```js\nj\n```', 2, 1], ['() => foo', 1, 7],

@@ -18,7 +18,7 @@ const failureBy = async (...args) => {
   return failure;
 };
 
-describe('children that keep to the protocol', () => {
+describe('children that follow the protocol', () => {
   test('a result', async () => {
     const { result, logs, lostLogs, usage } = await executeBy(SAY, { bytes: bytes(ready(), log(0, '"a"'), log(2, '2'), end(true, value.number(5), { figures: [20, 4] })) });
     assert.deepEqual([result, logs, lostLogs, usage.heapPeak, usage.hostCalls], [5, ['[log] "a"', '[warn] 2'], 4, 20, 0]);
@@ -42,7 +42,7 @@ describe('children that keep to the protocol', () => {
   });
 });
 
-describe('what no child says', () => {
+describe('messages that violate the protocol', () => {
   const said = {
     'random bytes': Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i * 7_919 + (i >> 3)) % 256)),
     'zeros': Buffer.alloc(64),
@@ -51,9 +51,9 @@ describe('what no child says', () => {
     'a frame of 1 GB': bytes(ready(), [0, 0, 0, 64, 19]),
     'an order': bytes(ready(), frame(1, [0])),
     'an unknown kind': bytes(ready(), frame(99, [1, 2, 3])),
-    'that it goes on as a process of somebody else': frame(20, [1, 0, 0, 0]),
-    'that it goes on as no process': frame(20, [255, 255, 255, 255]),
-    'that it goes on as another process after its report': bytes(ready(), frame(20, [1, 0, 0, 0])),
+    'that it continues as a foreign process': frame(20, [1, 0, 0, 0]),
+    'that it continues as a missing process': frame(20, [255, 255, 255, 255]),
+    'that it continues as another process after its report': bytes(ready(), frame(20, [1, 0, 0, 0])),
     'two reports': bytes(ready(), ready()),
     'a report of nonsense': ready('nonsense'),
     'a report of too many layers': ready('a\ton\tb\n'.repeat(100)),
@@ -65,24 +65,24 @@ describe('what no child says', () => {
     'a result before its report': end(true, value.number(1)),
     'an unknown level': bytes(ready(), log(9, 'x')),
     'a log line that is too long': bytes(ready(), log(0, 'x'.repeat(100_000))),
-    'a call of a tool that is not there': bytes(ready(), call(1, 1)),
+    'a call of an unknown tool': bytes(ready(), call(1, 1)),
     'a call that begins with number 2': bytes(ready(), call(2, 0)),
-    'a call with a number that was': bytes(ready(), call(1, 0), call(1, 0)),
+    'a call with a repeated number': bytes(ready(), call(1, 0), call(1, 0)),
     'a call with number 0': bytes(ready(), call(0, 0)),
-    'a result that is cut off': bytes(ready(), frame(19, [1, 4, 0, 0])),
+    'a truncated result': bytes(ready(), frame(19, [1, 4, 0, 0])),
     'a result and more in its frame': bytes(ready(), frame(19, end(true, value.undefined).subarray(5), [0])),
     'a result with a code': bytes(ready(), end(true, value.number(1), { code: text('ERR_ISOLATE_MEMORY') })),
     'a failure without a message': bytes(ready(), end(false, value.number(1))),
     ...Object.fromEntries(['ABORTED', 'CRASH', 'PROTOCOL', 'SYSTEM_CALL'].map((code) => [
       `a failure with the code ${code}, which is not its own to tell`, bytes(ready(), end(false, value.string('x'), { code: text(`ERR_ISOLATE_${code}`) })),
     ])),
-    'a failure with a code that is none': bytes(ready(), end(false, value.string('x'), { code: text('ERR_OTHER') })),
-    'a result of no kind': bytes(ready(), end(true, Buffer.from([200]))),
+    'a failure with an invalid code': bytes(ready(), end(false, value.string('x'), { code: text('ERR_OTHER') })),
+    'a result without a kind': bytes(ready(), end(true, Buffer.from([200]))),
     'a handle': bytes(ready(), end(true, Buffer.from([8, 0, 0]))),
-    'a table that is not there': bytes(ready(), end(true, Buffer.from([7, 1, 0, 0, 0, 255, 255, 255, 255, 255]))),
+    'a missing table': bytes(ready(), end(true, Buffer.from([7, 1, 0, 0, 0, 255, 255, 255, 255, 255]))),
     'a text of odd length': bytes(ready(), end(true, Buffer.from([6, 2, 3, 0, 0, 0, 1]))),
     'a BigInt of a gigabyte': bytes(ready(), end(true, Buffer.from([5, 0, 0, 0, 0, 8]))),
-    'a figure that is no number': bytes(ready(), end(true, value.undefined, { figures: [NaN, 0] })),
+    'a figure that is not a number': bytes(ready(), end(true, value.undefined, { figures: [NaN, 0] })),
     'a negative figure': bytes(ready(), end(true, value.undefined, { figures: [0, -1] })),
   };
   for (const [what, sent] of Object.entries(said)) {
@@ -93,7 +93,7 @@ describe('what no child says', () => {
     });
   }
 
-  test('a result that is larger than any that may be given out', async () => {
+  test('a result over the largest allowed size', async () => {
     // 40 MB of it, none of which needs to arrive.
     const sent = bytes(ready(), [0, 0, 128, 2, 19]);
     const { code } = await failureBy(SAY, { bytes: sent, config: { memoryLimit: 512, maxOutputSize: 1_000 } });
@@ -102,7 +102,7 @@ describe('what no child says', () => {
     assert.equal(unlimited.code, 'ERR_ISOLATE_DEADLINE');
   });
 
-  test('half of a message, and no more', async () => {
+  test('half of a message', async () => {
     const whole = bytes(ready(), end(true, value.string('x'.repeat(200_000))));
     for (const length of [3, 5, whole.length - 1]) {
       const { code, message } = await failureBy(SAY, { bytes: whole.subarray(0, length), config: { timeout: 500 } });
@@ -110,7 +110,7 @@ describe('what no child says', () => {
     }
   });
 
-  test('a message byte by byte is one all the same', async () => {
+  test('a message sent byte by byte is accepted', async () => {
     const { result } = await executeBy('i=0; while [ $i -lt 200 ]; do i=$((i+1)); dd if=bytes bs=1 count=1 skip=$((i-1)) 2>/dev/null >&0; done; exec sleep 60', { bytes: bytes(ready(), log(0, 'x'), end(true, value.string('in pieces'))) });
     assert.equal(result, 'in pieces');
   });
@@ -123,7 +123,7 @@ describe('what no child says', () => {
     });
   }
 
-  test('a clone that this host cannot have is none of those', async () => {
+  test('a clone that this host cannot read is reported as such', async () => {
     const failure = await failureBy(SAY, { bytes: bytes(ready(), end(true, value.payload([255, 15, 82, 34, 1, 40, 0]))) });
     assert.equal(failure.code, 'ERR_ISOLATE_TRANSFER', failure.message);
   });
@@ -136,19 +136,19 @@ describe('what no child says', () => {
   });
 });
 
-describe('children that say nothing', () => {
-  test('what confines them is not waited for for long', async () => {
+describe('silent children', () => {
+  test('the wait for their confinement report is bounded', async () => {
     const { file, folder } = fakeLauncher('exec sleep 60');
     const { SubprocessSandbox } = hostWith(file);
     const start = performance.now();
     const error = await new SubprocessSandbox().confinement().catch((reason) => reason);
     const took = performance.now() - start;
-    assert.deepEqual([error.message, error.code], ['The process has not told within 5 s what confines it', 'ERR_ISOLATE_DEADLINE']);
+    assert.deepEqual([error.message, error.code], ['The process has not outcomes within 5 s what confines it', 'ERR_ISOLATE_DEADLINE']);
     assert.ok(took >= 4_900 && took < 20_000, `${took}`);
     rmSync(folder, { recursive: true });
   });
 
-  test('who asks for no known layer is told so', () => {
+  test('an unknown layer is refused', () => {
     const { SubprocessSandbox } = hostWith('/nowhere');
     for (const name of ['secomp', 'Seccomp', '__proto__', 'constructor', '']) {
       const confinement = JSON.parse(`{${JSON.stringify(name)}:false}`);
@@ -159,7 +159,7 @@ describe('children that say nothing', () => {
   });
 });
 
-describe('children that end while they wait, before they have said anything', () => {
+describe('waiting children that end before their first message', () => {
   // The first child that gets an execution serves it. The next one, which has waited by then, ends.
   const script = (later) => `
     echo started >> started; head -c 1 >/dev/null
@@ -180,30 +180,30 @@ describe('children that end while they wait, before they have said anything', ()
     return { ...outcome, started: all };
   };
 
-  test('a new one takes their place', async () => {
+  test('a new child replaces them', async () => {
     const { result, error, started } = await twice('cat bytes >&0; sleep 10');
     assert.deepEqual([result, error, started], [5, undefined, 3]);
   });
 
-  test('one only', async () => {
+  test('one child only', async () => {
     const { result, failure, started } = await twice('exit 3');
     assert.deepEqual([result, failure.message, failure.code, started], [null, 'Process exited with code 3', 'ERR_ISOLATE_CRASH', 3]);
   });
 
-  test('where all are killed, and at any time', async () => {
+  test('with all killed, and at any time', async () => {
     const { stdout } = await run(`
       import { childrenOf, noTools, sleep } from ${JSON.stringify(join(root, '__test__/sandbox/subprocess-helper.mjs'))};
       const { SubprocessSandbox } = ivm;
       const sandbox = new SubprocessSandbox({ poolSize: 2, timeout: 30_000 });
-      const told = new Set();
+      const outcomes = new Set();
       for (let i = 0; i < 24; i += 1) {
         await sandbox.execute('return 1', [], noTools);
         await sleep([5, 15, 25, 35, 100, 300][i % 6]);
         for (const { pid, state } of childrenOf()) if (state !== 'Z') { try { process.kill(pid, 'SIGKILL'); } catch {} }
         const { result, error } = await sandbox.execute('return 7', [], noTools);
-        told.add(JSON.stringify([result, error]));
+        outcomes.add(JSON.stringify([result, error]));
       }
-      console.log([...told].join());
+      console.log([...outcomes].join());
       process.exit();
     `, { timeout: 90_000 });
     assert.equal(stdout, '[7,null]\n');
@@ -229,7 +229,7 @@ describe('children that end', () => {
     }
   }
 
-  test('having said all', async () => {
+  test('after all messages', async () => {
     const { result, logs } = await executeBy('cat bytes >&0; echo out; echo err >&2; exit 1', { bytes: bytes(ready(), end(true, value.number(1))) });
     assert.equal(result, 1);
     assert.ok(logs.every((line) => line === '[stdout] out' || line === '[stderr] err'), JSON.stringify(logs));
@@ -246,19 +246,19 @@ describe('children that end', () => {
     assert.equal(error, 'Process exited with code 4');
   });
 
-  test('never: it hangs up and stays', async () => {
+  test('never: it closes its connection and keeps running', async () => {
     const failure = await failureBy('exec 0<&- 1>&- 2>&-; exec sleep 60', { config: { timeout: 500 } });
     assert.deepEqual([failure.code, failure.message], ['ERR_ISOLATE_DEADLINE', TERMINATED]);
   });
 
-  test('never: it takes no notice of signals', async () => {
+  test('never: it ignores signals', async () => {
     const { failure, duration } = await executeBy("trap '' TERM INT HUP; while :; do sleep 1; done", { config: { timeout: 500 } });
     assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');
     assert.ok(duration < 3_000, `${duration}`);
   });
 
   for (const [what, left] of [['is silent', 'sleep 77'], ['sends on and on', 'sh -c "while cat more >&3; do :; done"']]) {
-    test(`but leave one that has their connection, is none of their group and ${what}`, { timeout: 60_000 }, async () => {
+    test(`but leave a process with their connection, outside their group, that ${what}`, { timeout: 60_000 }, async () => {
       const { file, folder } = fakeLauncher(`cat bytes >&0; exec 3<&0; setsid ${left} & echo $! > left; sleep 0.3; exit 3`);
       writeFileSync(join(folder, 'bytes'), ready());
       writeFileSync(join(folder, 'more'), Buffer.concat(Array(2_000).fill(log(0, 'x'))));
@@ -275,7 +275,7 @@ describe('children that end', () => {
     });
   }
 
-  test('but leave another one of their group behind', async () => {
+  test('but leave another process of their group', async () => {
     const { logs } = await executeBy('sleep 77 & echo $!; cat bytes >&0; exec sleep 60', { bytes: bytes(ready(), end(true, value.undefined)) });
     const pid = Number(logs[0].replace('[stdout] ', ''));
     assert.ok(pid > 1);
@@ -309,7 +309,7 @@ describe('children that flood', () => {
     return measure(() => new SubprocessSandbox({ poolSize: 0, timeout: 3_000, ...config }).execute('', options.tools ?? [], options.executor ?? noTools));
   }
 
-  for (const [what, config] of [['that nobody hears', {}], ['that somebody hears', { onLog() {} }], ['that somebody hears slowly', { onLog() { const over = performance.now() + 1; while (performance.now() < over); } }]]) {
+  for (const [what, config] of [['without a listener', {}], ['with a listener', { onLog() {} }], ['with a slow listener', { onLog() { const over = performance.now() + 1; while (performance.now() < over); } }]]) {
     test(`log lines ${what}`, async () => {
       const { outcome: { failure, logs, lostLogs, duration }, longest, grown } = await flood(ready(), Buffer.concat(Array(5_000).fill(log(0, 'x'.repeat(200)))), { config: { maxLogEntries: 100_000, ...config } });
       assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');
@@ -349,7 +349,7 @@ describe('children that flood', () => {
   });
 });
 
-describe('executables that are none', () => {
+describe('invalid executables', () => {
   const failing = async (file) => {
     const { SubprocessSandbox } = hostWith(file);
     const sandbox = new SubprocessSandbox();
@@ -359,10 +359,10 @@ describe('executables that are none', () => {
     assert.match(failure.message, /^No process can be started \(.*\): /);
     await assert.rejects(sandbox.confinement(), { code: 'ERR_ISOLATE_UNSUPPORTED' });
   };
-  test('one that is not there', () => failing('/nowhere/isolated-v8-launcher'));
+  test('a missing file', () => failing('/nowhere/isolated-v8-launcher'));
   test('a folder', () => failing('/tmp'));
-  test('one that may not be executed', () => failing(fakeLauncher('exit 0', { mode: 0o644 }).file));
-  test('one that is no program', () => {
+  test('a file without execute permission', () => failing(fakeLauncher('exit 0', { mode: 0o644 }).file));
+  test('a file that is not a program', () => {
     const { file } = fakeLauncher('');
     rmSync(file);
     writeFileSync(file, Buffer.alloc(100));
@@ -370,7 +370,7 @@ describe('executables that are none', () => {
     return failing(file);
   });
 
-  test('leave nothing behind', async () => {
+  test('leave no descriptors and no processes', async () => {
     const { SubprocessSandbox } = hostWith('/nowhere/isolated-v8-launcher');
     const sandbox = new SubprocessSandbox();
     await sandbox.execute('', [], noTools);
@@ -380,7 +380,7 @@ describe('executables that are none', () => {
     await until('no child', () => childrenOf().length === 0);
   });
 
-  test('a warm child that dies is replaced', async () => {
+  test('a warm child that ends is replaced', async () => {
     const { file } = fakeLauncher('exit 9');
     const { SubprocessSandbox } = hostWith(file);
     const sandbox = new SubprocessSandbox({ poolSize: 2 });
@@ -395,18 +395,18 @@ describe('memory that RLIMIT_DATA does not count', { skip: process.platform !== 
   // Its memory is limited neither by itself nor by a control group, so the host must notice. More than four times 8 MB, 512 MB and 256 MB.
   const TAKES = 'mkfifo pipe; head -c 1000000000 /dev/zero >pipe & cat bytes >&0; exec tail -c 1000000000 pipe >/dev/null 2>&1';
 
-  test('costs the process its life', { timeout: 60_000 }, async () => {
+  test('kills the process', { timeout: 60_000 }, async () => {
     const { failure, duration } = await executeBy(TAKES, { bytes: ready(), config: { memoryLimit: 8, timeout: 30_000 } });
     assert.equal(failure.code, 'ERR_ISOLATE_MEMORY', failure.message);
     assert.ok(duration < 29_000, `${duration} ms`);
   });
 
-  test('is a layer of its own', async () => {
+  test('is a separate layer', async () => {
     const layer = async (config) => (await new SubprocessSandbox({ poolSize: 0, ...config }).confinement()).find(({ name }) => name === 'footprint');
     assert.deepEqual([(await layer({})).active, (await layer({ confinement: { footprint: false } })).active], [true, false]);
   });
 
-  test('honest programs up to their limit are not hurt', async () => {
+  test('honest programs up to their limit work', async () => {
     const sandbox = new SubprocessSandbox({ poolSize: 0, memoryLimit: 64, timeout: 20_000 });
     const { result, confinement } = await sandbox.execute('const all = []; for (let index = 0; index < 50; index += 1) all.push(new Uint8Array(2 ** 20).fill(1)); const end = Date.now() + 400; while (Date.now() < end); return all.length', [], noTools);
     assert.equal(result, 50);

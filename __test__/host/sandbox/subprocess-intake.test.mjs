@@ -25,13 +25,13 @@ const text = (length) => value.string('x'.repeat(length));
 const finished = (length, config) => sandboxOf(Buffer.concat([ready(), end(true, text(length))]), 0, { timeout: 60_000, ...config });
 const run = ({ sandbox }) => sandbox.execute('', [], noTools);
 
-describe('results that are never finished', { skip: process.platform !== 'linux' && 'memory is measured on Linux' }, () => {
-  test('take no more memory than the budget', { timeout: 60_000 }, async () => {
+describe('unfinished results', { skip: process.platform !== 'linux' && 'memory is measured on Linux' }, () => {
+  test('use no more memory than the budget', { timeout: 60_000 }, async () => {
     const before = residentBytes();
-    let most = 0;
-    const timer = setInterval(() => { most = Math.max(most, residentBytes() - before); }, 10);
+    let peak = 0;
+    const timer = setInterval(() => { peak = Math.max(peak, residentBytes() - before); }, 10);
     const hostile = Array.from({ length: 8 }, () => run(unfinished(250, 249, { timeout: 4_000 })));
-    await until('much has arrived', () => most > 200 * MEGABYTE, 4_000);
+    await until('much has arrived', () => peak > 200 * MEGABYTE, 4_000);
     // Small results do not wait, and a large one does not wait for longer than the others may run.
     const large = run(finished(20 * MEGABYTE));
     const start = performance.now();
@@ -39,7 +39,7 @@ describe('results that are never finished', { skip: process.platform !== 'linux'
     assert.ok(performance.now() - start < 2_000, `a small result took ${performance.now() - start} ms`);
     for (const { failure } of await Promise.all(hostile)) assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');
     clearInterval(timer);
-    assert.ok(most < 700 * MEGABYTE, `${Math.round(most / MEGABYTE)} MB`);
+    assert.ok(peak < 700 * MEGABYTE, `${Math.round(peak / MEGABYTE)} MB`);
     assert.equal((await large).result.length, 20 * MEGABYTE);
     await until('it is free again', () => residentBytes() - before < 300 * MEGABYTE);
   });
@@ -65,7 +65,7 @@ describe('a result that is announced as large', () => {
     return { over, isOver: () => isOver };
   }
 
-  test('has room for all of it, until its deadline', { timeout: 60_000 }, async () => {
+  test('reserves memory for all of it, until its deadline', { timeout: 60_000 }, async () => {
     const { execution } = await announced(5_000);
     const { over, isOver } = others(3, 70);
     const { failure } = await execution;
@@ -74,7 +74,7 @@ describe('a result that is announced as large', () => {
     assert.deepEqual(await over, Array(3).fill(70 * MEGABYTE));
   });
 
-  test('counts no longer when it is terminated', { timeout: 60_000 }, async () => {
+  test('no longer counts when it is terminated', { timeout: 60_000 }, async () => {
     const { sandbox, execution } = await announced(50_000);
     const { over, isOver } = others(3, 70);
     await sleep(1_500);
@@ -84,7 +84,7 @@ describe('a result that is announced as large', () => {
     assert.deepEqual(await over, Array(3).fill(70 * MEGABYTE));
   });
 
-  test('does not delay those that fit beside it', { timeout: 60_000 }, async () => {
+  test('does not delay results that fit in the remaining budget', { timeout: 60_000 }, async () => {
     const { sandbox, execution } = await announced(50_000);
     assert.deepEqual(await others(1, 50).over, [50 * MEGABYTE]);
     sandbox.terminate();

@@ -61,7 +61,7 @@ const EIGHT = (config) => `
 
 const limited = (number) => ['sh', '-c', `for name in net ipc uts mnt pid user; do echo ${number} > /proc/sys/user/max_\${name}_namespaces || exit 1; done; exec "$@"`, 'sh'];
 
-describe('where namespaces run out', { skip: !works([...NESTED, ...limited(100)]) && 'there are no user namespaces to be had' }, () => {
+describe('when namespaces are exhausted', { skip: !works([...NESTED, ...limited(100)]) && 'there are no user namespaces to be had' }, () => {
   test('each result lists the layers of its own process', { timeout: 2 * LIMIT_MS }, async () => {
     const outcomes = await runBy([...NESTED, ...limited(3)], EIGHT({}));
     assert.deepEqual(outcomes.map(({ result }) => result), Array(8).fill(1), JSON.stringify(outcomes));
@@ -85,7 +85,7 @@ describe('where namespaces run out', { skip: !works([...NESTED, ...limited(100)]
     });
   }
 
-  test('there are none at all', { timeout: 2 * LIMIT_MS }, async () => {
+  test('no namespaces are available', { timeout: 2 * LIMIT_MS }, async () => {
     const outcomes = await runBy([...NESTED, ...limited(0)], EIGHT({ confinement: { require: ['seccomp', 'noNewPrivileges', 'rlimits', 'descriptors'] } }));
     for (const { result, layers } of outcomes) {
       assert.equal(result, 1);
@@ -100,7 +100,7 @@ describe('a host that is not root', { skip: !(isRoot && works(OTHER)) && 'this h
     for (const { result, error } of outcomes) assert.equal(result, 1, error);
   });
 
-  test('kills them at their deadline, and what has run out of memory', { timeout: 2 * LIMIT_MS }, async () => {
+  test('kills processes at their deadline or memory limit', { timeout: 2 * LIMIT_MS }, async () => {
     const found = await runBy(OTHER, `
       const sandbox = new ivm.SubprocessSandbox({ memoryLimit: 16, timeout: 3_000 });
       const codes = ['for (;;);', 'const all = []; for (;;) all.push(new Array(1000).fill(1.5))', 'return new Uint8Array(1e6).length'];
@@ -113,27 +113,27 @@ describe('a host that is not root', { skip: !(isRoot && works(OTHER)) && 'this h
 });
 
 describe('confinement.require', { skip: !isLinux && 'layers are other ones there' }, () => {
-  test('of layers that hold, code runs', async () => {
+  test('of layers that apply, code runs', async () => {
     const layers = (await new SubprocessSandbox().confinement()).filter(({ active }) => active).map(({ name }) => name);
     const { result, confinement } = await new SubprocessSandbox({ confinement: { require: layers } }).execute('return 7', [], noTools);
     assert.deepEqual([result, confinement], [7, layers]);
   });
 
-  test('of one that this system does not have, none runs, and confinement() still tells', async () => {
+  test('of a layer that this system lacks, no code runs, and confinement() still reports', async () => {
     const sandbox = new SubprocessSandbox({ confinement: { require: ['seatbelt'] } });
     const { result, failure } = await sandbox.execute('return 7', [], noTools);
     assert.deepEqual([result, failure.code, failure.message], [null, 'ERR_ISOLATE_UNSUPPORTED', 'The process is not confined as required: seatbelt does not hold (this system has no such layer)']);
     assert.ok((await sandbox.confinement()).some(({ name, active }) => name === 'seccomp' && active));
   });
 
-  test('processes that wait are not shared with those who require less', async () => {
+  test('waiting processes are not shared with sandboxes that require less', async () => {
     const less = new SubprocessSandbox({ confinement: { landlock: false } });
     assert.equal((await less.execute('return 1', [], noTools)).result, 1);
     const { result, confinement } = await new SubprocessSandbox({ confinement: { require: ['seccomp'] } }).execute('return 1', [], noTools);
     assert.ok(result === 1 && confinement.includes('seccomp'));
   });
 
-  test('wrong ones are refused by name', () => {
+  test('invalid layers are refused by name', () => {
     for (const require of ['seccomp', 1, {}, true]) assert.throws(() => new SubprocessSandbox({ confinement: { require } }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`confinement.require` must be an array of names of layers' });
     for (const name of ['secomp', '__proto__', 'toString', '', 1, null, Symbol.iterator]) assert.throws(() => new SubprocessSandbox({ confinement: { require: [name] } }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /^`confinement\.require` must be an array of namespaces, cgroup, / });
     assert.throws(() => new SubprocessSandbox({ confinement: { require: ['namespaces'], pidNamespace: false } }), { message: '`confinement` must be without layers that are both required and off, as pidNamespace is' });
@@ -141,7 +141,7 @@ describe('confinement.require', { skip: !isLinux && 'layers are other ones there
   });
 });
 
-describe('memory that no control group bounds', { skip: !isLinux && 'only there it is bounded' }, () => {
+describe('memory without a control group', { skip: !isLinux && 'only there it is bounded' }, () => {
   test('large heaps, large buffers and WebAssembly work', { timeout: 120_000 }, async () => {
     const sandbox = new SubprocessSandbox({ memoryLimit: 512, poolSize: 0, confinement: { require: ['rlimits'] } });
     const { result, error } = await sandbox.execute(`
@@ -155,7 +155,7 @@ describe('memory that no control group bounds', { skip: !isLinux && 'only there 
     assert.deepEqual([result, error], [[300, 8, 1040 * 65_536, 42], undefined]);
   });
 
-  test('results with many buffers arrive', async () => {
+  test('results with many buffers are received', async () => {
     const sandbox = new SubprocessSandbox({ memoryLimit: 256 });
     const { result, error } = await sandbox.execute('return Array.from({ length: 100_000 }, (_, i) => new Uint8Array([i]))', [], noTools);
     assert.deepEqual([error, result?.length, result?.[77][0]], [undefined, 100_000, 77]);

@@ -30,7 +30,7 @@ async function stop(pid) {
 }
 
 describe('SubprocessSandbox: processes that are stopped', () => {
-  test('while they wait: a new one takes their place', async () => {
+  test('while they wait: a new one replaces them', async () => {
     const sandbox = new SubprocessSandbox({ poolSize: 1, memoryLimit: 41, timeout: 60_000 });
     const pid = await waitingFor(sandbox, 41);
     await stop(pid);
@@ -40,7 +40,7 @@ describe('SubprocessSandbox: processes that are stopped', () => {
     await until('it is gone', () => !isAlive(pid));
   });
 
-  test('while they wait: a deadline holds', async () => {
+  test('while they wait: a deadline applies', async () => {
     const sandbox = new SubprocessSandbox({ poolSize: 1, memoryLimit: 42, timeout: 500 });
     const pid = await waitingFor(sandbox, 42);
     await stop(pid);
@@ -52,13 +52,13 @@ describe('SubprocessSandbox: processes that are stopped', () => {
     assert.equal((await later.execute('return 3', [], noTools)).result, 3);
   });
 
-  test('while they wait: nobody who is told what confines them waits for that', async () => {
+  test('while they wait: confinement() does not wait for them', async () => {
     const sandbox = new SubprocessSandbox({ poolSize: 1, memoryLimit: 43 });
     await stop(await waitingFor(sandbox, 43));
     assert.ok((await sandbox.confinement()).length > 5);
   });
 
-  test('while they run: until the deadline, or until they go on', async () => {
+  test('while they run: until the deadline, or until they continue', async () => {
     const running = async (timeout, then) => {
       const sandbox = new SubprocessSandbox({ poolSize: 0, memoryLimit: 44, timeout });
       const executor = async () => {
@@ -77,7 +77,7 @@ describe('SubprocessSandbox: processes that are stopped', () => {
   });
 });
 
-describe('processes that wait, and are none of ours', () => {
+describe('waiting processes that are foreign programs', () => {
   const RESULT = Buffer.concat([ready(), end(true, value.number(5))]);
   // The first one waits, and does something else.
   const script = (later) => `
@@ -97,13 +97,13 @@ describe('processes that wait, and are none of ours', () => {
   }
 
   const gone = [
-    ['have hung up', 'cat said >&0; exec 0<&-; exec sleep 60'],
-    ['say what nobody has asked for', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), log(0, 'x')])],
-    ['say what is no message', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), Buffer.from([255, 255, 255, 255, 19])])],
-    ['send on and on', 'cat said >&0; while cat said >&0; do :; done; exec sleep 60', Buffer.concat([ready(), frame(17, [0])])],
+    ['have closed their connection', 'cat said >&0; exec 0<&-; exec sleep 60'],
+    ['send unrequested messages', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), log(0, 'x')])],
+    ['send bytes that are not a message', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), Buffer.from([255, 255, 255, 255, 19])])],
+    ['send endlessly', 'cat said >&0; while cat said >&0; do :; done; exec sleep 60', Buffer.concat([ready(), frame(17, [0])])],
   ];
   for (const [what, later, said] of gone) {
-    test(`those that ${what} are ended`, async () => {
+    test(`processes that ${what} are ended`, async () => {
       const { sandbox, started, first, end: remove } = await waiting(later, said);
       await until('it is gone', () => !isAlive(first));
       const { result, error } = await sandbox.execute('', [], noTools);
@@ -114,11 +114,11 @@ describe('processes that wait, and are none of ours', () => {
 
   const mute = [
     ['say nothing', 'cat said >&0; exec sleep 60'],
-    ['say half of something', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), end(true, value.number(1)).subarray(0, 3)])],
+    ['send half of a message', 'cat said >&0; exec sleep 60', Buffer.concat([ready(), end(true, value.number(1)).subarray(0, 3)])],
     ['take nothing', 'cat said >&0; kill -STOP $$'],
   ];
   for (const [what, later, said] of mute) {
-    test(`those that ${what} when they are asked are replaced`, async () => {
+    test(`processes that ${what} when an execution starts are replaced`, async () => {
       const { sandbox, started, first, end: remove } = await waiting(later, said);
       const { result, error, duration } = await sandbox.execute('', [], noTools);
       assert.deepEqual([result, error, started().length], [5, undefined, 2]);
@@ -129,19 +129,19 @@ describe('processes that wait, and are none of ours', () => {
   }
 });
 
-test('SubprocessSandbox: who asks what confines a process hears it of the next, where an execution has found that it does not begin', async () => {
+test('SubprocessSandbox: confinement() reports the next process if an execution finds that the first does not start', async () => {
   const { file, folder } = fakeLauncher('if mkdir first 2>/dev/null; then exec sleep 60; fi; cat ready >&0; head -c 1 >/dev/null; cat end >&0; exec sleep 60');
   writeFileSync(join(folder, 'ready'), ready());
   writeFileSync(join(folder, 'end'), end(true, value.number(5)));
   const { SubprocessSandbox: Sandbox } = hostWith(file);
   const sandbox = new Sandbox({ poolSize: 1, timeout: 60_000 });
-  const told = sandbox.confinement();
+  const report = sandbox.confinement();
   const { result } = await sandbox.execute('', [], noTools);
-  assert.deepEqual([result, Array.isArray(await told)], [5, true]);
+  assert.deepEqual([result, Array.isArray(await report)], [5, true]);
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('SubprocessSandbox: no more than 64 processes wait after all were asked what confines them', { timeout: 180_000 }, async () => {
+test('SubprocessSandbox: at most 64 processes wait after confinement() of many sandboxes', { timeout: 180_000 }, async () => {
   const { file, folder } = fakeLauncher('cat ready >&0; head -c 1 >/dev/null');
   writeFileSync(join(folder, 'ready'), ready());
   // No processes of others wait there.
@@ -158,7 +158,7 @@ test('SubprocessSandbox: no more than 64 processes wait after all were asked wha
   assert.equal(stdout, '80\n', stderr);
 });
 
-test('SubprocessSandbox: of sandboxes that compete the one that was not asked the longest makes room, and none takes all', { timeout: 180_000 }, async () => {
+test('SubprocessSandbox: of competing sandboxes the least recently used makes room, and none takes all', { timeout: 180_000 }, async () => {
   const { file, folder } = fakeLauncher('cat ready >&0; head -c 1 >/dev/null; cat end >&0; exec sleep 60');
   writeFileSync(join(folder, 'ready'), ready());
   writeFileSync(join(folder, 'end'), end(true, value.number(5)));

@@ -37,7 +37,7 @@ describe('SubprocessSandbox: the process', () => {
     assert.deepEqual(environment, { PATH: process.env.PATH, NODE_ENV: 'sandbox', ...(process.env.TZ === undefined ? {} : { TZ: process.env.TZ }) });
   });
 
-  test('dates are in the time zone of this process', async () => {
+  test('dates use the time zone of this process', async () => {
     const zone = process.env.TZ;
     try {
       for (const [name, hours] of [['Asia/Tokyo', 9], ['America/Caracas', 20]]) {
@@ -53,7 +53,7 @@ describe('SubprocessSandbox: the process', () => {
     }
   });
 
-  test('those that wait serve executions of any timeout', async () => {
+  test('waiting processes serve executions of any timeout', async () => {
     const { stdout } = await run(`
       import { childrenOf, noTools, until } from ${JSON.stringify(join(root, '__test__/sandbox/subprocess-helper.mjs'))};
       const { SubprocessSandbox } = ivm;
@@ -69,12 +69,12 @@ describe('SubprocessSandbox: the process', () => {
     assert.equal(stdout, 'one\n');
   });
 
-  test('one that has died while it waited takes no execution along', async () => {
+  test('a process that has ended while it waited fails no execution', async () => {
     const { stdout } = await run(`
       import { childrenOf, isAlive, noTools, startedChildren, until } from ${JSON.stringify(join(root, '__test__/sandbox/subprocess-helper.mjs'))};
       const { SubprocessSandbox } = ivm;
       const sandbox = new SubprocessSandbox({ poolSize: 1, timeout: 30_000 });
-      const told = new Set();
+      const distinct = new Set();
       for (let killed = 0; killed < 8;) {
         await sandbox.execute('return 1', [], noTools);
         const [child] = await until('one waits', () => { const all = startedChildren(); return all.length === 1 && childrenOf().length === 1 && all; });
@@ -85,15 +85,15 @@ describe('SubprocessSandbox: the process', () => {
         process.kill(child.pid, 'SIGKILL');
         killed += 1;
         const { result, error, logs } = await sandbox.execute('console.log("once"); return 2', [], noTools);
-        told.add(JSON.stringify([result, error, logs]));
+        distinct.add(JSON.stringify([result, error, logs]));
       }
-      console.log([...told].join());
+      console.log([...distinct].join());
       process.exit();
     `, { timeout: 60_000 });
     assert.equal(stdout, '[2,null,["[log] \\"once\\""]]\n');
   });
 
-  test('without minimalEnv it is this one, but for what loaders read', async () => {
+  test('without minimalEnv it is the host\'s environment, except for loader variables', async () => {
     const loaders = { LD_LIBRARY_PATH: '/nowhere', LD_AUDIT: '', GLIBC_TUNABLES: 'glibc.malloc.check=0', DYLD_INSERT_LIBRARIES: '/nowhere' };
     Object.assign(process.env, loaders, { SUBPROCESS_TEST: 'a=b' });
     const environment = await whileRunning({ ...READABLE, minimalEnv: false }, ({ pid }) => environmentOf(pid));
@@ -106,7 +106,7 @@ describe('SubprocessSandbox: the process', () => {
     delete process.env.SUBPROCESS_TEST;
   });
 
-  test('is in a group of its own', async () => {
+  test('has its own process group', async () => {
     const groupOf = (pid) => {
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
       return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
@@ -116,7 +116,7 @@ describe('SubprocessSandbox: the process', () => {
     assert.equal(new Set(groups).size, 3);
   });
 
-  test('is gone as soon as its execution has ended', async () => {
+  test('ends as soon as its execution has ended', async () => {
     const pid = await whileRunning({}, (child) => child.pid);
     await until('the process is gone', () => !isAlive(pid), 1_000);
     await gone();
@@ -124,7 +124,7 @@ describe('SubprocessSandbox: the process', () => {
 });
 
 describe('SubprocessSandbox: the pool', () => {
-  test('as many wait as are asked for, and each serves one', async () => {
+  test('as many wait as requested, and each serves one execution', async () => {
     const sandbox = new SubprocessSandbox({ poolSize: 2, memoryLimit: 33 });
     await sandbox.confinement();
     const waiting = (others) => until('two wait', () => {
@@ -142,7 +142,7 @@ describe('SubprocessSandbox: the pool', () => {
     assert.equal(later.filter(({ pid }) => pid === first.pid || pid === second.pid).length, 1);
   });
 
-  test('nothing of an execution is in the next', async () => {
+  test('no state of an execution reaches the next', async () => {
     const sandbox = new SubprocessSandbox({ poolSize: 2, memoryLimit: 34 });
     const code = `
       const found = [typeof globalThis.marker, typeof Symbol.prototype.marker, typeof Reflect.marker, String(Math.max), typeof JSON.marker, typeof Symbol.for('marker').marker];
@@ -162,7 +162,7 @@ describe('SubprocessSandbox: the pool', () => {
     assert.deepEqual(new Set(results), new Set(['undefined,undefined,undefined,function max() { [native code] },undefined,undefined,false']));
   });
 
-  test('confinement is told, and needs no execution', async () => {
+  test('confinement is reported, without an execution', async () => {
     const layers = await new SubprocessSandbox({ poolSize: 0, memoryLimit: 35 }).confinement();
     assert.ok(Array.isArray(layers));
     for (const { name, active, detail, ...more } of layers) {
@@ -171,7 +171,7 @@ describe('SubprocessSandbox: the pool', () => {
   });
 });
 
-describe('SubprocessSandbox: nothing is left', () => {
+describe('SubprocessSandbox: no resources remain', () => {
   test('of a hundred executions that run out of memory', { timeout: 200_000 }, async () => {
     const sandbox = new SubprocessSandbox({ memoryLimit: 8, poolSize: 0 });
     const round = async (count) => {
@@ -224,7 +224,7 @@ const TWO = `
   const pids = startedChildren().map(({ pid }) => pid);`;
 
 describe('SubprocessSandbox: the parent', () => {
-  test('killed by SIGKILL takes all children along within a second', { timeout: 60_000 }, async () => {
+  test('killed by SIGKILL ends all children within a second', { timeout: 60_000 }, async () => {
     const { child, line } = await start(`${TWO}\nconsole.log(JSON.stringify(pids)); await running;`);
     const pids = JSON.parse(line);
     assert.ok(pids.length >= 2 && pids.every(isAlive), line);
@@ -232,8 +232,8 @@ describe('SubprocessSandbox: the parent', () => {
     await until('all are gone', () => !pids.some(isAlive), 1_000);
   });
 
-  for (const [what, ending] of [['process.exit', 'process.exit(3)'], ['an error that nobody catches', 'setTimeout(() => { throw new Error("uncaught") })']]) {
-    test(`that ends by ${what} leaves none`, { timeout: 60_000 }, async () => {
+  for (const [what, ending] of [['process.exit', 'process.exit(3)'], ['an uncaught error', 'setTimeout(() => { throw new Error("uncaught") })']]) {
+    test(`that ends by ${what} leaves no children`, { timeout: 60_000 }, async () => {
       const { stdout, timedOut } = await run(`import { startedChildren } from ${JSON.stringify(join(root, '__test__/sandbox/subprocess-helper.mjs'))};${TWO}\nconsole.log(JSON.stringify(pids)); ${ending};`);
       assert.equal(timedOut, false);
       const pids = JSON.parse(stdout.split('\n')[0]);

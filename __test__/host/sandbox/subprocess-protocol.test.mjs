@@ -71,10 +71,10 @@ describe('a field beyond its maximum', options, () => {
     'the heap': bytes(ready(), end(true, value.undefined, { figures: [1e302, 0] })),
     'the heap, a little': bytes(ready(), end(true, value.undefined, { figures: [257 * 2 ** 20, 0] })),
     'a heap of half a byte': bytes(ready(), end(true, value.undefined, { figures: [0.5, 0] })),
-    'a heap without end': bytes(ready(), end(true, value.undefined, { figures: [Infinity, 0] })),
-    'lines that were not kept': bytes(ready(), end(true, value.undefined, { figures: [0, 2 ** 32] })),
-    'lines below none': bytes(ready(), end(true, value.undefined, { figures: [0, -1] })),
-    'lines that are no number': bytes(ready(), end(true, value.undefined, { figures: [0, NaN] })),
+    'an infinite heap': bytes(ready(), end(true, value.undefined, { figures: [Infinity, 0] })),
+    'dropped lines': bytes(ready(), end(true, value.undefined, { figures: [0, 2 ** 32] })),
+    'a negative number of lines': bytes(ready(), end(true, value.undefined, { figures: [0, -1] })),
+    'a number of lines that is not a number': bytes(ready(), end(true, value.undefined, { figures: [0, NaN] })),
     'a figure too many': bytes(ready(), frame(KIND.end, [1], value.undefined, [0, 0, 0], f64(0), f64(0), f64(0))),
     'a boolean': bytes(ready(), frame(KIND.end, [2], value.undefined, [0, 0, 0], f64(0), f64(0))),
     'the kind of a text': bytes(ready(), failed({ stack: bytes([3], u32(0)) })),
@@ -85,7 +85,7 @@ describe('a field beyond its maximum', options, () => {
     test(`a frame of 4 GB: ${kind}`, () => assertRefused(bytes(...(kind === 'ready' || kind === 'moved' ? [] : [ready()]), header(0xffffffff, number))));
   }
 
-  test('what is as large as it may be arrives', async () => {
+  test('a field of the maximum size arrives', async () => {
     const stack = `\n    at ${'x'.repeat(2 ** 20 - 8)}`;
     const { failure } = await receive(bytes(ready(), failed({ stack: text(stack), name: text('n'.repeat(1_000)) })));
     assert.deepEqual([failure.name.length, failure.message, failure.code], [1_000, 'x', undefined]);
@@ -94,14 +94,14 @@ describe('a field beyond its maximum', options, () => {
   });
 });
 
-describe('a count that is small on the wire', options, () => {
+describe('a count that is cheap on the wire', options, () => {
   for (const count of [2, 100_000, 5_000_000]) test(`${count} empty rows of a table`, () => assertRefused(bytes(ready(), end(true, rows(count)))));
 
-  test('rows that are not there', () => assertRefused(bytes(ready(), end(true, bytes([7], u32(0), u32(0xffffffff))))));
+  test('missing rows', () => assertRefused(bytes(ready(), end(true, bytes([7], u32(0), u32(0xffffffff))))));
 
-  test('a BigInt of more words than there are', () => assertRefused(bytes(ready(), end(true, bytes([5, 0], u32(0xffffffff))))));
+  test('a BigInt with missing words', () => assertRefused(bytes(ready(), end(true, bytes([5, 0], u32(0xffffffff))))));
 
-  test('lines without characters', async () => {
+  test('empty lines', async () => {
     const { logs, lostLogs, grown, failure } = await receive(bytes(ready(), Buffer.concat(Array(400_000).fill(log(0, ''))), end(true, value.undefined)), { config: { maxLogEntries: 1e9 } });
     assert.equal(failure, undefined);
     assert.ok(logs.length < 150_000 && lostLogs > 200_000, `${logs.length}, ${lostLogs}`);
@@ -119,12 +119,12 @@ describe('a count that is small on the wire', options, () => {
 
 describe('codes', options, () => {
   const OF_HOST = ['TIMEOUT', 'DISPOSED', 'UNRESPONSIVE', 'RELEASED', 'ENVIRONMENT', 'ABORTED', 'CRASH', 'SYSTEM_CALL', 'PROTOCOL', 'NONE'];
-  for (const code of OF_HOST) test(`ERR_ISOLATE_${code} is not the child's to claim`, () => assertRefused(bytes(ready(), failed({ code: text(`ERR_ISOLATE_${code}`) }))));
+  for (const code of OF_HOST) test(`the child cannot claim ERR_ISOLATE_${code}`, () => assertRefused(bytes(ready(), failed({ code: text(`ERR_ISOLATE_${code}`) }))));
 
-  test('a deadline is not its to claim before there is one', () => assertRefused(bytes(ready(), failed({ code: text('ERR_ISOLATE_DEADLINE') }))));
+  test('the child cannot claim a deadline before one is set', () => assertRefused(bytes(ready(), failed({ code: text('ERR_ISOLATE_DEADLINE') }))));
 
   for (const code of ['ERR_ISOLATE_MEMORY', 'ERR_ISOLATE_LIMIT', 'ERR_ISOLATE_TRANSFER', 'ERR_ISOLATE_UNSUPPORTED', 'ERR_INVALID_ARG']) {
-    test(`${code} is`, async () => {
+    test(`the child can claim ${code}`, async () => {
       const { failure } = await receive(bytes(ready(), failed({ code: text(code) })));
       assert.equal(failure.code, code);
     });
@@ -134,21 +134,21 @@ describe('codes', options, () => {
 });
 
 describe('figures', options, () => {
-  test('time on a processor is what the host has seen, not what the child would say', async () => {
+  test('processor time is measured by the host, not reported by the child', async () => {
     const busy = await executeBy('cat bytes >&0; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; cat last >&0; exec sleep 60', { bytes: ready(), files: { last: end(true, value.undefined) } });
     const idle = await executeBy('cat bytes >&0; sleep 0.5; cat last >&0; exec sleep 60', { bytes: ready(), files: { last: end(true, value.undefined) } });
     assert.ok(busy.usage.cpuMs > 50, `${busy.usage.cpuMs}`);
     assert.ok(idle.usage.cpuMs < busy.usage.cpuMs / 2 && idle.usage.wallMs >= 400, JSON.stringify(idle.usage));
   });
 
-  test('calls are those that the host has served', async () => {
+  test('calls are counted by the host', async () => {
     const { usage } = await receive(bytes(ready(), call(1, 0), call(2, 0), end(true, value.undefined)));
     assert.equal(usage.hostCalls, 2);
   });
 });
 
 describe('the order of frames', options, () => {
-  test('nothing counts after the end', async () => {
+  test('frames after the end are ignored', async () => {
     for (const more of [end(true, value.number(2)), failed({}), log(0, 'x'), call(1, 0), ready(), Buffer.alloc(100, 255)]) {
       const { result, logs, usage } = await receive(bytes(ready(), end(true, value.number(1)), more));
       assert.deepEqual([result, logs, usage.hostCalls], [1, [], 0]);
@@ -162,14 +162,14 @@ describe('the order of frames', options, () => {
     'a second report': bytes(ready(), ready()),
     'a second beginning': bytes(ready(), frame(KIND.begun), frame(KIND.begun)),
     'a call with the number of another': bytes(ready(), call(1, 0), call(1, 0)),
-    'a call out of turn': bytes(ready(), call(3, 0)),
+    'a call out of order': bytes(ready(), call(3, 0)),
     'an answer': bytes(ready(), frame(2, u32(1), [0])),
     'a snapshot': bytes(ready(), frame(3, u32(0))),
-    'what only a parent says': bytes(ready(), frame(4)),
+    'a message that only a parent sends': bytes(ready(), frame(4)),
     'another process after its report': bytes(ready(), frame(KIND.moved, u32(process.pid))),
     'the process of its host': frame(KIND.moved, u32(process.pid)),
     'the first process': frame(KIND.moved, u32(1)),
-    'a process with an id below none': frame(KIND.moved, u32(-5)),
+    'a process with a negative id': frame(KIND.moved, u32(-5)),
   };
   for (const [what, frames] of Object.entries(wrong)) test(what, () => assertRefused(frames));
 
@@ -179,19 +179,19 @@ describe('the order of frames', options, () => {
     for (const { failure } of all) assert.deepEqual([failure.code, failure.message], ['ERR_ISOLATE_DEADLINE', TERMINATED]);
   });
 
-  test('a child that violates it is gone', async () => {
+  test('a child that violates it is ended', async () => {
     await assertRefused(bytes(ready(), log(9, 'x')));
     await until('no child is left', () => childrenOf().length === 0);
   });
 });
 
-describe('frames that are changed at random', options, () => {
+describe('randomly changed frames', options, () => {
   const KNOWN = new Set([undefined, ...['PROTOCOL', 'DEADLINE', 'MEMORY', 'LIMIT', 'TRANSFER', 'UNSUPPORTED'].map((code) => `ERR_ISOLATE_${code}`), 'ERR_INVALID_ARG']);
   const session = bytes(ready('seccomp\ton\tx\n'), frame(KIND.begun), log(1, 'line'), call(1, 0, '{"a":[1]}'), frame(KIND.log, [2], utf16('\ud800\u4e00')),
     end(true, value.payload([255, 15, 111, 34, 1, 97, 73, 2, 123, 1], [1, 2, 3])));
   const random = (seed) => () => { seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31; return seed / 2 ** 31; };
 
-  test('end in a result or in one of the known codes', { timeout: 120_000 }, async () => {
+  test('result in a value or in one of the known codes', { timeout: 120_000 }, async () => {
     const rounds = Array.from({ length: 48 }, (_, seed) => async () => {
       const next = random(seed * 7_919 + 1);
       const changed = Buffer.from(session);
@@ -206,11 +206,11 @@ describe('frames that are changed at random', options, () => {
   });
 });
 
-describe('layers that are claimed and do not hold', { skip: process.platform !== 'linux' && 'only there the host can look' }, () => {
+describe('claimed layers that do not apply', { skip: process.platform !== 'linux' && 'only there the host can look' }, () => {
   const claimed = ['userNamespace', 'networkNamespace', 'mountNamespace', 'pidNamespace', 'rlimits', 'descriptors', 'noNewPrivileges', 'seccomp'];
   const report = ready(claimed.map((name) => `${name}\ton\tbelieve me\n`).join(''));
 
-  test('are said not to hold', async () => {
+  test('are reported as not applied', async () => {
     const { file, folder } = fakeLauncher(SAY);
     writeFileSync(join(folder, 'bytes'), report);
     const { SubprocessSandbox } = hostWith(file);
@@ -244,7 +244,7 @@ describe('layers that are claimed and do not hold', { skip: process.platform !==
     });
   }
 
-  test('no child is sent code before it has said anything', async () => {
+  test('no child receives code before its first message', async () => {
     const { file, folder } = fakeLauncher(': >received; exec cat <&0 >received');
     const { SubprocessSandbox } = hostWith(file);
     const { failure } = await new SubprocessSandbox({ poolSize: 0, timeout: 700 }).execute('return "SECRET"', [], noTools);

@@ -50,27 +50,27 @@ describe('SubprocessSandbox: results', () => {
     test(JSON.stringify(code), async () => assert.deepEqual(await resultOf(code), result));
   }
 
-  test('what there is besides', async () => {
+  test('other globals', async () => {
     const sandbox = createSubprocessSandbox();
     assert.ok(sandbox instanceof SubprocessSandbox);
     const outcome = await sandbox.execute('return undefined', [], noTools);
-    assert.deepEqual(Object.keys(outcome).toSorted(), ['confinement', 'duration', 'logs', 'result', 'usage']);
+    assert.deepEqual(Object.keys(outcome).toSorted(), ['confinement', 'duration', 'durationMs', 'logs', 'result', 'usage']);
     assert.deepEqual(outcome.confinement, (await sandbox.confinement()).filter(({ active }) => active).map(({ name }) => name));
     const { cpuMs, wallMs, heapPeak, hostCalls } = outcome.usage;
     assert.ok(cpuMs > 0 && wallMs > 0 && wallMs <= outcome.duration + 1 && heapPeak > 100_000 && hostCalls === 0, JSON.stringify(outcome));
     assert.ok(Number.isInteger(outcome.duration));
   });
 
-  test('a buffer of a megabyte, and a text of as many characters', async () => {
+  test('a buffer of 1 MB, and a string of as many characters', async () => {
     const { bytes, text } = await resultOf('return { bytes: new Uint8Array(1e6).fill(7), text: "中".repeat(1e6) }');
     assert.equal(bytes.length, 1e6);
     assert.ok(bytes.every((byte) => byte === 7));
     assert.equal(text, '中'.repeat(1e6));
   });
 
-  test('code of a megabyte', async () => assert.equal(await resultOf(`/* ${'x'.repeat(1e6)} */ return 1`), 1));
+  test('code of 1 MB', async () => assert.equal(await resultOf(`/* ${'x'.repeat(1e6)} */ return 1`), 1));
 
-  test('the web, where it is asked for', async () => {
+  test('web APIs, if requested', async () => {
     const code = 'return [typeof URL, typeof TextEncoder, typeof structuredClone]';
     assert.deepEqual(await resultOf(code), ['undefined', 'undefined', 'undefined']);
     assert.deepEqual(await resultOf(code, [], noTools, { web: ['URL'] }), ['function', 'undefined', 'undefined']);
@@ -78,7 +78,7 @@ describe('SubprocessSandbox: results', () => {
     assert.deepEqual(await resultOf(all, [], noTools, { web: true }), ['1', [195, 191], 'x', new Map([[1, 2]]), 36, true]);
   });
 
-  test('TypeScript, where it is asked for', async () => {
+  test('TypeScript, if requested', async () => {
     const code = 'const add = (a: number, b: number): number => a + b;\nreturn add(1, 2) as number;';
     assert.equal(await resultOf(code, [], noTools, { typescript: true }), 3);
     assert.equal((await execute(code)).failure.name, 'SyntaxError');
@@ -87,7 +87,7 @@ describe('SubprocessSandbox: results', () => {
     assert.equal((await execute('enum E { a }', [], noTools, { typescript: true })).failure.name, 'SyntaxError');
   });
 
-  test('terminated before it has begun', async () => {
+  test('terminated before its start', async () => {
     const sandbox = new SubprocessSandbox({ typescript: true });
     const execution = sandbox.execute('for (;;);', [], noTools);
     sandbox.terminate();
@@ -110,7 +110,7 @@ describe('SubprocessSandbox: results', () => {
 
 describe('SubprocessSandbox: strict mode and frozen built-ins', () => {
   const classes = ['Object', 'Array', 'String', 'Number', 'Boolean', 'Function', 'RegExp', 'Date', 'Error', 'Map', 'Set', 'Promise'];
-  test('no prototype can be changed', async () => {
+  test('prototypes cannot be changed', async () => {
     const code = `
       const failed = [];
       for (const name of ${JSON.stringify(classes)}) {
@@ -123,7 +123,7 @@ describe('SubprocessSandbox: strict mode and frozen built-ins', () => {
       return failed`;
     assert.deepEqual(await resultOf(code), []);
   });
-  test('what inherits from them can have properties of its own', async () => {
+  test('objects that inherit from them can have own properties', async () => {
     const code = `
       class Failure extends Error { constructor(message) { super(message); this.name = 'Failure'; this.message = message + '!'; } }
       const failure = new Failure('x');
@@ -147,7 +147,7 @@ describe('SubprocessSandbox: strict mode and frozen built-ins', () => {
         rest.writable && rest.enumerable && rest.configurable, Object.keys(object), [].push.name, typeof Object.prototype.toString, ({}).toString()]`;
     assert.deepEqual(await resultOf(code), ['Failure: x!', true, 'own', true, 'again', 8, 1, 'pushed', 'then', true, ['toString', 'valueOf', 'hasOwnProperty'], 'push', 'function', '[object Object]']);
   });
-  test('but nothing leads back to them', async () => {
+  test('but no path leads back to them', async () => {
     const code = `
       const failed = [];
       for (const name of ${JSON.stringify(classes)}) {
@@ -188,7 +188,7 @@ describe('SubprocessSandbox: tools', () => {
     });
   }
 
-  test('params go as JSON, results as clones', async () => {
+  test('params are passed as JSON, results as clones', async () => {
     const seen = [];
     const results = [1, 'text', null, undefined, { deep: [{ a: 1 }] }, 5n, new Date(3), new Map([[1, 2]]), new Uint8Array([1, 2])];
     const executor = async (_, params) => { seen.push(params); return results[params.i]; };
@@ -205,7 +205,7 @@ describe('SubprocessSandbox: tools', () => {
     assert.equal(error, 'too far');
   });
 
-  test('several calls are in flight at once, and their order is theirs', async () => {
+  test('several calls can be pending at once, in any order', async () => {
     let flying = 0;
     let open;
     const all = new Promise((resolve) => { open = resolve; });
@@ -224,17 +224,17 @@ describe('SubprocessSandbox: tools', () => {
     assert.equal(usage.hostCalls, 1_000);
   });
 
-  test('params that would take the host too much are refused', async () => {
+  test('params that would use too much memory of the host are refused', async () => {
     let called = 0;
     const code = 'return await t.f("x".repeat(9e6)).catch((error) => `${error.name}: ${error.message}`)';
     assert.equal(await resultOf(code, [tool('t:f')], async () => { called += 1; }), 'RangeError: Tool parameters take 9000002 bytes, more than 8388608');
     assert.equal(called, 0);
   });
 
-  test('params that a tool still has count', async () => {
-    let most = 0, now = 0;
+  test('params of pending calls count', async () => {
+    let peak = 0, now = 0;
     const executor = async (_, params) => {
-      most = Math.max(most, now += 1);
+      peak = Math.max(peak, now += 1);
       await sleep(300);
       now -= 1;
       return params.length;
@@ -242,7 +242,7 @@ describe('SubprocessSandbox: tools', () => {
     const code = 'const rows = Array(2e6).fill(1); const all = await Promise.all(Array.from({ length: 12 }, () => t.f(rows))); return all.length';
     assert.equal(await resultOf(code, [tool('t:f')], executor), 12);
     // Of 4 MB each, in 256 MB, each byte counted 16 times.
-    assert.ok(most <= 4, String(most));
+    assert.ok(peak <= 4, String(peak));
   });
 
   test('large params and large results', async () => {
@@ -250,7 +250,7 @@ describe('SubprocessSandbox: tools', () => {
     assert.equal(await resultOf('return (await t.f({ text: "x".repeat(2e6) })).length', [tool('t:f')], executor), 4e6);
   });
 
-  test('what a tool does not resolve ends with the execution', async () => {
+  test('unresolved calls of a tool end with the execution', async () => {
     const { error, failure } = await execute('return await t.f()', [tool('t:f')], () => new Promise(() => {}), { timeout: 300 });
     assert.equal(error, TERMINATED);
     assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');
@@ -270,31 +270,31 @@ describe('SubprocessSandbox: logs', () => {
     ]);
   });
 
-  test('what has no JSON is still there', async () => {
+  test('values without JSON are still logged', async () => {
     const [cycle, bigint] = await logsOf('const cycle = {}; cycle.cycle = cycle; console.log(cycle); console.log(5n);');
     assert.match(cycle, /^\[log\] .+/);
     assert.match(bigint, /^\[log\] 5n?$/);
   });
 
-  test('logs of an execution that is killed are there', async () => {
+  test('logs of a killed execution are kept', async () => {
     const { logs, error } = await execute('console.log("before"); for (;;);', [], noTools, { timeout: 500 });
     assert.equal(error, TERMINATED);
     assert.deepEqual(logs, ['[log] "before"']);
   });
 
-  test('few and short, whatever is written', async () => {
+  test('bounded in number and length', async () => {
     const { logs, lostLogs } = await execute('for (let i = 0; i < 10; i += 1) console.log("x".repeat(20 + i))', [], noTools, { maxLogEntries: 3, maxLogLength: 10 });
     assert.deepEqual(logs, Array(3).fill('[log] "xxxxxxxxx...'));
     assert.equal(lostLogs, 7);
   });
 
-  test('onLog hears of each as it happens', async () => {
-    const heard = [];
-    const config = { onLog: (entry) => { heard.push(entry); }, maxLogEntries: 3 };
+  test('onLog receives each entry immediately', async () => {
+    const entries = [];
+    const config = { onLog: (entry) => { entries.push(entry); }, maxLogEntries: 3 };
     const seen = [];
-    const executor = async () => { seen.push(heard.length); };
+    const executor = async () => { seen.push(entries.length); };
     await execute('console.log("a"); console.warn({ b: 1 }); await t.f(); console.info(3); console.log("lost")', [tool('t:f')], executor, config);
-    assert.deepEqual(heard, [{ level: 'log', message: '"a"' }, { level: 'warn', message: '{"b":1}' }, { level: 'info', message: '3' }]);
+    assert.deepEqual(entries, [{ level: 'log', message: '"a"' }, { level: 'warn', message: '{"b":1}' }, { level: 'info', message: '3' }]);
     assert.deepEqual(seen, [2]);
   });
 });
@@ -308,7 +308,7 @@ describe('SubprocessSandbox: failures', () => {
     assert.match(failure.frame, /> 2 \| {3}throw new TypeError/);
   });
 
-  test('what is thrown that is no error', async () => assert.equal((await execute('throw "text"')).error, 'text'));
+  test('thrown values that are not errors', async () => assert.equal((await execute('throw "text"')).error, 'text'));
 
   const endless = ['for (;;);', 'await new Promise(() => {})', 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', '/^(a+)+$/.test("a".repeat(40) + "b")', 'const f = () => Promise.resolve().then(f); await f()'];
   for (const code of endless) {
@@ -340,7 +340,7 @@ describe('SubprocessSandbox: failures', () => {
 });
 
 describe('SubprocessSandbox: terminate and isRunning', () => {
-  test('terminate ends all that runs, at once', async () => {
+  test('terminate ends all executions at once', async () => {
     const sandbox = new SubprocessSandbox();
     assert.equal(sandbox.isRunning(), false);
     sandbox.terminate();
@@ -359,7 +359,7 @@ describe('SubprocessSandbox: terminate and isRunning', () => {
     assert.equal((await sandbox.execute('return 5', [], noTools)).result, 5);
   });
 
-  test('terminate before the process has begun', async () => {
+  test('terminate before the process has started', async () => {
     const sandbox = new SubprocessSandbox({ poolSize: 0 });
     const execution = sandbox.execute('return 1', [], noTools);
     sandbox.terminate();
@@ -385,7 +385,7 @@ describe('SubprocessSandbox: options', () => {
     createSubprocessSandbox(null);
     createSubprocessSandbox({ timeout: null, minimalEnv: null, poolSize: undefined });
   });
-  test('nowhere but on systems that there are processes for', () => {
+  test('only on supported systems', () => {
     const { platform } = process;
     Object.defineProperty(process, 'platform', { value: 'win32' });
     try {

@@ -25,7 +25,7 @@ async function errorOf(code, options, globals) {
   return outcome;
 }
 
-describe('timers: where they are', () => {
+describe('timers: availability', () => {
   test('createSandbox: only with `timers`', async () => {
     assert.deepEqual((await createSandbox({}).execute(TYPES)).result, NONE);
     assert.deepEqual((await createSandbox({}, { timers: false }).execute(TYPES)).result, NONE);
@@ -50,7 +50,7 @@ describe('timers: where they are', () => {
   });
 });
 
-describe('timers: what they do', () => {
+describe('timers: behavior', () => {
   test('in order of their times, with their arguments', async () => {
     assert.deepEqual(await resultOf(`
       const seen = [];
@@ -64,7 +64,7 @@ describe('timers: what they do', () => {
     `), ['sync', ['microtask'], ['first', 1, 2], ['second'], ['last', { a: 1 }]]);
   });
 
-  test('ids clear, also as text; others do nothing', async () => {
+  test('ids clear, also as strings; other values do nothing', async () => {
     assert.deepEqual(await resultOf(`
       const seen = [];
       const timeout = setTimeout(() => seen.push('timeout'), 1);
@@ -77,7 +77,7 @@ describe('timers: what they do', () => {
     `), [[], 'number', true]);
   });
 
-  test('an interval goes on until it is cleared, also from inside', async () => {
+  test('an interval repeats until it is cleared, also from inside', async () => {
     assert.deepEqual(await resultOf(`
       let ticks = 0;
       await new Promise((done) => { const id = setInterval((step) => { ticks += step; if (ticks === 6) { clearInterval(id); done(); } }, 1, 2); });
@@ -86,7 +86,7 @@ describe('timers: what they do', () => {
     `), 6);
   });
 
-  test('one that is cleared when its time has come does not run', async () => {
+  test('a timer that is cleared when it is due does not run', async () => {
     assert.deepEqual(await resultOf(`
       const seen = [];
       const first = setTimeout(() => { seen.push('first'); clearTimeout(second); }, 1);
@@ -97,7 +97,7 @@ describe('timers: what they do', () => {
     `), ['first']);
   });
 
-  test('delays are as hosts have them', async () => {
+  test('delays are those of hosts', async () => {
     const times = await resultOf(`
       const elapsed = (delay) => new Promise((done) => { const since = Date.now(); setTimeout(() => done(Date.now() - since), delay); });
       return Promise.all([undefined, 0, -5, NaN, 'x', Infinity, 2 ** 31, '30', { valueOf: () => 30 }].map(elapsed));
@@ -116,7 +116,7 @@ describe('timers: what they do', () => {
     `), ['TypeError', 'TypeError', 'TypeError', 'TypeError', 'TypeError', 'RangeError', 'TypeError']);
   });
 
-  test('what a callback throws ends the execution', async () => {
+  test('an error of a callback ends the execution', async () => {
     for (const set of ['setTimeout(f)', 'setInterval(f, 1)', 'setImmediate(f)', 'queueMicrotask(f)', 'setTimeout(async () => f())']) {
       const { error, failure } = await errorOf(`const f = () => { throw new RangeError('inside'); }; ${set}; await new Promise(() => {})`);
       assert.deepEqual([set, error, failure.name], [set, 'inside', 'RangeError']);
@@ -146,18 +146,18 @@ describe('timers: under limits', () => {
     `), ['RangeError', 'Too many timers are pending', 1_000]);
   });
 
-  test('those that are cleared when their time has come are pending until then', async () => {
+  test('timers that are cleared when they are due are pending until then', async () => {
     assert.deepEqual(await resultOf(`
-      const most = () => {
+      const fill = () => {
         for (let made = 0; made < 3_000; made += 1) {
           try { clearImmediate(setImmediate(() => { throw new Error('it was cleared'); })); } catch (error) { return [error.name, error.message, made]; }
         }
         return 'any number';
       };
       const later = new Promise((done) => { setTimeout(done, 1); });
-      const first = most();
+      const first = fill();
       await later;
-      return [first, most()];
+      return [first, fill()];
     `), [999, 1_000].map((count) => ['RangeError', 'Too many timers are pending', count]));
   });
 
@@ -170,7 +170,7 @@ describe('timers: under limits', () => {
     assert.equal(error, 'Isolate was disposed during execution due to memory limit');
   });
 
-  test('floods neither hold up the host nor take its memory', async () => {
+  test('floods neither delay the host nor use its memory', async () => {
     const flood = `
       for (let index = 0; index < 990; index += 1) setInterval(() => {}, 0);
       (function f() { setImmediate(f); })();
@@ -188,7 +188,7 @@ describe('timers: under limits', () => {
     assert.ok(grown < 150 * 2 ** 20, `${grown} bytes`);
   });
 
-  test('none fires after the end', async () => {
+  test('no timer fires after the end', async () => {
     let calls = 0;
     await resultOf('setInterval(tick, 1); tick(); return 1', {}, { tick: () => { calls += 1; } });
     const seen = calls;
@@ -196,7 +196,7 @@ describe('timers: under limits', () => {
     assert.equal(calls, seen);
   });
 
-  test('a guest that replaces built-ins reaches nothing', async () => {
+  test('a guest that replaces built-ins has no effect', async () => {
     assert.deepEqual(await resultOf(`
       const seen = [];
       for (const name of ['next', 'return']) Object.defineProperty(Object.prototype, name, { get() { seen.push(name); }, configurable: true });
@@ -216,7 +216,7 @@ describe('timers of plugins', () => {
     return { sandbox, isolate, execute: (code, options, context = {}) => sandbox.executeInSandbox(isolate, code, context, options) };
   }
 
-  test('an execution waits for them; those that it leaves go on until its deadline', async () => {
+  test('an execution waits for its timers; remaining ones run until its deadline', async () => {
     const { sandbox, execute } = await plugin();
     assert.equal(await execute("new Promise((done) => setTimeout(done, 5, 'waited'))"), 'waited');
     const start = performance.now();
@@ -231,12 +231,12 @@ describe('timers of plugins', () => {
       ticks = now;
       assert.ok(last - start < 10_000, 'the ticks do not end');
     }
-    // It sees the last tick late at most.
+    // At most the last tick is late.
     assert.ok(changed - start > 300, `the ticks end after ${changed - start} ms`);
     sandbox.disposeAll();
   });
 
-  test('a callback may take the processor time of an execution; more ends it or the plugin', async () => {
+  test('a callback can use the processor time of an execution; more ends it or the plugin', async () => {
     const logger = rememberingLogger();
     const { sandbox, isolate, execute } = await plugin(logger, { limits: { cpuMs: 100 } });
     await execute('setTimeout(() => { for (;;); }, 1); 0');
@@ -250,20 +250,20 @@ describe('timers of plugins', () => {
     await assert.rejects(sandbox.executeInSandbox(isolate, '1', {}), { name: 'NotFoundError' });
   });
 
-  test('the logger hears of what they throw', async () => {
+  test('errors of callbacks are logged', async () => {
     const logger = rememberingLogger();
     const { sandbox, execute } = await plugin(logger);
     await execute("setTimeout(() => { throw new TypeError('thrown'); }); queueMicrotask(() => { throw 'text'; }); setImmediate(async () => { throw new Error('rejected'); }); 0");
     for (let turn = 0; turn < 200 && logger.of('error').length < 3; turn += 1) await sleep(20);
-    const heard = logger.of('error').map(([, message, error]) => [message, error.name, error.message]);
-    assert.deepEqual(heard.toSorted(), [
+    const errors = logger.of('error').map(([, message, error]) => [message, error.name, error.message]);
+    assert.deepEqual(errors.toSorted(), [
       ['Plugin timer failed', 'Error', 'rejected'], ['Plugin timer failed', 'Error', 'text'], ['Plugin timer failed', 'TypeError', 'thrown'],
     ]);
     assert.equal(await execute('1'), 1);
     sandbox.disposeAll();
   });
 
-  test('a flood of failures does not hold up the host', async () => {
+  test('a flood of failures does not delay the host', async () => {
     const logger = rememberingLogger();
     const { sandbox, execute } = await plugin(logger);
     await execute("for (let index = 0; index < 1_000; index += 1) setInterval(() => { throw new Error('x'.repeat(1e6)); }, 1); 0", { deadline: 700 });
@@ -284,7 +284,7 @@ describe('timers of plugins', () => {
     sandbox.disposeAll();
   });
 
-  test('nothing fires in a plugin that was disposed', async () => {
+  test('no timer fires in a disposed plugin', async () => {
     const logger = rememberingLogger();
     const { sandbox, isolate, execute } = await plugin(logger);
     await execute("setInterval(() => { console.log('tick'); }, 1); 0");

@@ -36,14 +36,14 @@ describe('createSandbox', () => {
     });
   }
 
-  test('host functions and limits are as ever', async () => {
+  test('host functions and limits work as usual', async () => {
     assert.equal((await run('const n: number = await add(1, 2 as number); return n;', {}, { add: async (a, b) => a + b })).result, 3);
     assert.equal((await run('for (;;) { const a: number = 1; }', { timeout: 1_000 })).error, 'Execution timed out after 1000ms');
     const { result } = await run('return "x".repeat(20) as string', { maxOutputSize: 10 });
     assert.equal(result, null);
   });
 
-  test('a fence says what it is', async () => {
+  test('a fence names the language', async () => {
     const plain = ivm.createSandbox({});
     for (const language of ['ts', 'typescript', 'TypeScript']) {
       assert.equal((await plain.execute(`\`\`\`${language}\nconst a: number = 1;\nreturn a;\n\`\`\``)).result, 1);
@@ -53,7 +53,7 @@ describe('createSandbox', () => {
     }
   });
 
-  test('places are the user\'s', async () => {
+  test('positions are those of the user\'s code', async () => {
     const { failure } = await run('const a: string = "";\nconst b = 5 as any;  null.x;');
     assert.deepEqual([failure.name, failure.line, failure.column], ['TypeError', 2, 27]);
     assert.match(failure.frame, /> 2 \| const b = 5 as any; {2}null\.x;/);
@@ -61,7 +61,7 @@ describe('createSandbox', () => {
     assert.deepEqual([fenced.failure.line, fenced.failure.column], [4, 6]);
   });
 
-  test('what is more than types is refused, at its place', async () => {
+  test('syntax that is more than types is refused, with its position', async () => {
     const { result, error, failure } = await run('const a = 1;\n  enum B { C }\n');
     assert.deepEqual({ result, error }, { result: null, error: 'TypeScript enum is not supported in strip-only mode' });
     assert.deepEqual([failure.name, failure.line, failure.column, failure.code], ['SyntaxError', 2, 3, undefined]);
@@ -69,12 +69,12 @@ describe('createSandbox', () => {
     assert.deepEqual([first.failure.name, first.failure.line, first.failure.column], ['SyntaxError', 1, 10]);
   });
 
-  test('a reason that has no text breaks nothing', async () => {
+  test('an abort reason without a message does no harm', async () => {
     const { error, failure } = await ivm.createSandbox({}).execute('1', { signal: AbortSignal.abort(Object.create(null)) });
     assert.deepEqual([error, failure.code], ['Execution was aborted: a value without a string form', 'ERR_ISOLATE_ABORTED']);
   });
 
-  test('an execution that is aborted says so', async () => {
+  test('an aborted execution reports the abort', async () => {
     const controller = new AbortController();
     const sandbox = ivm.createSandbox({}, { typescript: true });
     const running = sandbox.execute('for (;;) { const a: number = 1; }', { signal: controller.signal });
@@ -83,7 +83,7 @@ describe('createSandbox', () => {
     assert.equal((await sandbox.execute('1', { signal: controller.signal })).error, 'Execution was aborted: gone');
   });
 
-  test('text that breaks the stripper breaks it for nobody else', async () => {
+  test('text that breaks the stripper does not affect other executions', async () => {
     const deep = await run('('.repeat(200_000));
     assert.equal(deep.result, null);
     assert.equal(typeof deep.error, 'string');
@@ -93,7 +93,7 @@ describe('createSandbox', () => {
     assert.equal((await run('1 as number')).result, 1);
   });
 
-  test('twenty at once', async () => {
+  test('twenty concurrently', async () => {
     const results = await Promise.all(Array.from({ length: 20 }, (_, i) => run(`const a: number = ${i}; return a;`)));
     assert.deepEqual(results.map(({ result }) => result), Array.from({ length: 20 }, (_, i) => i));
   });
@@ -112,14 +112,14 @@ describe('IsolatedVMSandbox', () => {
     assert.equal((await execute('const n: number = await a.b({ x: 1 as const });\nreturn n!')).result, 2);
   });
 
-  test('errors have their places', async () => {
+  test('errors have positions', async () => {
     const { failure, logs } = await execute('const a: number = 1;\nreturn 1 +: number');
     assert.deepEqual([failure.name, failure.line, failure.column], ['SyntaxError', 2, 11]);
     assert.deepEqual(logs, ['[ERROR] Execution error: Expression expected']);
     assert.match((await execute('return 1 as number', { typescript: false })).error, /Unexpected identifier 'as'/);
   });
 
-  test('one that is disposed meanwhile does not run', async () => {
+  test('code of a sandbox that is disposed meanwhile does not run', async () => {
     const sandbox = new ivm.IsolatedVMSandbox({ typescript: true });
     let called = false;
     const running = sandbox.execute('await a.b({}); return 1 as number', tools, async () => { called = true; });
@@ -129,10 +129,10 @@ describe('IsolatedVMSandbox', () => {
   });
 });
 
-describe('what takes types off', () => {
-  test('counts as an isolate that waits, and as nobody\'s', () => passes(`
+describe('the type stripper', () => {
+  test('counts as an idle isolate without an owner', () => passes(`
     isolate.dispose();
-    // From now on, an isolate like it waits.
+    // A warm isolate with the same settings now waits.
     const until = async (isSo) => { for (const end = Date.now() + 20_000; Date.now() < end && !isSo(ivm.engineStats());) await new Promise((resolve) => { setTimeout(resolve, 5); }); };
     await until(({ alive, spare }) => alive === 0 && spare === 1);
     const { made } = ivm.engineStats();
@@ -145,7 +145,7 @@ describe('what takes types off', () => {
       assert.deepEqual([stats.made - made, stats.alive, stats.spare], [round, 0, 2]);
     }`));
 
-  test('does not wait for ever', async () => {
+  test('does not wait forever', async () => {
     const made = [];
     const make = (memoryLimit) => {
       const isolate = new ivm.Isolate({ memoryLimit });

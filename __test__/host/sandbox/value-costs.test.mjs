@@ -150,7 +150,7 @@ describe('BigInts', () => {
 });
 
 describe('storage', () => {
-  test('records beyond the first thousand count what the host keeps of them', () => {
+  test('records beyond the first thousand count the host\'s memory for them', () => {
     const account = new Account('p');
     for (let index = 0; index < 1_000; index += 1) set(account, String(index).padStart(4, '0'), 'x', 7_000);
     assert.throws(() => set(account, '1000', 'x', 7_200), { message: 'Storage quota exceeded: 7263 bytes > 7200 bytes' });
@@ -161,7 +161,7 @@ describe('storage', () => {
     set(account, '1000', 'x', 7_000);
   });
 
-  test('a write over the quota costs no more for all the records that there are', () => {
+  test('the cost of a write over the quota does not grow with the number of records', () => {
     const over = (records) => {
       const account = new Account('p');
       for (let index = 0; index < records; index += 1) set(account, `k${index}`, 'x', 1e9, 3_600 + (index * 7919) % 1000);
@@ -174,7 +174,7 @@ describe('storage', () => {
     assert.ok(many < 8 * few + 50, `${few.toFixed(1)} ms, then ${many.toFixed(1)} ms`);
   });
 
-  test('what has expired is given back, whichever it is', async () => {
+  test('any expired record frees quota', async () => {
     const account = new Account('p');
     const there = new Set();
     const asked = [];
@@ -217,7 +217,7 @@ describe('IsolatedVmSandbox: shared values in one call', () => {
 describe('adapters', () => {
   const shared = 'let a = []; for (let i = 0; i < 40; i += 1) a = [a, a]; return a;';
 
-  test('codemode: a result is bounded by what it unfolds to', async () => {
+  test('codemode: a result is bounded by its expanded size', async () => {
     const { result, error } = await createExecutor().execute(`async () => { ${shared} }`, {});
     assert.equal(result, undefined);
     assert.match(error, /exceeds the maximum output size of \d+ bytes$/);
@@ -229,37 +229,37 @@ describe('adapters', () => {
     assert.deepEqual([success, error.code], [false, 'ERR_ISOLATE_LIMIT']);
   });
 
-  test('codemode: arguments are a list, and not a long one', async () => {
+  test('codemode: arguments are an array of limited length', async () => {
     const calls = [];
     const tools = { f: async (...args) => { calls.push(args.length); return args.length; } };
-    const told = async (code) => {
+    const outcomeOf = async (code) => {
       const { result, error } = await createExecutor().execute(`async () => { try { return await ${code}; } catch (error) { return error.message; } }`, tools);
       return error ?? result;
     };
     const start = performance.now();
-    assert.equal(await told('$host.f0("x".repeat(2e7))'), 'The arguments of a tool must be an array');
+    assert.equal(await outcomeOf('$host.f0("x".repeat(2e7))'), 'The arguments of a tool must be an array');
     for (const wrong of ['{ length: 5 }', 'undefined', 'new Set([1])', 'Object("abc")']) {
-      assert.equal(await told(`$host.f0(${wrong})`), 'The arguments of a tool must be an array');
+      assert.equal(await outcomeOf(`$host.f0(${wrong})`), 'The arguments of a tool must be an array');
     }
     for (const long of ['Array(10001)', 'Array(10001).fill(1)', 'Object.assign([], { length: 1e6, 5: 1 })']) {
-      assert.equal(await told(`$host.f0(${long})`), 'A tool takes at most 10000 arguments');
+      assert.equal(await outcomeOf(`$host.f0(${long})`), 'A tool takes at most 10000 arguments');
     }
-    assert.equal(await told('$host.f0(Array(4294967295))'), 'Invalid string length');
+    assert.equal(await outcomeOf('$host.f0(Array(4294967295))'), 'Invalid string length');
     assert.ok(performance.now() - start < 10_000);
     assert.deepEqual(calls, []);
-    assert.equal(await told('codemode.f(...Array(10000).fill(1))'), 10_000);
-    assert.equal(await told('codemode.f()'), 0);
+    assert.equal(await outcomeOf('codemode.f(...Array(10000).fill(1))'), 10_000);
+    assert.equal(await outcomeOf('codemode.f()'), 0);
   });
 });
 
 describe('IsolatedVMSandbox: the line of an error', () => {
-  test('is cut as others are', async () => {
+  test('is truncated as others are', async () => {
     const { logs } = await new ivm.IsolatedVMSandbox({ maxLogLength: 50 }).execute('throw new Error("x".repeat(1e5))', [], async () => {});
     assert.deepEqual(logs.map((line) => line.length), [53]);
     assert.match(logs[0], /^\[ERROR\] Execution error: x+\.\.\.$/);
   });
 
-  test('is whole where it is short', async () => {
+  test('is complete if it is short', async () => {
     for (const code of ['throw new Error("short")', 'throw "short"', 'await Promise.reject(new RangeError("short"))']) {
       assert.deepEqual((await new ivm.IsolatedVMSandbox({ maxLogLength: 30 }).execute(code, [], async () => {})).logs, ['[ERROR] Execution error: short'], code);
     }
@@ -269,7 +269,7 @@ describe('IsolatedVMSandbox: the line of an error', () => {
 describe('large results that are trees', () => {
   const read = (code) => new ivm.IsolatedVMSandbox({ maxOutputSize: 32_000_000 }).execute(code, [], async () => {});
 
-  test('need not be measured where they cannot be too large', async () => {
+  test('are not measured if they cannot be too large', async () => {
     const value = cloned(range(40_000, (index) => ({ index })));
     const none = { spend: () => assert.fail('it was measured'), isSliceOver: false };
     assert.equal(await outputSize(value, 1e8, none), 0);
@@ -278,7 +278,7 @@ describe('large results that are trees', () => {
   });
 
   for (const [what, code] of Object.entries({
-    'what stands in several places': 'let a = []; for (let i = 0; i < 28; i += 1) a = [a, a]; return [a, "x".repeat(1e5)]',
+    'shared values': 'let a = []; for (let i = 0; i < 28; i += 1) a = [a, a]; return [a, "x".repeat(1e5)]',
     'sparse arrays': 'const a = [1]; a.length = 1e8; return [a, "x".repeat(1e5)]',
     'errors': 'return [new Array(200_000).fill().map(() => Object.assign(new RangeError("m"), { stack: "s".repeat(200) }))]',
     'views of one buffer': 'const buffer = new ArrayBuffer(1e6); return Array.from({ length: 1000 }, () => new Uint8Array(buffer))',

@@ -45,7 +45,7 @@ const KINDS = [
 ];
 
 for (const [name, make] of KINDS) {
-  describe(`${name}: nothing of one execution is in the next`, () => {
+  describe(`${name}: no state of one execution reaches the next`, () => {
     for (const options of [{ warm: 0 }, {}, { warm: 3, web: true }, { warm: 1, snapshot }, { warm: 2, snapshot, web: true }]) {
       const title = JSON.stringify({ ...options, ...(options.snapshot ? { snapshot: true } : {}) });
       test(`one after the other, ${title}`, async () => {
@@ -55,7 +55,7 @@ for (const [name, make] of KINDS) {
           if (i % 2 === 0) await untilReady();
         }
       });
-      // These take long.
+      // These are slow.
       if ('warm' in options && options.warm !== 2) continue;
       test(`50 at a time, ${title}`, async () => {
         const run = make(options);
@@ -68,7 +68,7 @@ for (const [name, make] of KINDS) {
   });
 }
 
-test('marks are found where they are', async () => {
+test('existing marks are found', async () => {
   const sandbox = new IsolatedVmSandbox();
   const isolate = await sandbox.createIsolate({ id: 'p' });
   const first = await sandbox.executeInSandbox(isolate, `(() => { ${MARKS} })()`, {});
@@ -113,7 +113,7 @@ test('each isolate serves once', () => passes(`
   plugins.dispose(await plugins.createIsolate({ id: 'p' }));
   await settled(85, 7);`, { options: '{ warm: 0 }' }));
 
-test('sandboxes end, are aborted and time out with isolates that waited', async () => {
+test('sandboxes end, are aborted and time out with warm isolates', async () => {
   const options = { warm: 2, timeout: 300 };
   for (let round = 0; round < 4; round += 1) {
     const sandbox = createSandbox({ wait: () => new Promise(() => {}) }, options);
@@ -133,7 +133,7 @@ test('sandboxes end, are aborted and time out with isolates that waited', async 
   }
 });
 
-test('an execution that exceeds its memory takes nobody else along', async () => {
+test('an execution that exceeds its memory does not affect others', async () => {
   const sandbox = createSandbox({}, { warm: 2, memoryLimit: 16 });
   for (let i = 0; i < 5; i += 1) {
     const { failure } = await sandbox.execute('const kept = []; for (;;) kept.push(new Array(1000).fill(1.5))');
@@ -159,7 +159,7 @@ test('figures and clocks are those of the execution', () => passes(`
     await sleep(50);
   }`, { options: '{ warm: 0 }' }));
 
-test('an execution finds the same heap whether its isolate waited or not', async () => {
+test('an execution finds the same heap with a warm and a new isolate', async () => {
   const peaks = [];
   for (const warm of [0, 1]) {
     const sandbox = createSandbox({}, { warm, memoryLimit: 24 });
@@ -182,7 +182,7 @@ test('`warm` is a number', () => {
   for (const warm of [undefined, null, 0, 1.5, 1e9]) createSandbox({}, { warm });
 });
 
-test('what waits holds no thread and is left alone', () => passes(`
+test('warm isolates hold no thread and are not disposed', () => passes(`
   isolate.dispose();
   const { createSandbox, engineStats } = ivm;
   const sandbox = createSandbox({}, { warm: 12 });
@@ -194,7 +194,7 @@ test('what waits holds no thread and is left alone', () => passes(`
     await sleep(50);
   }`, { options: '{ warm: 0 }' }));
 
-describe('what waits ends with its host', () => {
+describe('warm isolates end with their host', () => {
   const program = `
     const sandbox = ivm.createSandbox({}, { warm: 8 });
     if ((await sandbox.execute('1')).result !== 1) throw new Error('no result');
@@ -208,7 +208,7 @@ describe('what waits ends with its host', () => {
     process.on('exit', () => { console.log('the end of the program'); });
     process.exit(0);`));
 
-  test('while they are made', () => passes(`
+  test('during their creation', () => passes(`
     const sandbox = ivm.createSandbox({}, { warm: 64 });
     await sandbox.execute('1');
     process.on('exit', () => { console.log('the end of the program'); });
@@ -221,7 +221,7 @@ describe('what waits ends with its host', () => {
     await worker.terminate();
     for (let i = 0; i < 1000 && stats() > 0; i += 1) await sleep(10);
     same(stats(), 0);
-    // Whatever it was doing.
+    // At any point of its work.
     for (let round = 0; round < 6; round += 1) {
       const busy = await ready('busy');
       await sleep(round * 7);
@@ -241,7 +241,7 @@ describe('what waits ends with its host', () => {
     setInterval(() => {}, 1000);`));
 });
 
-test('isolates of processes are not concerned', async () => {
+test('isolates of processes are not affected', async () => {
   const before = ivm.engineStats();
   const { result } = await new SubprocessSandbox({ snapshot }).execute('return 1', [], noTools);
   assert.equal(result, 1);

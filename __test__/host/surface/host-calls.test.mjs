@@ -5,7 +5,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 
-const { adopt, discard, discardThrown, discardWithin, isThenable, notify, ORIGIN, report } = createRequire(import.meta.url)('../../../surface/host/host-calls.js');
+const { adopt, discard, discardThrown, discardWithin, guard, isThenable, notify, ORIGIN, report } = createRequire(import.meta.url)('../../../surface/host/host-calls.js');
 
 const turn = () => new Promise((resolve) => { setImmediate(resolve); });
 const thenable = (then) => Object.defineProperty({}, `th${'en'}`, { value: then });
@@ -61,7 +61,7 @@ describe('discardThrown', () => {
     assert.deepEqual(messages.toSorted(), ['cause of an element', 'element', 'hidden', 'list', 'own', 'symbol']);
   });
 
-  test('no getter runs, no stack is rendered, and objects of the host are left alone', async () => {
+  test('no getter runs, no stack is rendered, and objects of the host are not changed', async () => {
     const error = new Error('outer');
     const fails = { get() { throw new Error('a getter'); } };
     let isRendered = false;
@@ -76,7 +76,7 @@ describe('discardThrown', () => {
     assert.equal(isRendered, false);
   });
 
-  test('what is reported and has promises, too', async () => {
+  test('reported errors with promises', async () => {
     const messages = await reported(() => discard('x', Promise.reject(Object.assign(new Error('outer'), { cause: fail('inner') }))));
     assert.deepEqual(messages.toSorted(), [['x', 'inner'], ['x', 'outer']]);
   });
@@ -91,7 +91,7 @@ describe('discardThrown', () => {
 
 describe('discard', () => {
   // First, because a few searches at a time are in progress, including those of other tests.
-  test('the rest of a large value is searched later, with turns for others', async () => {
+  test('the rest of a large value is searched later, in separate turns', async () => {
     const rejects = [];
     const pending = () => ({ promise: new Promise((_, reject) => { rejects.push(reject); }) });
     const values = Array.from({ length: 3 }, () => [...Array.from({ length: 150_000 }, () => ({})), pending()]);
@@ -117,7 +117,7 @@ describe('discard', () => {
     assert.deepEqual((await reported(() => discard('x', value))).toSorted(), ['a', 'b', 'd', 'shared'].map((text) => ['x', text]));
   });
 
-  test('values that cannot be looked at, and large ones', async () => {
+  test('values that cannot be inspected, and large ones', async () => {
     const proxy = new Proxy({}, { get() { throw 1; }, getPrototypeOf() { throw 2; }, ownKeys() { throw 3; }, getOwnPropertyDescriptor() { throw 4; } });
     let reads = 0;
     const large = Array.from({ length: 2e5 }, () => ({}));
@@ -146,7 +146,7 @@ describe('discard', () => {
     assert.equal(looks, 0);
   });
 
-  test('a large value takes no longer at once than a smaller one', () => {
+  test('the first slice of a large value takes no longer than a smaller value', () => {
     const fastest = (count) => {
       const value = Array.from({ length: count }, (_, id) => ({ id }));
       const times = Array.from({ length: 4 }, () => {
@@ -161,17 +161,47 @@ describe('discard', () => {
     assert.ok(large < small * 10, `${large} ms, and ${small} ms for a fortieth`);
   });
 
-  test('a thenable that is no promise is not begun', async () => {
+  test('a thenable that is not a promise is not called', async () => {
     let begun = 0;
     await reported(() => discard('x', thenable(() => { begun += 1; })));
     assert.equal(begun, 0);
   });
 });
 
+describe('guard', () => {
+  const VALUES = {
+    'a list of objects': Array.from({ length: 1_000 }, () => ({})),
+    'an object with many keys': Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`k${index}`, index])),
+    'a map': new Map(Array.from({ length: 1_000 }, (_, index) => [index, {}])),
+  };
+  for (const [name, value] of Object.entries(VALUES)) {
+    test(`takes little time in a turn, however often it is called: ${name}`, async () => {
+      await turn();
+      const start = performance.now();
+      for (let call = 0; call < 5_000; call += 1) guard('x', value);
+      const time = performance.now() - start;
+      assert.ok(time < 500, `${time} ms`);
+      assert.deepEqual(await reported(async () => {
+        await turn();
+        guard('x', { a: [Promise.reject(new Error('no'))] });
+      }), [['x', 'no']]);
+    });
+
+    test(`so does what many promises resolve to: ${name}`, async () => {
+      await turn();
+      const start = performance.now();
+      for (let call = 0; call < 5_000; call += 1) discard('x', Promise.resolve(value));
+      await turn();
+      const time = performance.now() - start;
+      assert.ok(time < 500, `${time} ms`);
+    });
+  }
+});
+
 describe('adopt', () => {
   const settled = async (value) => (await Promise.allSettled([adopt(value)]))[0];
 
-  test('a plain promise is the same', () => {
+  test('a plain promise is returned unchanged', () => {
     const promise = Promise.resolve(1);
     assert.equal(adopt(promise), promise);
   });
@@ -186,8 +216,8 @@ describe('adopt', () => {
     'that throws': [() => { throw new Error('thrown'); }, 'thrown'],
     'that is async and throws': [async () => { throw new Error('thrown later'); }, 'thrown later'],
     'that calls both': [(resolve, reject) => { reject(new Error('first')); resolve(1); }, 'first'],
-    'that gives a thenable that rejects': [(resolve) => { resolve(thenable((_, reject) => { reject(new Error('inner')); })); }, 'inner'],
-    'that gives a thenable that is async and throws': [(resolve) => { resolve(thenable(async () => { throw new Error('deep'); })); }, 'deep'],
+    'that resolves to a thenable that rejects': [(resolve) => { resolve(thenable((_, reject) => { reject(new Error('inner')); })); }, 'inner'],
+    'that resolves to a thenable that is async and throws': [(resolve) => { resolve(thenable(async () => { throw new Error('deep'); })); }, 'deep'],
   };
   for (const [name, [then, message]] of Object.entries(cases)) {
     test(`a thenable ${name}`, async () => {
@@ -195,7 +225,7 @@ describe('adopt', () => {
     });
   }
 
-  test('one that gives itself', async () => {
+  test('a thenable that resolves to itself', async () => {
     const own = thenable((resolve) => { resolve(own); });
     assert.equal((await settled(own)).reason.name, 'RangeError');
   });
@@ -207,7 +237,7 @@ describe('adopt', () => {
 });
 
 describe('notify', () => {
-  test('reports what a function throws, or its promise rejects with', async () => {
+  test('reports errors and rejections of a function', async () => {
     const receiver = {};
     const calls = [];
     assert.deepEqual(await reported(() => {

@@ -20,7 +20,7 @@ const VALUES = [
   ['\\', '\\\\', '\\"', '"', 'x\\'.repeat(50)], Array.from({ length: 500 }, (_, index) => ({ index, at: [index, `n${index}`, index / 7] })),
 ];
 
-test('is what JSON.parse makes of it', async () => {
+test('matches JSON.parse', async () => {
   for (const value of VALUES) {
     for (const space of [undefined, 2, '\t\r\n ']) {
       const text = long(JSON.stringify(value, undefined, space));
@@ -30,13 +30,13 @@ test('is what JSON.parse makes of it', async () => {
   }
 });
 
-test('keys that prototypes have are properties, and the last of two counts', async () => {
+test('keys of prototypes are own properties, and the last of two wins', async () => {
   const value = await read(long('{"__proto__":{"x":1},"constructor":2,"toString":3,"a":1,"a":2}'));
   assert.equal(Object.getPrototypeOf(value), Object.prototype);
   assert.deepEqual(Object.entries(value), [['__proto__', { x: 1 }], ['constructor', 2], ['toString', 3], ['a', 2]]);
 });
 
-test('what is no JSON is refused', async () => {
+test('invalid JSON is refused', async () => {
   const broken = ['', '[', '[1', '[1,', '[1,]', '[,]', '{', '{"a"', '{"a":', '{"a":1', '{"a":1,', '{"a":1,}', '{a:1}', '{1:1}', '"', '"a', '"a\\', '"\\x"', '"a" 1', ']', '}', '[1}', '{"a":1]',
     '[1 2]', 'tru', 'nulll', '-', '1e', '0x1', '+1', 'NaN', 'undefined', "'a'", '[1],', '"\\"'];
   for (const text of broken) {
@@ -88,12 +88,12 @@ describe('the memory of a value', () => {
     await assert.rejects(read(objects((index) => [...permuted(index), `q${index % 50}`, `r${index % 60}`]), one), LIMIT);
   });
 
-  test('objects that are nested have sequences of their own', async () => {
+  test('nested objects have separate sequences', async () => {
     const value = JSON.stringify(Array.from({ length: COUNT }, () => ({ a: { b: [{ c: 1 }], d: 2 }, e: { b: [], d: 3 }, f: 4 })));
     assert.deepEqual(await read(value, { maxWeight: COUNT * 1_500 }), JSON.parse(value));
   });
 
-  test('an object with a few large indices takes no room for the others', async () => {
+  test('an object with a few large indices uses no memory for others', async () => {
     const text = `[${'{"1000":0,"3000":1},'.repeat(20_000)}{"4294967294":1,"0":2,"4294967294":3}]`;
     const before = process.memoryUsage().heapUsed;
     const value = await read(text);
@@ -103,7 +103,7 @@ describe('the memory of a value', () => {
   });
 });
 
-test('a deadline, and the end of the call, end it', async () => {
+test('ends at a deadline and at the end of the call', async () => {
   const text = `[${'{"a":[]},'.repeat(500_000)}0]`;
   await assert.rejects(read(text, { until: performance.now() + 20 }), { code: 'ERR_ISOLATE_DEADLINE' });
   const stopped = new Error('stopped');
@@ -133,7 +133,7 @@ const TEXTS = {
 };
 
 for (const [what, make] of Object.entries(TEXTS)) {
-  test(`the time for ${what} is linear, in small pieces`, async () => {
+  test(`the time for ${what} is linear, in small chunks`, async () => {
     const size = 1_000_000;
     await timed(make(size / 4));
     const one = await timed(make(size));
@@ -146,7 +146,7 @@ for (const [what, make] of Object.entries(TEXTS)) {
 
 const PIECE = 16_384;
 
-test('strings are put together from pieces, wherever escapes and surrogates lie', async () => {
+test('strings are joined from chunks with escapes and surrogates in any position', async () => {
   for (const unit of ['\\n', '\\\\', '\\"', '\\u00e9', '\\ud83d\\ude00', '🙂', '\\\\\\"', '\\\\n', '"'.replace('"', '\\u0022'), 'ab\\\\\\\\\\u005c']) {
     for (let shift = 0; shift < 14; shift += 1) {
       const body = 'x'.repeat(shift) + unit.repeat(Math.ceil((PIECE * 2.2) / unit.length));

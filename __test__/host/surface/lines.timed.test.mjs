@@ -10,7 +10,7 @@ const require = createRequire(import.meta.url);
 const { endPosition, Lines } = require('../../../surface/host/sandbox/lines.js');
 const { failureOf } = require('../../../surface/host/sandbox/failure.js');
 
-test('lines end as V8 counts them', () => {
+test('line ends match V8\'s', () => {
   for (const parts of [[''], ['a'], ['', ''], ['a', 'b', ''], ['', '', 'abc']]) {
     for (const end of ['\n', '\r', '\r\n', '\u2028', '\u2029']) {
       const lines = new Lines(parts.join(end));
@@ -48,7 +48,7 @@ test('code of millions of lines is located without a list of them', async () => 
   }
 });
 
-test('a stack that names a large module in each of its frames has it looked through once', () => {
+test('a stack with a large module in each frame searches it once', () => {
   const module = 'x\n'.repeat(200_000);
   const start = performance.now();
   const { line, frame, module: name } = failureOf({ ok: false, value: 'm', logs: [], lost: 0, name: 'E', stack: '\n    at library:7:1'.repeat(150) }, 'code', 'm', new Map([['library', module]]));

@@ -45,13 +45,27 @@ for (const [what, [stack, name, message]] of Object.entries(TEXTS)) {
   });
 }
 
-test('the header of a syntax error is found behind its place', () => {
+test('the header of a syntax error is found after its position', () => {
   const frames = '\n    at f (/host/file.js:1:2)\n    at /host/other.js:3:4';
-  const hidden = '\n    at f (<host>)\n    at <host>';
+  // One line represents all frames of the host.
+  const hidden = '\n    at f (<host>)';
   assert.equal(hidePaths(`/host/file.js:1\nlet let\n    ^^^\n\nSyntaxError: m\nof two lines${frames}`, 'SyntaxError', 'm\nof two lines'), `SyntaxError: m\nof two lines${hidden}`);
   assert.equal(hidePaths(`Error: m${frames}`, 'Error', 'm'), `Error: m${hidden}`);
   assert.equal(hidePaths(`Error${frames}`, 'Error', ''), `Error${hidden}`);
   assert.equal(hidePaths(`changed since${frames}`, 'Error', 'm'), `changed since${hidden}`);
+});
+
+test('frames before a boundary keep their functions\' names, and only the innermost of the others remains', () => {
+  const boundary = '\n    at (<isolated-vm boundary>)';
+  const guest = '\n    at inner (<isolated-vm>:1:2)\n    at <isolated-vm>:3:4';
+  const host = '\n    at f (/host/file.js:1:2)\n    at /host/other.js:3:4';
+  const hide = (frames) => hidePaths(`Error: m${frames}`, 'Error', 'm').slice('Error: m'.length);
+  assert.equal(hide(`${guest}${boundary}${host}`), `\n    at inner (<host>)\n    at <host>${boundary}\n    at f (<host>)`);
+  assert.equal(hide(`${host}${boundary}${guest}${boundary}${host}`), `\n    at f (<host>)\n    at <host>${boundary}\n    at inner (<host>)\n    at <host>${boundary}\n    at f (<host>)`);
+  assert.equal(hide(`${guest}${boundary}`), `\n    at inner (<host>)\n    at <host>${boundary}`);
+  assert.equal(hide(boundary), boundary);
+  assert.equal(hide(''), '');
+  assert.equal(hide('\n    at /host/other.js:3:4\n    at f (/host/file.js:1:2)'), '\n    at <host>');
 });
 
 test('a long stack keeps its lines', () => {

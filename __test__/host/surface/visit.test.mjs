@@ -30,7 +30,7 @@ function visited(value, options) {
 const leaves = (value) => visited(value).events.filter((event) => event.startsWith('LEAF'));
 const large = (entry, length = 3000) => Object.fromEntries(Array.from({ length }, (_, index) => entry(index)));
 
-describe('what is visited', () => {
+describe('visited values', () => {
   test('objects, and elements and named keys of arrays', () => {
     assert.deepEqual(visited(cloned({ a: 1, b: [true, Object.assign([2n, , null], { x: 'y', '-1': 'z', '1.5': 0 })] })).events, [
       'ENTER ROOT: Object', 'LEAF PROPERTY a: 1', 'ENTER PROPERTY b: Array', 'LEAF ELEMENT 0: true', 'ENTER ELEMENT 1: Array',
@@ -57,7 +57,7 @@ describe('what is visited', () => {
     assert.ok(visited(Object.assign(new Error('m'), { [`${'k'}`]: new Map() })).events.includes('ENTER PROPERTY k: Map'));
   });
 
-  test('leaves: boxed primitives are their primitives, and what has no parts is itself', () => {
+  test('leaves: boxed primitives are their primitives, and values without parts are themselves', () => {
     assert.deepEqual(visited(cloned([new String('ab'), new Number(1), new Boolean(false), Object(5n), new Date(0), /x/g])).events.slice(1, -1), [
       'LEAF ELEMENT 0: ab', 'LEAF ELEMENT 1: 1', 'LEAF ELEMENT 2: false', 'LEAF ELEMENT 3: 5', 'LEAF ELEMENT 4: Date', 'LEAF ELEMENT 5: RegExp',
     ]);
@@ -69,7 +69,7 @@ describe('what is visited', () => {
     assert.equal(visited(new String('x'.repeat(1e6))).steps, 3);
   });
 
-  test('what stands in several places: in each of them, or once; what lies in itself is not entered', () => {
+  test('shared values: in each position, or once; cycles are not entered', () => {
     const shared = { s: 1 };
     const value = cloned([shared, shared]);
     const again = ['LEAF PROPERTY s: 1', 'LEAVE: Object'];
@@ -91,7 +91,7 @@ describe('what is visited', () => {
     assert.deepEqual([visitor.next(), visitor.value, visitor.next(), visitor.value.length], [EVENT.LEAF, 3, EVENT.LEAVE, 2]);
   });
 
-  test('what is skipped costs nothing, however many parts it has', () => {
+  test('skipped values cost nothing, however many parts they have', () => {
     const time = (count) => {
       const row = Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
       const value = cloned(Array(5000).fill(row));
@@ -115,7 +115,7 @@ describe('what is visited', () => {
     assert.deepEqual(parents, [undefined, value, map, map, map.get('k'), map, value, undefined]);
   });
 
-  test('a realm whose built-ins were changed', () => {
+  test('a realm with modified built-ins', () => {
     const { keys } = Object;
     Object.keys = () => ['wrong'];
     const visitor = new Visitor(cloned({ a: 1 }), new Work());
@@ -126,7 +126,7 @@ describe('what is visited', () => {
 });
 
 describe('large containers', () => {
-  test('are seen whole', () => {
+  test('are visited completely', () => {
     for (const value of [
       large((index) => [`k${index}`, index]), large((index) => [index * 7, index]), large((index) => [`k${index}`, index], 1024), large((index) => [`k${index}`, index], 1025),
       Object.assign(Array.from({ length: 3000 }, (_, index) => index), { x: 'y' }), Object.assign([1, 2], large((index) => [`k${index}`, index])),
@@ -138,7 +138,7 @@ describe('large containers', () => {
     }
   });
 
-  test('are seen whole where reading was interrupted', () => {
+  test('are visited completely after an interruption', () => {
     const value = [large((index) => [`k${index}`, { deep: [index] }]), Object.assign([1, 2], large((index) => [`k${index}`, [[index]]]))];
     const { bytes } = write(value);
     const reader = new Reader(bytes, [], { resolve: () => undefined });
@@ -151,7 +151,7 @@ describe('large containers', () => {
     assert.equal(visited(cloned(Object.assign(Array(100_000), { 7: 1 }))).steps, 5);
   });
 
-  test('are gone through bit by bit: the first part of millions costs no more than that of a few', () => {
+  test('are visited incrementally: the first part of millions costs no more than that of a few', () => {
     const bytes = write({ few: large((index) => [`k${index}`, 1], 2000), many: large((index) => [`k${index}`, 1], 200_000) }).bytes;
     const { few, many } = read(bytes);
     const first = (value) => {
@@ -164,7 +164,7 @@ describe('large containers', () => {
     assert.ok(best(many) < 20 * best(few) + 0.5);
   });
 
-  test('draw every step on the budget', () => {
+  test('count every step in the budget', () => {
     const visitor = new Visitor(cloned(Array.from({ length: 10_000 }, () => ({}))), new Work({ steps: 1000 }));
     assert.throws(() => {
       while (visitor.next() !== EVENT.END);

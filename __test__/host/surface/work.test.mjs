@@ -13,7 +13,7 @@ const busy = (milliseconds) => {
   for (const until = performance.now() + milliseconds; performance.now() < until;);
 };
 
-test('steps: exactly so many, one by one or together', () => {
+test('steps: exactly the limit, one by one or together', () => {
   for (const steps of [0, 1, 511, 512, 513, 5_000]) {
     const work = new Work({ steps });
     for (let index = 0; index < steps; index += 1) work.spend();
@@ -27,14 +27,14 @@ test('steps: exactly so many, one by one or together', () => {
   }
 });
 
-test('without limits there are none', () => {
+test('without limits none apply', () => {
   const work = new Work();
   for (let index = 0; index < 100_000; index += 1) work.spend();
   work.spend(2 ** 50);
   work.check();
 });
 
-test('time: that of all slices, without the pauses between them', async () => {
+test('time: the sum of all slices, without the pauses between them', async () => {
   const work = new Work({ time: 300 });
   const go = (milliseconds) => {
     for (let done = 0; done < milliseconds; done += 10) {
@@ -54,7 +54,7 @@ test('time: that of all slices, without the pauses between them', async () => {
   await assert.rejects(work.turn(), LIMIT);
 });
 
-test('time: a process that was stopped has not worked', () => {
+test('time: a stopped process does not count as working', () => {
   const work = new Work({ time: 300 });
   busy(400);
   work.check();
@@ -84,7 +84,7 @@ test('stopped: its own error, before any other', async () => {
   await assert.rejects(work.turn(), error);
 });
 
-test('steps that take long are followed by a look at the clock soon', () => {
+test('slow steps are followed by an early clock check', () => {
   const work = new Work({ time: 100 });
   let steps = 0;
   // 512 of them would take half a second.
@@ -104,7 +104,7 @@ test('steps that take long are followed by a look at the clock soon', () => {
   }, LIMIT);
 });
 
-test('a slice is over after 16 ms, and a turn lets the event loop go on', async () => {
+test('a slice ends after 16 ms, and the event loop turns in between', async () => {
   await new Promise((resolve) => { setImmediate(resolve); });
   const work = new Work();
   assert.equal(work.isSliceOver, false);
@@ -142,7 +142,7 @@ test('budgets of one turn share its slice', async () => {
   assert.ok(gap < 800, `${gap} ms`);
 });
 
-test('work that begins later and is less does not wait for all of what is under way', async () => {
+test('shorter work that begins later does not wait for all running work', async () => {
   const ended = [];
   const go = async (name, milliseconds) => {
     const work = new Work();
@@ -157,7 +157,7 @@ test('work that begins later and is less does not wait for all of what is under 
   assert.deepEqual(ended, ['short', 'other', 'long']);
 });
 
-test('a replaced clock or constructor of promises changes nothing', async () => {
+test('a replaced clock or Promise constructor has no effect', async () => {
   const { now } = performance;
   const work = new Work({ time: 20 });
   const { constructor } = Promise.prototype;

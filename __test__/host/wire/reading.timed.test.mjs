@@ -1,6 +1,6 @@
-// What reading a guest's value takes of the host's time, wherever one arrives: within the limits of the call, and in small pieces where
-// there is a promise to wait with. The values are such that engines take much longer over them; Bun's hashes are not those of
-// `collisions.mjs`, so most values arrive there. The reader alone: two-kinds/wire/reader-time.
+// The host's time for reading a guest's value, on every path: within the limits of the call, and in small chunks if the call is asynchronous.
+// Engines take much longer for these values. Bun's hashes are not those of `collisions.mjs`, so most values arrive there.
+// two-kinds/wire/reader-time tests the reader alone.
 
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
@@ -78,12 +78,12 @@ async function execute(sandbox, code, more) {
 /** The same in a plugin, which has `context.take`. */
 async function inPlugin(code) {
   const eventBus = new EventEmitter();
-  let heard;
-  eventBus.on('item.removed', (set) => { heard = set.size; });
+  let removedSize;
+  eventBus.on('item.removed', (set) => { removedSize = set.size; });
   const { execute: run, sandbox } = await plugin({ context: hostContext({ keys: () => keys, take: size, eventBus }) });
   try {
     const result = await run(`const keys = context.keys(); ${PRELUDE} ${code}`, { deadline: 20_000 });
-    return heard ?? result;
+    return removedSize ?? result;
   } finally {
     sandbox.disposeAll();
   }
@@ -91,7 +91,7 @@ async function inPlugin(code) {
 
 const ASYNC = {
   'a result': ({ context }) => context.eval('value', { copy: true }),
-  'what a promise resolves to': ({ context }) => context.eval('(async () => value)()', { copy: true, promise: true }),
+  'the result of a promise': ({ context }) => context.eval('(async () => value)()', { copy: true, promise: true }),
   'a property': ({ context }) => context.global.get('value', { copy: true }),
   'the cause of an error': async ({ context }) => (await context.eval('new Error("x", { cause: value })', { copy: true })).cause,
   'an argument of a callback': async ({ context }) => {
@@ -123,7 +123,7 @@ const SYNC = {
   'an argument of a callback': (context, limits) => context.evalClosureSync(`try { return $0(value); } catch (error) { return ${CODE}; }`, [size], limits),
 };
 
-describe('in pieces', () => {
+describe('in chunks', () => {
   for (const [what, run] of Object.entries(ASYNC)) {
     test(what, async () => {
       const made = /context/.test(String(run)) ? await makeContext() : {};
@@ -136,14 +136,14 @@ describe('in pieces', () => {
   }
 });
 
-describe('in one piece', () => {
+describe('in one chunk', () => {
   for (const [what, run] of Object.entries(SYNC)) {
     test(what, async () => {
       const { context, isolate } = await makeContext();
       const free = await measured(() => run(context, {}));
       check(free.outcome, what);
       assert.ok(free.took < MAX_TIME, `${free.took} of ${MAX_TIME} ms`);
-      // Bun may be done earlier.
+      // Bun may finish earlier.
       const limited = await measured(() => run(context, { deadline: 150 }));
       if (limited.outcome instanceof Error) assert.ok(['ERR_ISOLATE_DEADLINE', ...OVER].includes(limited.outcome.code), limited.outcome.stack);
       // The guest may catch the error of its own call of the host before it is stopped itself.
@@ -153,13 +153,13 @@ describe('in one piece', () => {
     });
   }
 
-  test('`timeout` counts for reading what is large', async () => {
+  test('`timeout` covers the reading of large values', async () => {
     const { context, isolate } = await makeContext();
     const { outcome, took } = await measured(() => context.evalSync('value', { copy: true, timeout: 50 }));
     if (OVER.includes(outcome)) return;
     if (outcome instanceof Error) assert.ok(['ERR_ISOLATE_TIMEOUT', ...OVER].includes(outcome.code), outcome.stack);
     assert.ok(took < FIXED_TIME + 50 + MAX_LATE, `${took} ms`);
-    // And not for what is not.
+    // It does not count for small values.
     const large = await measured(() => context.evalSync('Array.from({ length: 50000 }, (_, id) => ({ id }))', { copy: true, timeout: 2_000 }));
     assert.equal(large.outcome.length, 50_000);
     isolate.dispose();
@@ -174,7 +174,7 @@ describe('reading ends with the call', () => {
     deadline: [async ({ context }) => context.eval('long', { copy: true, deadline: 1_500 }), 'ERR_ISOLATE_DEADLINE'],
     'deadline of a promise': [async ({ context }) => context.eval('Promise.resolve(long)', { copy: true, promise: true, deadline: 1_500 }), 'ERR_ISOLATE_DEADLINE'],
   };
-  test('at its deadline, when it is aborted, and when its isolate is disposed of', async () => {
+  test('at its deadline, when it is aborted, and when its isolate is disposed', async () => {
     const isolate = new ivm.Isolate({ memoryLimit: 1_024 });
     const context = await isolate.createContext();
     await context.eval(LONG.replace('const long', 'globalThis.long'));
@@ -240,9 +240,36 @@ describe('parameters of tools of SubprocessSandbox', { skip: process.platform !=
     });
   }
 
-  test('what nests too deeply, and takes too much memory', async () => {
+  test('values that nest too deeply, or use too much memory', async () => {
     const sandbox = new SubprocessSandbox({ timeout: 20_000, memoryLimit: 64 });
     const deep = await execute(sandbox, 'try { await host.take({ __proto__: null, toJSON: () => JSON.parse("[".repeat(11000) + "]".repeat(11000)) }); } catch (error) { return error.message; }');
     assert.match(String(deep.message ?? deep), /nested too deeply|call stack/);
+  });
+});
+
+describe('regular expressions that take long to create, in a small message', () => {
+  const [source, flags] = process.versions.bun === undefined ? [String.raw`'\\p{RGI_Emoji}'.repeat(5)`, 'v'] : [String.raw`'[\\P{L}' + '[a]'.repeat(15) + ']'`, 'vi'];
+  const make = (count) => `globalThis.list = []; for (let i = 0; i < ${count}; i += 1) list.push(new RegExp(${source} + i, '${flags}'));`;
+
+  test('are arguments of a call that the event loop serves', async () => {
+    const isolate = new ivm.Isolate();
+    const context = await isolate.createContext();
+    await context.global.set('take', new ivm.Callback((...list) => list.length, { async: true }));
+    await context.eval(make(40));
+    const { outcome, gap } = await measured(() => context.eval(CAUGHT('take(...list)'), { promise: true }));
+    assert.ok(outcome === 40 || OVER.includes(outcome), String(outcome));
+    assert.ok(gap < 2 * MAX_GAP, `${gap} ms`);
+    isolate.dispose();
+  });
+
+  test('are arguments of a call in a synchronous call', async () => {
+    const isolate = new ivm.Isolate();
+    const context = await isolate.createContext();
+    await context.global.set('take', (...list) => list.length);
+    await context.eval(make(300));
+    const { outcome, took } = await measured(async () => context.evalSync('take(...list)', { timeout: 300, deadline: 300 }));
+    assert.equal(outcome.code, 'ERR_ISOLATE_DEADLINE');
+    assert.ok(took < 300 + MAX_LATE, `${took} ms`);
+    isolate.dispose();
   });
 });

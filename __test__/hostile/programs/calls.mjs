@@ -8,7 +8,7 @@ export const programs = [
   { name: 'calls with large arguments in a loop', code: 'const s = "x".repeat(2 ** 20); for (;;) echo(s);', timeout: 200, peak: 300 },
   { name: 'calls that throw, in a loop', code: 'for (;;) try { fail(); } catch {}' },
   { name: 'calls that wait, in a loop', code: 'for (;;) await later();', async: true, sandbox: 'timeout', timeout: 150 },
-  { name: 'calls that nobody waits for', code: 'for (;;) later();', sandbox: 'timeout', timeout: 150, peak: 300, ends: ['timeout', 'RangeError: Too many calls are waiting …'] },
+  { name: 'calls without a waiting caller', code: 'for (;;) later();', sandbox: 'timeout', timeout: 150, peak: 300, ends: ['timeout', 'RangeError: Too many calls are waiting …'] },
   { name: 'a getter in an argument', code: 'echo({ get a() { for (;;); } })' },
   { name: 'a proxy as an argument', code: 'echo(new Proxy({}, { ownKeys() { for (;;); } }))', ends: 'TypeError: #<Object> could not be cloned.' },
   { name: 'a cycle as an argument', code: 'const o = {}; o.o = o; return echo(o, o)', ends: 'value 2' },

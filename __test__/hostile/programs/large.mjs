@@ -1,4 +1,4 @@
-// Values that a host needs long to read, as arguments of a host function. They are read in one go or refused.
+// Values that a host reads slowly, as arguments of a host function. They are read without interruption or refused.
 
 export const group = 'large values';
 export const defaults = { memory: 128, timeout: 30_000, peak: 700, kept: 350 };

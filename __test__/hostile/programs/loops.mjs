@@ -11,7 +11,7 @@ export const programs = [
   { name: 'catch again and again', code: 'for (;;) try { throw 1 } catch {}' },
   { name: 'loop in finally', code: 'try { for (;;); } finally { for (;;); }' },
   { name: 'generator', code: 'for (const x of (function* () { for (;;) yield 1; })());' },
-  { name: 'generator that goes on in return()', code: 'function* g() { try { yield 1; } finally { for (;;) yield 2; } } for (const x of g()) { for (const y of g()) break; for (;;); }' },
+  { name: 'generator that continues in return()', code: 'function* g() { try { yield 1; } finally { for (;;) yield 2; } } for (const x of g()) { for (const y of g()) break; for (;;); }' },
   { name: 'iterator', code: 'for (const x of { [Symbol.iterator]: () => ({ next: () => ({ done: false }) }) });' },
   { name: 'iterator whose return() loops', code: 'for (const x of { [Symbol.iterator]: () => ({ next: () => ({ done: false }), return() { for (;;); } }) }) break;' },
   { name: 'iterator helpers', code: 'function* g() { for (;;) yield 1; } g().filter(() => false).next();' },

@@ -7,7 +7,7 @@ export const programs = [
   { name: 'a getter that loops', code: 'return { get a() { for (;;); } }' },
   { name: 'a getter that throws', code: 'return { get a() { throw new RangeError("no"); } }', ends: 'RangeError: no' },
   { name: 'a getter that makes more', code: 'return { get a() { return { get a() { for (;;); } }; } }' },
-  { name: 'getters without end', code: 'const make = () => ({ get a() { return make(); } }); return make()', ends: ['RangeError: …', 'DataCloneError: …', 'timeout'], timeout: 1_000 },
+  { name: 'endless getters', code: 'const make = () => ({ get a() { return make(); } }); return make()', ends: ['RangeError: …', 'DataCloneError: …', 'timeout'], timeout: 1_000 },
   { name: 'a getter that changes the object', code: 'const o = { get a() { for (let i = 0; i < 1000; i++) this["k" + i] = i; delete this.b; return 1; }, b: 2 }; return o', ends: ['value {"a":1}', 'value …'] },
   { name: 'a getter that shortens its array', code: 'const a = [1, 2, 3, 4]; Object.defineProperty(a, 0, { get() { a.length = 1; return 0; }, enumerable: true }); return a', ends: 'value …' },
   { name: 'a getter that detaches a buffer', code: 'const b = new ArrayBuffer(8); const o = { get a() { b.transfer(); return 1; }, b }; return o', ends: 'TypeError: An ArrayBuffer is detached and could not be cloned.' },

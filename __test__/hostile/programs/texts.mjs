@@ -14,7 +14,7 @@ export const programs = [
   { name: 'lookbehind', code: '/(?<=^(a+)+)b/.test("a".repeat(40) + "c")', ends: 'value undefined' },
   { name: 'lookahead in a loop', code: '/^(?:(?=(a+))a)*\\1+b/.test("a".repeat(4000))', ends: 'value undefined' },
   { name: 'a sticky search of nothing', code: 'const r = /(?:)/y; for (;;) r.exec("");' },
-  { name: 'matchAll without end', code: 'class R extends RegExp { exec() { return [""]; } } for (const m of "a".matchAll(new R("a", "g")));' },
+  { name: 'endless matchAll', code: 'class R extends RegExp { exec() { return [""]; } } for (const m of "a".matchAll(new R("a", "g")));' },
   { name: 'Symbol.replace on a hostile exec', code: 'const r = /a/g; let n = 0; r.exec = () => (n++ ? null : { length: 2 ** 32 - 1, index: 0, 0: "a" }); "a".replace(r, "b")', ends: 'memory' },
   { name: 'Symbol.replace on a smaller one', code: 'const r = /a/g; let n = 0; r.exec = () => (n++ ? null : { length: 2 ** 21, index: 0, 0: "a" }); "a".replace(r, "b")', ends: 'value undefined', timeout: 5_000 },
   { name: 'split by a hostile pattern', code: '"a".repeat(60).concat("b").split(/(a+)+$/)' },

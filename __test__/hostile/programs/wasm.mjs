@@ -45,7 +45,7 @@ export const programs = [
   { name: 'instances that are kept', code: `const m = new WebAssembly.Module(new Uint8Array(${LOOP})), kept = []; for (;;) kept.push(new WebAssembly.Instance(m));`, ends: 'timeout', timeout: 300 },
   { name: 'modules that are kept', code: `const kept = []; for (let i = 0; i < 2e5; i++) kept.push(new WebAssembly.Module(new Uint8Array(${LOOP}))); return kept.length`, ends: ['value 200000', 'memory', 'timeout'], timeout: 3_000, peak: 400 },
   { name: 'compiling a big module', code: `${MODULE} const bytes = big(2000, 500); for (;;) new WebAssembly.Module(bytes);`, ends: ['timeout', 'unresponsive', 'memory'], timeout: 200, peak: 400 },
-  { name: 'compiling asynchronously without end', code: `${MODULE} const bytes = big(500, 100); const f = () => WebAssembly.compile(bytes).then(f, f); await Promise.all([f(), f(), f(), f()]);`, async: true, timeout: 150, peak: 400 },
+  { name: 'endless asynchronous compilation', code: `${MODULE} const bytes = big(500, 100); const f = () => WebAssembly.compile(bytes).then(f, f); await Promise.all([f(), f(), f(), f()]);`, async: true, timeout: 150, peak: 400 },
   { name: 'asynchronous compiling that is left behind', code: `${MODULE} const bytes = big(2000, 200); for (let i = 0; i < 20; i++) WebAssembly.compile(bytes).then(() => { for (;;); }); return 1`, ends: 'value 1', timeout: 2_000, peak: 400 },
   { name: 'validating in a loop', code: `${MODULE} const bytes = big(1000, 100); for (;;) WebAssembly.validate(bytes);`, timeout: 150, ends: ['timeout', 'unresponsive'] },
   { name: 'instantiate whose start function loops', code: `const bytes = new Uint8Array([${HEAD},${TYPE},3,2,1,0,8,1,0,10,9,1,7,0,3,64,12,0,11,11]); await WebAssembly.instantiate(bytes);`, async: true },

@@ -23,15 +23,15 @@ const sources = [
 ];
 const given = unique(sources.flatMap((file) => codesIn(readFileSync(join(root, file), 'utf8')))).filter((code) => !HOSTS.includes(code));
 
-test('the sources give the codes that are listed here', () => {
+test('the sources contain the codes listed here', () => {
   assert.ok(given.includes('ERR_ISOLATE_TIMEOUT') && given.includes('ERR_INVALID_ARG'));
 });
 
-test('the page has them all, and no other', () => {
+test('the page lists all of them, and no others', () => {
   assert.deepEqual(codesIn(readPage('docs/limits-and-errors.md')), given);
 });
 
-test("those of the library have a row, and are in the declarations' ErrorCode", () => {
+test("codes of the library have a row, and are in the declarations' ErrorCode", () => {
   const rows = unique([...readPage('docs/limits-and-errors.md').matchAll(/^\| `(ERR_\w+)` \| [^|]+ \| [^|]+ \|$/gm)].map(([, code]) => code));
   const declared = /type ErrorCode =([^;]*);/.exec(readFileSync(join(root, 'index.d.ts'), 'utf8'))[1];
   const own = given.filter((code) => code === 'ERR_INVALID_ARG' || code.startsWith('ERR_ISOLATE_'));

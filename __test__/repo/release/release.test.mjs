@@ -30,7 +30,7 @@ Soon.
 The first.
 `;
 
-test('notes are what the changelog says of a version', () => {
+test('notes are the changelog\'s section of a version', () => {
   assert.equal(notesOf(changelog, '1.1.0'), '### Added\n\n- Something.\n');
   assert.equal(notesOf(changelog, '1.0.0'), 'The first.\n');
   assert.throws(() => notesOf(changelog, '1.1'), { message: 'CHANGELOG.md has nothing of 1.1' });
@@ -48,7 +48,7 @@ test('the main package names those of the platforms that are released', () => {
   assert.deepEqual(rest, manifest);
 });
 
-test('a version that a registry has not is not published, however little npm is to say', async () => {
+test('a version missing in a registry is not published, even if npm prints nothing', async () => {
   const registry = await serve(['isolated-v8'], 'http://localhost/');
   const before = process.env.npm_config_loglevel;
   process.env.npm_config_loglevel = 'silent';
@@ -60,14 +60,14 @@ test('a version that a registry has not is not published, however little npm is 
   assert.equal(await isPublished({ name: 'isolated-v8', version: '0.0.1' }, registry.args), false);
 });
 
-test('what is unreleased becomes a section', () => {
+test('unreleased entries become a section', () => {
   const text = released(changelog, '2.0.0', '2027-03-04');
   assert.ok(text.includes('\n## [Unreleased]\n\n## [2.0.0] - 2027-03-04\n\nSoon.\n'), text);
   assert.equal(notesOf(text, '2.0.0'), 'Soon.\n');
   assert.throws(() => released('# Changelog\n', '2.0.0', '2027-03-04'), { message: 'CHANGELOG.md has no ## [Unreleased]' });
 });
 
-test('a version stands in all files that have one', () => {
+test('a version is set in all files that have one', () => {
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-version-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   const files = [
@@ -103,7 +103,7 @@ test('a version stands in all files that have one', () => {
   assert.throws(() => checkVersions(folder, '12.3.4-beta.5'), { message: 'package.json has version 1.0.0, and not 12.3.4-beta.5' });
 });
 
-test('one floor of glibc', () => {
+test('one minimum version of glibc', () => {
   const native = readFileSync(join(root, 'native.js'), 'utf8');
   assert.equal(/const GLIBC = '([\d.]+)'/.exec(native)?.[1], GLIBC);
   for (const target of TARGETS.filter((name) => name.endsWith('-linux-gnu'))) {

@@ -14,7 +14,7 @@ const ALL = hosts.map(({ name }) => name);
 const files = testFiles();
 
 describe('places', () => {
-  test('every file but excerpts runs somewhere in the full suite, and its core is a part of that', () => {
+  test('every file but excerpts runs in the full suite, which includes the core', () => {
     for (const file of files) {
       if (shortName(file).startsWith('excerpt/')) continue;
       const full = hostsOf(file, 'full');
@@ -23,24 +23,24 @@ describe('places', () => {
     }
   });
 
-  test('the core runs every host, and each file that is not a long run', () => {
+  test('the core runs on every host, with each file that is not a long run', () => {
     const core = new Set(files.flatMap((file) => hostsOf(file, 'core')));
     assert.deepEqual(ALL.filter((name) => !core.has(name)), []);
     for (const file of files) assert.equal(hostsOf(file, 'core').length === 0, shortName(file).startsWith('soak'), file);
   });
 
-  test('files that take turns are on each kind of host', () => {
+  test('files that alternate run on each kind of host', () => {
     const chosen = files.filter((file) => file.startsWith('__test__/every-host/')).map((file) => hostsOf(file, 'core'));
     assert.ok(chosen.every((names) => names.length === 1));
     for (const name of ['node24', 'bun', 'deno']) assert.ok(chosen.filter(([one]) => one === name).length > chosen.length / 6, name);
   });
 
-  test('names say what measures time', () => {
+  test('names mark files that measure time', () => {
     assert.deepEqual(['__test__/engine/a/b.timed.test.mjs', '__test__/engine/a/timed.test.mjs'].map(isTimed), [true, false]);
   });
 });
 
-test('what is not known is estimated', () => {
+test('unknown durations are estimated', () => {
   for (const host of [...ALL, 'own']) {
     const { seconds, load } = estimate('__test__/engine/none/none.test.mjs', host);
     assert.ok(seconds > 0 && load > 0);
@@ -70,11 +70,11 @@ async function stepsOf(jobs, processors) {
 const job = (name, seconds, load = 1, more = {}) => ({ name, seconds, load, timed: false, ...more });
 
 describe('the schedule', () => {
-  test('begins with the longest, one for each processor', async () => {
+  test('starts with the longest, one for each processor', async () => {
     assert.deepEqual(await stepsOf([job('a', 1), job('b', 3), job('c', 2)], 2), ['b c', 'b c', 'a b']);
   });
 
-  test('runs what waits beside what computes', async () => {
+  test('runs waiting jobs beside computing ones', async () => {
     assert.deepEqual(await stepsOf([job('a', 2), job('b', 2), job('c', 2, 0.2), job('d', 2, 0.2)], 2), ['a b c d', 'a b c d']);
   });
 
@@ -92,25 +92,25 @@ describe('the schedule', () => {
     assert.deepEqual(steps, ['a c', 'a d', 'a e', 'b', 'b']);
   });
 
-  test('one that may not start beside another does not hold up the rest', async () => {
+  test('a job that may not start beside another does not delay the rest', async () => {
     const small = Array.from({ length: 30 }, (_, index) => job(`s${index}`, 1));
     const steps = await stepsOf([job('a', 30, 0.5, { timed: true }), job('b', 29, 0.5, { timed: true }), ...small], 2);
     assert.ok(steps.slice(0, 30).every((step) => step.includes('s')), steps.join(' | '));
   });
 
-  test('runs what is exclusive with nothing beside it, and soon', async () => {
+  test('runs an exclusive job alone, and soon', async () => {
     const steps = await stepsOf([job('a', 3, 0.2), job('b', 2, 0.2, { exclusive: true }), job('c', 1, 0.2)], 2);
     assert.deepEqual(steps, ['a', 'a', 'a', 'b', 'b', 'c']);
   });
 
-  test('does not pass over a large one for ever', async () => {
+  test('does not postpone a large job forever', async () => {
     const small = Array.from({ length: 40 }, (_, index) => job(`s${index}`, 1 + (index % 2), 0.6));
     const steps = await stepsOf([job('first', 5, 0.6), job('large', 4, 2), ...small], 2);
     assert.ok(steps.findIndex((step) => step.includes('large')) < steps.length / 2, steps.join('\n'));
   });
 });
 
-test('shards are all of it, each job once, and about as long', () => {
+test('shards cover all jobs, each once, with similar durations', () => {
   const jobs = Array.from({ length: 50 }, (_, index) => job(`j${index}`, 1 + ((index * 7) % 13)));
   const shards = [1, 2, 3].map((number) => shardOf(jobs, number, 3));
   assert.deepEqual(shards.flat().map(({ name }) => name).toSorted(), jobs.map(({ name }) => name).toSorted());
@@ -123,9 +123,9 @@ describe('a change affects', () => {
   const all = files.map(shortName);
   const ofRepo = all.filter((name) => name.startsWith('repo/'));
 
-  test('nothing, where there is none', () => assert.deepEqual(affectedBy(files, []), []));
+  test('nothing, if there is no change', () => assert.deepEqual(affectedBy(files, []), []));
 
-  test('everything, where it is one of the product', () => {
+  test('everything, if it is in the product', () => {
     for (const path of ['scripts/hosts.mjs', 'scripts/uncaught.mjs', 'scripts/surface.mjs', 'scripts/setup.mjs', 'scripts/process.mjs', 'scripts/suite.mjs', 'scripts/suite/places.mjs', 'npm/linux-x64-gnu/package.json', 'src/lib.rs', 'surface/host/wire/index.js', 'Cargo.lock', 'index.mjs', 'native.js', '__test__/hosts/package.json']) assert.deepEqual(affects(path), all, path);
   });
 
@@ -137,14 +137,14 @@ describe('a change affects', () => {
     assert.deepEqual(affects('__test__/smoke/api.test.mjs'), [...ofRepo, 'smoke/api'].toSorted());
   });
 
-  test('what loads a file, through others, and what starts it', () => {
+  test('files that load it, directly or not, and files that start it', () => {
     for (const name of ['soak/hostile/large', 'excerpt/hostile/sample']) assert.ok(affects('__test__/hostile/outcome.mjs').includes(name), name);
     assert.ok(affects('__test__/exit/program.mjs').includes('every-host/exit/matrix'));
     assert.ok(affects('examples/mcp-server.mjs').includes('host/adapters/mcp'));
     assert.ok(!affects('__test__/exit/program.mjs').includes('each-kind/wire/values'));
   });
 
-  test('its topic, where nobody names the file', () => {
+  test('its topic, if no file names it', () => {
     for (const [path, name] of [['__test__/hostile/programs/loops.mjs', 'soak/hostile/loops'], ['examples/demo.mjs', 'host/examples/examples'], ['README.md', 'host/docs/programs']]) {
       assert.ok(affects(path).includes(name), path);
     }
@@ -152,14 +152,14 @@ describe('a change affects', () => {
 });
 
 describe('reports', () => {
-  test('of Node: nested groups, failures, what was skipped', () => {
+  test('of Node: nested groups, failures, skipped tests', () => {
     const { passed, skipped, failures } = parseReport(`<testsuites>
       <testsuite name="group"><testcase name="good" time="1"/><testcase name="bad &amp; worse"><failure message="no">it is &lt;bad&gt;</failure></testcase></testsuite>
       <testcase name="left"><skipped message="why"/></testcase></testsuites>`);
     assert.deepEqual([passed, skipped, failures], [1, 1, [{ path: 'group > bad & worse', failure: 'it is <bad>' }]]);
   });
 
-  test('of Deno: a group counts only where it failed by itself', () => {
+  test('of Deno: a group counts only if it failed by itself', () => {
     const { passed, failures } = parseReport(`<testsuite name="./a.test.mjs">
       <testcase name="group"/><testcase name="group > good"/>
       <testcase name="other"><failure message="no"></failure></testcase><testcase name="other > bad"><failure message="no"></failure></testcase></testsuite>`);

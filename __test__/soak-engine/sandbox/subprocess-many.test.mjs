@@ -18,7 +18,7 @@ const CODES = [
   'const all = new Map(); for (;;) all.set({}, new Array(1000).fill(all.size))',
 ];
 
-test('a thousand leave no process, no descriptor and no memory', { timeout: 300_000 }, async () => {
+test('a thousand executions leave no process, no descriptor and no memory', { timeout: 300_000 }, async () => {
   const { SubprocessSandbox } = ivm;
   // Some in waiting processes, some in new ones.
   const sandboxes = [1, 0].map((poolSize) => new SubprocessSandbox({ memoryLimit: 8, poolSize, timeout: 60_000 }));

@@ -10,7 +10,7 @@ import { host } from '../../harness.mjs';
 const LIMIT_MS = 10_000;
 const MARGIN_MS = 8_000;
 
-test('a connection that sends nothing is closed soon after its limit', { skip: !host.startsWith('node') && 'not on this host', timeout: 60_000 }, async () => {
+test('a silent connection is closed soon after its limit', { skip: !host.startsWith('node') && 'not on this host', timeout: 60_000 }, async () => {
   const isolate = new ivm.Isolate({ inspector: true });
   const server = await serve(isolate, { port: 0 });
   const start = performance.now();

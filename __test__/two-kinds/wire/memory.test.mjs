@@ -1,5 +1,5 @@
-// Whatever a value consists of, it takes not much more of a host's heap than the reader counts for it. So a limit on the count limits the
-// host's memory.
+// A value uses not much more of a host's heap than the reader counts for it, for every kind of value. So a limit on the count limits the host's
+// memory.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -10,12 +10,12 @@ import { Reader, write } from '../../wire/helper.mjs';
 
 const SIZE = 2 ** 19;
 const MAX_RATIO = 1.4;
-/** What a collection leaves, approximately. */
+/** The approximate memory that a collection leaves. */
 const NOISE = 2 ** 17;
-/** What a limit of 512 MB, the default, must have room for. */
+/** Values that must fit in the default limit of 512 MB. */
 const MAX_WEIGHT = 2 ** 29;
 
-test('many of each kind take no more than is counted', { timeout: 120_000 }, async () => {
+test('many of each kind use no more memory than is counted', { timeout: 120_000 }, async () => {
   const { code, stdout, stderr } = await runFile(join(root, '__test__/wire/memory-subject.mjs'), { args: [String(SIZE)], hostArgs: collectorArguments(), timeout: 110_000 });
   assert.equal(code, 0, stderr);
   const rows = stdout.trim().split('\n').map((line) => JSON.parse(line));
@@ -24,7 +24,7 @@ test('many of each kind take no more than is counted', { timeout: 120_000 }, asy
   assert.deepEqual(wrong, []);
 });
 
-describe('honest values are counted once for what they have in common', () => {
+describe('shared parts of honest values are counted once', () => {
   const weigh = (value) => {
     const reader = new Reader(write(value).bytes, [], { resolve: () => undefined });
     reader.run();
@@ -40,8 +40,8 @@ describe('honest values are counted once for what they have in common', () => {
       const few = weigh(records(100, names));
       const many = weigh(records(1_100, names));
       // Without any new name or shape.
-      const most = 84 + names.length * (names.length < 16 ? 16 : 90);
-      assert.ok((many - few) / 1_000 <= most, `${(many - few) / 1_000} of ${most}`);
+      const max = 84 + names.length * (names.length < 16 ? 16 : 90);
+      assert.ok((many - few) / 1_000 <= max, `${(many - few) / 1_000} of ${max}`);
     });
   }
 
@@ -53,7 +53,7 @@ describe('honest values are counted once for what they have in common', () => {
   });
 });
 
-test('an index is an index in each form that a key may have', () => {
+test('an index is an index in every form of a key', () => {
   const key = (...bytes) => Uint8Array.from([255, 15, 111, ...bytes, 84, 123, 1]);
   const forms = { integer: key(73, 128, 5), unsigned: key(85, 192, 2), text: key(34, 3, 51, 50, 48), double: key(78, 0, 0, 0, 0, 0, 0, 116, 64) };
   const weights = Object.entries(forms).map(([form, bytes]) => {

@@ -1,5 +1,5 @@
-// What the reader takes of the host's time for a value: in proportion to its size, or it refuses. The values are such that V8 takes much
-// longer over them. Bun's hashes are not those of `collisions.mjs`, so most values arrive there.
+// The reader's time for a value is linear in its size, or the reader refuses the value. V8 takes much longer for these values.
+// Bun's hashes are not those of `collisions.mjs`, so most values arrive there.
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -35,7 +35,7 @@ const VALUES = {
 
 describe('the reader', () => {
   for (const [what, [count, make]] of Object.entries(VALUES)) {
-    test(`${what}: time in proportion to the size, or a refusal`, () => {
+    test(`${what}: linear time, or refused`, () => {
       for (const part of [count / 2, count]) {
         const { bytes } = write(make(part));
         const reader = new Reader(bytes, [], { resolve: () => undefined });
@@ -46,13 +46,13 @@ describe('the reader', () => {
           assert.ok(OVER.includes(error.code), error);
         }
         const took = performance.now() - start;
-        const most = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
-        assert.ok(took < most + MORE_TIME, `${took} of ${most} ms`);
+        const max = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
+        assert.ok(took < max + MORE_TIME, `${took} of ${max} ms`);
       }
     });
   }
 
-  test('honest values of the same size take a small part of the time that they have', () => {
+  test('honest values of the same size use a small part of their time', () => {
     const honest = [
       new Set(Array.from({ length: 20_000 }, (_, index) => index / 7)), new Map(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, { index }])),
       Array.from({ length: 20_000 }, (_, index) => ({ id: index, at: { x: 1 } })), Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, index])),
@@ -62,13 +62,13 @@ describe('the reader', () => {
       const start = performance.now();
       reader.run();
       const took = performance.now() - start;
-      const most = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
+      const max = FIXED_TIME + (reader.position + reader.weight) * TIME_PER_BYTE;
       // A thirtieth, on a machine that has nothing else to do.
-      assert.ok(took < most / 2, `${took} of ${most} ms`);
+      assert.ok(took < max / 2, `${took} of ${max} ms`);
     }
   });
 
-  test('what takes long is interrupted soon', () => {
+  test('slow reading is interrupted soon', () => {
     // Each of these takes the host longer than the one before it, as keys that collide do.
     let calls = 0;
     const { bytes } = write(Array.from({ length: 4_000 }, (_, index) => [new SharedArrayBuffer(8), index]));
@@ -80,15 +80,15 @@ describe('the reader', () => {
         return new SharedArrayBuffer(8);
       },
     });
-    let most = 0;
+    let max = 0;
     assert.throws(() => {
       for (let done = false; !done;) {
         const before = calls;
         done = reader.readUntil(performance.now() + 16);
-        // By then they take half a millisecond.
-        if (before > 500) most = Math.max(most, calls - before);
+        // These keys take half a millisecond.
+        if (before > 500) max = Math.max(max, calls - before);
       }
     }, { code: 'ERR_ISOLATE_LIMIT' });
-    assert.ok(calls < 4_000 && most < 100, `${most} of ${calls}`);
+    assert.ok(calls < 4_000 && max < 100, `${max} of ${calls}`);
   });
 });

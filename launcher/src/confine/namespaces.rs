@@ -68,15 +68,15 @@ pub fn processes() -> Result<String, Refusal> {
     if let Ok(child) = u32::try_from(child)
         && child > 0
     {
-        let told = tell(&handover::message(child));
+        let sent = tell(&handover::message(child));
         // Ending closes both ends of the pipe, which lets the child continue. A child that the parent does not know of must not continue.
-        // SAFETY: this process has made the child. The id stays the child's until the parent has reaped it, and the parent does not before
-        // it was told. Then this process ends.
+        // SAFETY: this process has created the child. The id stays the child's until the parent reaps it, which the parent does only after
+        // it receives the message. Then this process ends.
         unsafe {
-            if !told {
+            if !sent {
                 libc::kill(libc::pid_t::try_from(child).unwrap_or(0), libc::SIGKILL);
             }
-            libc::_exit(if told { 0 } else { ORPHANED });
+            libc::_exit(if sent { 0 } else { ORPHANED });
         }
     }
     // SAFETY: both are this process's own descriptors.

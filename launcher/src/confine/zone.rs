@@ -38,7 +38,7 @@ mod tests {
     use super::{in_folder, valid};
 
     #[test]
-    fn is_the_end_of_the_path() {
+    fn keeps_the_end_of_the_path() {
         assert_eq!(in_folder("/usr/share/zoneinfo/Europe/Berlin").as_deref(), Some("Europe/Berlin"));
         assert_eq!(in_folder("/usr/share/zoneinfo/posix/Etc/GMT+1").as_deref(), Some("Etc/GMT+1"));
         assert_eq!(in_folder("/etc/localtime"), None);

@@ -52,7 +52,7 @@ pub fn attempt(name: &str, argument: &str) -> io::Result<()> {
         // An operation on a futex that no thread owns.
         "futex" => {
             let mut futex = 0_u32;
-            // SAFETY: the futex is there, and a lock of it is let go of with this process.
+            // SAFETY: the futex outlives the call, and its lock is released with this process.
             done(unsafe { libc::syscall(libc::SYS_futex, &raw mut futex, number()?, 0, 0, 0, 0) } >= 0)
         }
         "threads" => {

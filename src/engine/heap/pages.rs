@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_back_what_belongs_to_a_heap_at_that_time() {
+    fn frees_the_pages_of_a_heap_at_that_time() {
         const SIZE: usize = 1 << 16;
         const HEAP: usize = 0x1000;
         const OTHER: usize = 0x2000;

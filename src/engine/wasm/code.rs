@@ -17,6 +17,9 @@ const FEW_PARTS: usize = 4;
 const INLINED: usize = 500;
 const INLINED_TOGETHER: usize = 5_000;
 
+/// V8's compilers stop their thread permanently where more edges meet. Inlined functions add some thousands.
+const MAX_INPUTS: usize = 60_000;
+
 /// The number of values that belong to types and functions that instructions refer to by index.
 #[derive(Default)]
 pub struct Parts {
@@ -40,7 +43,8 @@ impl Parts {
     }
 }
 
-/// Bytes that V8 may use to optimize the function with this body. An exact estimate only if it would be more than `most`.
+/// Bytes that V8 may use to optimize the function with this body; the maximum if V8 cannot compile it. An exact estimate only if it would
+/// be more than `most`.
 pub fn cost(body: &[u8], parts: &Parts, most: usize) -> usize {
     let length = body.len();
     let mut reader = Reader::new(body);
@@ -48,7 +52,10 @@ pub fn cost(body: &[u8], parts: &Parts, most: usize) -> usize {
     let copies = if length <= INLINED { INLINED_TOGETHER / length.max(1) } else { 1 };
     let width = locals.saturating_add(parts.arity).saturating_mul(VALUE_BYTES).saturating_mul(copies);
     let rest = length.saturating_mul(CODE_BYTES);
-    let total = |Flow { edges, values }: Flow| {
+    let total = |Flow { edges, values, inputs }: Flow| {
+        if inputs > MAX_INPUTS {
+            return usize::MAX;
+        }
         let values = values.saturating_mul(PART_BYTES).saturating_mul(copies);
         edges.saturating_mul(width).saturating_add(values).saturating_add(rest)
     };
@@ -62,6 +69,61 @@ struct Flow {
     edges: usize,
     /// Values, beyond a few, that single instructions read or produce.
     values: usize,
+    /// Maximum number of edges that meet at one place.
+    inputs: usize,
+}
+
+/// The blocks that are open at an instruction.
+#[derive(Default)]
+struct Blocks {
+    /// Number of edges to the place that a branch to the block leads to.
+    edges: Vec<u32>,
+    /// Index of each block whose exceptions are caught, and the number of edges to its handler.
+    handlers: Vec<(usize, u32)>,
+    inputs: u32,
+    /// There was a handler.
+    catches: bool,
+}
+
+impl Blocks {
+    fn open(&mut self, catches: bool) {
+        if catches {
+            self.handlers.push((self.edges.len(), 0));
+            self.catches = true;
+        }
+        self.edges.push(0);
+    }
+
+    /// An edge to the block that is `depth` blocks out; none for the function itself.
+    fn branch(&mut self, depth: usize) {
+        let index = self.edges.len().checked_sub(1).and_then(|last| last.checked_sub(depth));
+        if let Some(edges) = index.and_then(|index| self.edges.get_mut(index)) {
+            *edges += 1;
+            self.inputs = self.inputs.max(*edges);
+        }
+    }
+
+    /// An instruction may throw. Returns its number of edges.
+    fn throw(&mut self) -> usize {
+        if let Some((_, edges)) = self.handlers.last_mut() {
+            *edges += 1;
+            self.inputs = self.inputs.max(*edges);
+        }
+        usize::from(self.catches)
+    }
+
+    /// A part of the innermost block ends. Its handlers follow, if it has any.
+    fn end_part(&mut self) {
+        self.branch(0);
+        if self.handlers.last().is_some_and(|(index, _)| *index + 1 == self.edges.len()) {
+            self.handlers.pop();
+        }
+    }
+
+    fn close(&mut self) {
+        self.end_part();
+        self.edges.pop();
+    }
 }
 
 impl Flow {
@@ -69,16 +131,16 @@ impl Flow {
     /// For all other instructions, the values that they read take code of their own.
     fn bound(length: usize, parts: &Parts) -> Self {
         let many = parts.most.saturating_sub(FEW_PARTS);
-        Self { edges: length, values: (length / 2).saturating_mul(many).saturating_add(length) }
+        Self { edges: length, values: (length / 2).saturating_mul(many).saturating_add(length), inputs: length }
     }
 
     /// Uses the maximum for code that is not understood.
     fn of(reader: &mut Reader<'_>, parts: &Parts) -> Self {
         let mut flow = Self::default();
-        let mut catches = false;
+        let mut blocks = Blocks::default();
         while reader.left() > 0 {
             let before = reader.left();
-            match instruction(reader, parts, &mut catches) {
+            match instruction(reader, parts, &mut blocks) {
                 Some((edges, values)) => {
                     flow.edges += edges;
                     flow.values = flow.values.saturating_add(values.saturating_sub(FEW_PARTS));
@@ -87,10 +149,12 @@ impl Flow {
                     let rest = Self::bound(before, parts);
                     flow.edges += rest.edges;
                     flow.values = flow.values.saturating_add(rest.values);
+                    flow.inputs = rest.inputs;
                     break;
                 }
             }
         }
+        flow.inputs = flow.inputs.max(blocks.inputs as usize);
         flow
     }
 }
@@ -106,67 +170,91 @@ fn locals(reader: &mut Reader<'_>) -> Option<usize> {
 
 /// Skips an instruction. Returns its number of edges, and the number of values that it reads and produces if its code does not bound that
 /// number.
-fn instruction(reader: &mut Reader<'_>, parts: &Parts, catches: &mut bool) -> Option<(usize, usize)> {
+fn instruction(reader: &mut Reader<'_>, parts: &Parts, blocks: &mut Blocks) -> Option<(usize, usize)> {
     let code = reader.byte()?;
     let mut values = 0;
     let edges = match code {
         // The edge after the end of a block. Loops also have an edge to their start, conditions one for the case that they do not hold.
         0x02 => {
             skip_block_type(reader)?;
+            blocks.open(false);
             1
         }
         0x03 | 0x04 => {
             skip_block_type(reader)?;
+            blocks.open(false);
             2
         }
-        0x05 | 0x19 => 1,
+        0x05 | 0x19 => {
+            blocks.end_part();
+            1
+        }
         0x06 => {
-            *catches = true;
             skip_block_type(reader)?;
+            blocks.open(true);
             2
+        }
+        0x07 => {
+            reader.skip_number()?;
+            blocks.end_part();
+            1
+        }
+        0x0b => {
+            blocks.close();
+            0
         }
         // Branches.
-        0x07 | 0x0c | 0x0d | 0x18 | 0xd5 | 0xd6 => {
+        0x0c | 0x0d | 0xd5 | 0xd6 => {
+            blocks.branch(reader.size()?);
+            1
+        }
+        0x18 => {
             reader.skip_number()?;
+            blocks.close();
+            blocks.throw();
             1
         }
         0x0e => {
             let count = reader.size()?.checked_add(1)?;
-            reader.skip_numbers(count)?;
+            for _ in 0..count {
+                blocks.branch(reader.size()?);
+            }
             count
         }
         0x1f => {
-            *catches = true;
             skip_block_type(reader)?;
             let count = reader.size()?;
             for _ in 0..count {
-                let labels = if reader.byte()? < 2 { 2 } else { 1 };
-                reader.skip_numbers(labels)?;
+                if reader.byte()? < 2 {
+                    reader.skip_number()?;
+                }
+                blocks.branch(reader.size()?);
             }
+            blocks.open(true);
             count.saturating_add(2)
         }
         // Instructions that may throw have an edge to the handler. An inlined function returns to its call site.
         0x08 | 0x09 => {
             reader.skip_number()?;
-            usize::from(*catches)
+            blocks.throw()
         }
-        0x0a => usize::from(*catches),
+        0x0a => blocks.throw(),
         0x0f => 1,
         0x10 | 0x12 => {
             values = parts.of_function(reader.size()?);
-            usize::from(*catches)
+            blocks.throw()
         }
         0x14 | 0x15 => {
             values = parts.of_type(reader.size()?);
-            usize::from(*catches)
+            blocks.throw()
         }
         0x11 | 0x13 => {
             values = parts.of_type(reader.size()?);
             reader.skip_number()?;
-            usize::from(*catches)
+            blocks.throw()
         }
         0xfb => {
-            values = reference(reader, parts)?;
+            values = reference(reader, parts, blocks)?;
             // Some of these are branches.
             1
         }
@@ -183,7 +271,7 @@ pub fn skip_expression(reader: &mut Reader<'_>) -> Option<()> {
     const END: u8 = 0x0b;
 
     while reader.peek()? != END {
-        instruction(reader, &Parts::default(), &mut false)?;
+        instruction(reader, &Parts::default(), &mut Blocks::default())?;
     }
     reader.byte().map(drop)
 }
@@ -191,7 +279,7 @@ pub fn skip_expression(reader: &mut Reader<'_>) -> Option<()> {
 /// Skips what follows the first byte of an instruction without edges.
 fn operator(reader: &mut Reader<'_>, code: u8) -> Option<()> {
     match code {
-        0x00 | 0x01 | 0x0b | 0x1a | 0x1b | 0x45..=0xc4 | 0xd1 | 0xd3 | 0xd4 => Some(()),
+        0x00 | 0x01 | 0x1a | 0x1b | 0x45..=0xc4 | 0xd1 | 0xd3 | 0xd4 => Some(()),
         0x1c => {
             let count = reader.number()?;
             (0..count).try_for_each(|_| skip_value_type(reader))
@@ -228,7 +316,7 @@ fn operator(reader: &mut Reader<'_>, code: u8) -> Option<()> {
 
 /// Skips what follows the first byte of an instruction about structures and arrays. Returns the number of values of the object that it
 /// creates.
-fn reference(reader: &mut Reader<'_>, parts: &Parts) -> Option<usize> {
+fn reference(reader: &mut Reader<'_>, parts: &Parts, blocks: &mut Blocks) -> Option<usize> {
     match reader.number()? {
         // Structures, and arrays with a given number of values.
         0 | 1 => return Some(parts.of_type(reader.size()?)),
@@ -242,7 +330,7 @@ fn reference(reader: &mut Reader<'_>, parts: &Parts) -> Option<usize> {
         20..=23 => skip_heap_type(reader)?,
         24 | 25 => {
             reader.byte()?;
-            reader.skip_number()?;
+            blocks.branch(reader.size()?);
             skip_heap_type(reader)?;
             skip_heap_type(reader)?;
         }
@@ -331,7 +419,36 @@ mod tests {
     }
 
     #[test]
-    fn does_not_look_where_it_need_not() {
+    fn refuses_places_where_too_many_edges_meet() {
+        let is_refused = |code: &[u8], rest: &[u8]| {
+            let code = [&[0][..], code, rest, &[0x0b, 0x0b]].concat();
+            super::cost(&code, &Parts::default(), usize::MAX - 1) == usize::MAX
+        };
+        // block, local.get 2 br_if 0 ...
+        let branches = |count: usize| [0x20, 2, 0x0d, 0].repeat(count);
+        assert!(!is_refused(&[0x02, 0x40], &branches(59_000)));
+        assert!(is_refused(&[0x02, 0x40], &branches(61_000)));
+        // To the function itself.
+        assert!(!is_refused(&[0x02, 0x40], &[0x20, 2, 0x0d, 1].repeat(61_000)));
+        // To different blocks.
+        assert!(!is_refused(&[0x02, 0x40, 0x02, 0x40], &[0x20, 2, 0x0d, 0, 0x20, 2, 0x0d, 1].repeat(40_000)));
+        assert!(!is_refused(&[], &[0x02, 0x40, 0x20, 2, 0x0d, 0, 0x0b].repeat(61_000)));
+        // br_table of 61,000 targets
+        let table = [&[0x0e, 0xc8, 0xdc, 3][..], &[0; 61_001]].concat();
+        assert!(is_refused(&[0x02, 0x40, 0x20, 2], &table));
+        // try_table (catch_all 0) or try, call 0 ...
+        for begin in [&[0x02, 0x40, 0x1f, 0x40, 1, 2, 0][..], &[0x06, 0x40]] {
+            assert!(!is_refused(begin, &[0x10, 0].repeat(59_000)));
+            assert!(is_refused(begin, &[0x10, 0].repeat(61_000)));
+        }
+        // try catch_all call 0 ...
+        assert!(!is_refused(&[0x06, 0x40, 0x19], &[0x10, 0].repeat(61_000)));
+        // Not an instruction.
+        assert!(is_refused(&[0xff], &[0; 70_000]));
+    }
+
+    #[test]
+    fn skips_a_search_that_is_not_needed() {
         assert!(cost(&body(&[0x41, 2, 0x1a, 0x0b]), 0, usize::MAX) > cost(&body(&[0x41, 2, 0x1a, 0x0b]), 0, 0));
         assert_eq!(cost(&[], 0, 0), 0);
     }

@@ -130,16 +130,16 @@ mod tests {
     }
 
     #[test]
-    fn counts_functions_while_they_live() {
-        let most = MAX_FUNCTIONS / SHARE;
+    fn counts_functions_until_they_are_freed() {
+        let max = MAX_FUNCTIONS / SHARE;
         let places = [1_u8, 2];
         let [one, other] = places.each_ref().map(std::ptr::from_ref);
-        assert_eq!(take_functions(one, most + 1), Err(Refusal::Process));
-        assert_eq!(take_functions(one, most), Ok(()));
-        assert_eq!(take_functions(other, most), Err(Refusal::Process));
+        assert_eq!(take_functions(one, max + 1), Err(Refusal::Process));
+        assert_eq!(take_functions(one, max), Ok(()));
+        assert_eq!(take_functions(other, max), Err(Refusal::Process));
         forget(one as usize);
         forget(one as usize);
-        assert_eq!(take_functions(other, most), Ok(()));
+        assert_eq!(take_functions(other, max), Ok(()));
         forget(other as usize);
     }
 }

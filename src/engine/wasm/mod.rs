@@ -79,7 +79,7 @@ fn admit_type(text: &[u8], parts: usize) -> Result<(), Cow<'static, str>> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn refuses_modules_that_ask_for_too_much() {
+    fn refuses_modules_that_need_too_much_memory() {
         assert_eq!(super::admit(b"\0asm\x01\0\0\0"), Ok(()));
         assert_eq!(super::admit(b"nothing"), Ok(()));
         // 50,000 locals, and a branch with 65,000 targets.

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_counts_for_no_more_than_there_is() {
+    fn bounds_counts_by_the_remaining_bytes() {
         assert_eq!(module(&[&[3, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0x3f, 0]]).functions, 1);
         assert_eq!(module(&[&[3]]).functions, 0);
         assert_eq!(Module::read(b"\0asm", 1, 1).functions, 0);

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_no_more_than_there_is() {
+    fn stops_at_the_end_of_the_input() {
         let mut reader = Reader::new(&[1, 2, 3]);
         assert_eq!(reader.take(usize::MAX), None);
         assert_eq!(reader.take(2), Some(&[1, 2][..]));

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_equal_types_of_other_modules() {
+    fn recognizes_equal_types_of_other_modules() {
         // (func (param i32)), (func (result (ref 0)))
         let one = keys(&[2, 0x60, 1, 0x7f, 0, 0x60, 0, 1, 0x64, 0]);
         // (func), (func (param i32)), (func (result (ref 1)))
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_what_it_does_not_understand() {
+    fn counts_unknown_types() {
         assert_eq!(read(&[2, 0x60, 0, 0, 0x11, 0, 0, 0]).unknown, 3 * TYPE_BYTES);
         assert_eq!(read(&[1, 0x60, 1, 0x64, 5, 0]).groups.len(), 0);
         // A group that is too large for its section.
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_what_it_keeps() {
+    fn bounds_its_memory() {
         // Empty groups.
         let mut section = vec![0x80, 0xda, 0xc4, 9];
         section.extend([0x4e, 0].repeat(2_000_000));

@@ -1,5 +1,5 @@
 'use strict';
-// `IsolatedVMSandbox`: runs an AI agent's code, with tools that the code calls as `namespace.method(params)`.
+// `AgentSandbox`: runs an AI agent's code, with tools that the code calls as `namespace.method(params)`.
 
 const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
@@ -7,17 +7,19 @@ const { CODE, unsupported } = require('../../error.js');
 const { named } = require('../../heap.js');
 const { FLAG } = require('../protocol.js');
 const { DISPOSED: GONE, follow, gone } = require('./execution.js');
+const { observed } = require('../diagnostics.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {
-  bare, checkOptions, COMMON, defaultOutput, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
+  bare, checkOptions, COMMON, defaultOutput, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb,
+  SIGNAL, wrong,
 } = require('./options.js');
-const { placeOf, readTools, toolCallback } = require('./tools.js');
+const { placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('./tools.js');
 const { bounded, callCounter } = require('./quota.js');
 const { bodyAfter, readingOf } = require('./reading.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
-const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'inspector', 'warm', ...COMMON]);
+const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'inspector', 'warm', ...TOOL_OPTIONS, ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
 const bodyOf = bodyAfter('return (async () => { ');
 const { DEADLINE, DISPOSED, MEMORY } = CODE;
@@ -28,7 +30,7 @@ const { DEADLINE, DISPOSED, MEMORY } = CODE;
  * @param {import('./snapshot.js').ReadSnapshot} readSnapshot
  */
 function createAgentSandbox(execute, strip, readSnapshot) {
-  class IsolatedVMSandbox {
+  class AgentSandbox {
     /** @type {Set<import('./execution.js').Execution>} */ #running = new Set();
     /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
     /** how often `dispose` was called */ #disposals = 0;
@@ -37,11 +39,12 @@ function createAgentSandbox(execute, strip, readSnapshot) {
     #console;
     #memoryLimit;
     #web;
-    #warm;
+    #poolSize;
     #snapshot;
     #typescript;
     #modules;
     #quota;
+    #calling;
 
     /** @param {any} [config] */
     constructor(config) {
@@ -51,9 +54,10 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       this.#quota = readQuota(settings, { output: defaultOutput(this.#memoryLimit) });
       this.#console = readConsole(settings, CONSOLE);
       this.#web = readWeb(settings);
-      this.#warm = readWarm(settings);
+      this.#poolSize = readPoolSize(settings);
       this.#typescript = readBoolean(settings, 'typescript');
       this.#modules = readModules(settings, this.#typescript);
+      this.#calling = readCalling(settings);
       if (readBoolean(settings, 'inspector')) {
         throw unsupported('`inspector`');
       }
@@ -71,23 +75,34 @@ function createAgentSandbox(execute, strip, readSnapshot) {
      * @param {import('./tools.js').ToolExecutor} toolExecutor
      * @param {any} [options]
      */
-    async execute(code, tools, toolExecutor, options) {
+    execute(code, tools, toolExecutor, options) {
+      return observed('IsolatedVMSandbox', { timeout: this.#timeout, memoryLimit: this.#memoryLimit }, code,
+        () => this.#execute(code, tools, toolExecutor, options));
+    }
+
+    /**
+     * @param {string} code
+     * @param {import('./tools.js').Tool[]} tools
+     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {any} options
+     */
+    async #execute(code, tools, toolExecutor, options) {
       const start = now();
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
       }
-      const names = readTools(tools);
+      const read = readTools(tools);
       if (typeof toolExecutor !== 'function') {
         throw wrong('toolExecutor', 'a function');
       }
       const signal = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('./execution.js').Outcome} */
       const outcome = bare({
-        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, names, toolExecutor, signal)),
+        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read, toolExecutor, signal)),
       });
       const { ok, value, logs, lost, usage } = outcome;
-      const duration = Math.round(now() - start);
-      const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
+      const durationMs = Math.round(now() - start);
+      const more = { durationMs, duration: durationMs, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
       if (ok) {
         return { result: value, logs, ...more };
       }
@@ -104,11 +119,11 @@ function createAgentSandbox(execute, strip, readSnapshot) {
 
     /**
      * @param {string} code
-     * @param {string[]} names of the tools
+     * @param {import('./tools.js').Tool[]} tools
      * @param {import('./tools.js').ToolExecutor} toolExecutor
      * @param {any} signal
      */
-    async #run(code, names, toolExecutor, signal) {
+    async #run(code, tools, toolExecutor, signal) {
       const until = now() + this.#timeout;
       const disposals = this.#disposals;
       const isGone = () => this.#disposals > disposals;
@@ -124,9 +139,11 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       }
       /** @type {import('./execution.js').Execution | undefined} */
       let running;
-      const count = callCounter(this.#quota.calls);
+      const calls = new ToolCalls({ toolExecutor, calling: this.#calling, count: callCounter(this.#quota.calls), until, isStopped: isGone });
+      /** @type {import('./execution.js').Outcome | undefined} */
+      let outcome;
       try {
-        const outcome = await execute({
+        outcome = await execute({
           code: reading.body,
           modules: reading.modules,
           flags: FLAG.TIMERS | FLAG.MARKED_LOGS,
@@ -136,24 +153,25 @@ function createAgentSandbox(execute, strip, readSnapshot) {
           maxOutputSize: this.#quota.output,
           console: this.#console,
           globals: undefined,
-          warm: this.#warm,
+          warm: this.#poolSize,
           snapshot: this.#snapshot,
           signal,
-          tools: names.flatMap((name) => {
-            const { namespace, method } = placeOf(name);
-            return [namespace, method, toolCallback(toolExecutor, name, count)];
+          tools: tools.flatMap((tool) => {
+            const { namespace, method } = placeOf(tool.name);
+            return [namespace, method, calls.callbackOf(tool)];
           }),
           onStart: (started) => {
             running = started;
             this.#running.add(started);
           },
         });
-        return await bounded(outcome, this.#quota.output, { signal, until, isGone });
       } finally {
+        calls.end(outcome, signal);
         if (running !== undefined) {
           this.#running.delete(running);
         }
       }
+      return bounded(outcome, this.#quota.output, { signal, until, isGone });
     }
 
     /** @param {import('./execution.js').Outcome} outcome */
@@ -192,16 +210,16 @@ function createAgentSandbox(execute, strip, readSnapshot) {
     }
 
     static {
-      defineDisposal(IsolatedVMSandbox.prototype, /** @this {IsolatedVMSandbox} */ function end() {
+      defineDisposal(AgentSandbox.prototype, /** @this {AgentSandbox} */ function end() {
         return this.close();
       });
     }
   }
 
   /** @param {any} [config] */
-  const createIsolatedVMSandbox = (config) => new IsolatedVMSandbox(config);
+  const createIsolatedVMSandbox = (config) => new AgentSandbox(config);
 
-  return { IsolatedVMSandbox, createIsolatedVMSandbox };
+  return { AgentSandbox, IsolatedVMSandbox: AgentSandbox, createIsolatedVMSandbox };
 }
 
 module.exports = { createAgentSandbox };

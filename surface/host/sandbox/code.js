@@ -4,6 +4,7 @@
 const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
 const { CODE } = require('../../error.js');
+const { observed } = require('../diagnostics.js');
 const { failureOf } = require('./failure.js');
 const { bridgeGlobals } = require('./globals.js');
 const { FLAG, MAIN_FILE } = require('../protocol.js');
@@ -17,7 +18,7 @@ const { bounded, callCounter } = require('./quota.js');
 const { failureOfBoth, leftOf } = require('./typescript.js');
 const { MIN_MEMORY } = require('../../protocol.js');
 const {
-  bare, checkOptions, COMMON, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
+  bare, checkOptions, COMMON, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb, SIGNAL, wrong,
 } = require('./options.js');
 
 const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'timers', 'warm', ...COMMON]);
@@ -105,14 +106,16 @@ function createSandboxFactory(execute, strip, readSnapshot) {
     const flags = FLAG.SHADOW_GLOBAL | (readBoolean(settings, 'timers') ? FLAG.TIMERS : 0);
     const web = readWeb(settings);
     const modules = readModules(settings, typescript);
-    const warm = readWarm(settings);
+    const warm = readPoolSize(settings);
     const snapshot = readSnapshot(settings, memoryLimit);
 
     /** @type {Set<import('./execution.js').Execution>} */
     const running = new Set();
     /** @type {Set<Promise<unknown>>} */
     const outcomes = new Set();
-    let disposed = false;
+    let isClosed = false;
+    /** how often running executions were ended */
+    let disposals = 0;
 
     /**
      * @param {string} code
@@ -162,6 +165,8 @@ function createSandboxFactory(execute, strip, readSnapshot) {
      */
     async function run(code, request) {
       const start = now();
+      const before = disposals;
+      const isGone = () => isClosed || disposals > before;
       const api = { calls: 0, exists: false, isForAll: limitsCalls, count: callCounter(quota.calls) };
       /** @type {import('./execution.js').Outcome} */
       let outcome;
@@ -173,7 +178,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
         }
         const signal = readSignal(checkOptions(request, SIGNAL));
         const { failure, body, forms, modules: importable, left = timeout } = await readingOf(code, signal);
-        outcome = disposed ? gone() : failure ?? await execute({
+        outcome = isGone() ? gone() : failure ?? await execute({
           code: body,
           forms,
           modules: importable,
@@ -193,7 +198,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
             running.add(started);
           },
         });
-        outcome = await bounded(withHint(withoutOurs(outcome, code), code), quota.output, { signal, until: start + timeout, isGone: () => disposed });
+        outcome = await bounded(withHint(withoutOurs(outcome, code), code), quota.output, { signal, until: start + timeout, isGone });
       } catch (error) {
         outcome = { ok: false, ...refusedBy(error), logs: [], lost: 0 };
       } finally {
@@ -215,7 +220,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
         return { result: value, logs, ...more };
       }
       const error = outcome.code === CODE.DEADLINE ? `Execution timed out after ${timeout}ms`
-        : disposed && outcome.code === CODE.DISPOSED ? DISPOSED : String(value);
+        : isGone() && outcome.code === CODE.DISPOSED ? DISPOSED : String(value);
       return { result: null, error, failure: failureOf(outcome, typeof code === 'string' ? code : '', error, modules?.texts), logs, ...more };
     }
 
@@ -223,16 +228,25 @@ function createSandboxFactory(execute, strip, readSnapshot) {
      * @param {string} code
      * @param {any} [request]
      */
-    const followed = (code, request) => follow(outcomes, run(code, request));
+    const followed = (code, request) => observed('createSandbox', { timeout, memoryLimit }, code, () => follow(outcomes, run(code, request)));
 
-    const sandbox = { execute: followed };
-    defineDisposal(sandbox, () => {
-      disposed = true;
+    /** Ends running executions. */
+    function dispose() {
+      disposals += 1;
       for (const each of running) {
         each.dispose();
       }
-      return Promise.allSettled(outcomes);
-    });
+    }
+
+    /** Ends running executions; later ones resolve with an error at once. */
+    async function close() {
+      isClosed = true;
+      dispose();
+      await Promise.allSettled(outcomes);
+    }
+
+    const sandbox = { execute: followed, dispose, close };
+    defineDisposal(sandbox, close);
     return Object.freeze(sandbox);
   };
 }

@@ -3,10 +3,10 @@
 
 const { CallbackRecord } = require('../../callback.js');
 const { recordOf, stamp } = require('../../handle.js');
-const { CALLBACK, KIND, MODE, TRANSFER } = require('../../protocol.js');
+const { CALLBACK, KIND, MODE, OP, TRANSFER } = require('../../protocol.js');
 const { METER } = require('../protocol.js');
 const { readModules } = require('./modules.js');
-const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readQuota, readWarm, readWeb } = require('./options.js');
+const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readPoolSize, readQuota, readWeb } = require('./options.js');
 const { errorOf } = require('./plugin-failure.js');
 const { readingOf } = require('./reading.js');
 
@@ -24,8 +24,9 @@ const MODULES_DEADLINE = 30_000;
  * @property {import('./options.js').Logging} console
  * @property {ReadonlyMap<string, string> | undefined} texts of the modules, as their author wrote them
  * @property {(memoryLimit: number) => any} take returns an unused isolate with this memory limit
- * @property {(isolate: object, anew: boolean) => { cpu: number, heapPeak: number }} meter returns nanoseconds of its CPU clock, and the most
- *   bytes of heap that were in use since the last call with `anew`
+ * @property {(isolate: object, restart: boolean) => { cpu: number, heapPeak: number, memory: number }} meter returns nanoseconds of its CPU
+ *   clock, the most bytes of heap that were in use since the last call with `restart`, and the bytes of memory that are in use
+ * @property {(isolate: object, signal: any) => Promise<unknown>} collect collects the isolate's garbage
  * @property {(context: object, failed: (code: string | undefined, name: string, message: string) => void) => Promise<any>} install
  *   called before other code runs in the context, the only one of its isolate; resolves to a Reference to a list of functions for `BOOTSTRAP`
  * @property {(context: object, begin: object, args: unknown[], script: { text: string, file: string },
@@ -55,7 +56,7 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
     const typescript = readBoolean(settings, 'typescript');
     const modules = readModules(settings, typescript);
     const console = readLogging(settings, CONSOLE);
-    const warm = readWarm(settings);
+    const warm = readPoolSize(settings);
     // Each plugin has its own limit, which is checked when it gets its isolate.
     const snapshot = readSnapshot(settings, MAX_MEMORY);
     const limits = { maxOutputSize: own(settings, 'maxOutputSize'), maxApiCalls: own(settings, 'maxApiCalls') };
@@ -66,11 +67,19 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
       quotaOf: (memoryLimit) => readQuota(limits, { output: defaultOutput(memoryLimit) }),
       console,
       texts: modules?.texts,
-      take: (memoryLimit) =>
-        core.binding.unpack(environment.takeIsolate(memoryLimit, warm, core.binding.pack(snapshot, TRANSFER.DEFAULT)), readEquipment),
-      meter(isolate, anew) {
-        const figures = environment.meter(recordOf(isolate, KIND.ISOLATE).entry.id, anew);
-        return { cpu: figures[METER.CPU], heapPeak: figures[METER.HEAP_PEAK] };
+      take(memoryLimit) {
+        const isolate = core.binding.unpack(environment.takeIsolate(memoryLimit, warm, core.binding.pack(snapshot, TRANSFER.DEFAULT)), readEquipment);
+        core.binding.lifecycle?.taken(isolate, memoryLimit);
+        return isolate;
+      },
+      meter(isolate, restart) {
+        const figures = environment.meter(recordOf(isolate, KIND.ISOLATE).entry.id, restart);
+        return { cpu: figures[METER.CPU], heapPeak: figures[METER.HEAP_PEAK], memory: figures[METER.MEMORY] };
+      },
+      async collect(isolate, signal) {
+        const call = /** @type {import('../../calls.js').Waiting} */ (core.begin(MODE.ASYNC, readEquipment, signal));
+        const carrier = core.binding.invoke(OP.HEAP_STATISTICS, MODE.ASYNC, call.request, recordOf(isolate, KIND.ISOLATE).entry.id, true);
+        return core.conclude(MODE.ASYNC, call, carrier, readEquipment);
       },
       async install(context, failed) {
         const ready = await modules?.ready(strip, MODULES_DEADLINE, undefined);

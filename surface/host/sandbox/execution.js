@@ -2,12 +2,16 @@
 // One execution in a native sandbox: a call that starts it, a promise of its outcome, and a way to end it early.
 
 const { now } = require('../clock.js');
+const { ownIsolate } = require('../diagnostics.js');
 const { CODE, coded, thrownText } = require('../../error.js');
 const { MODE, OP, TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
 const { EXECUTION, FORM, record, RESULT } = require('../protocol.js');
 const { fieldsOf } = require('./modules.js');
 const { own } = require('./options.js');
+
+/** @type {readonly unknown[]} */
+const CODES = Object.freeze(Object.values(CODE));
 
 /** Nanoseconds in a millisecond. */
 const NANOSECONDS = 1e6;
@@ -136,6 +140,15 @@ function textOf(value) {
 }
 
 /**
+ * @param {object} error
+ * @returns {string | undefined} its code, if that is one of this library's. Errors of the host may have others
+ */
+function libraryCode(error) {
+  const code = own(error, 'code');
+  return CODES.includes(code) ? code : undefined;
+}
+
+/**
  * Describes an error that occurred here, on the host.
  * @param {unknown} error
  */
@@ -143,8 +156,7 @@ function refusedBy(error) {
   try {
     if (error instanceof Error) {
       const { message, name } = error;
-      const code = own(error, 'code');
-      return { value: thrownText(message), name: thrownText(name), ...(typeof code === 'string' ? { code } : {}) };
+      return { value: thrownText(message), name: thrownText(name), code: libraryCode(error) };
     }
   } catch {
     // A getter of the host's options may have thrown anything.
@@ -152,7 +164,6 @@ function refusedBy(error) {
   return { value: textOf(error) };
 }
 
-/**
 /**
  * @param {import('./normalize.js').Form} form
  * @returns {[text: string, line: number, column: number, guard: string | undefined, flags: number]}
@@ -224,6 +235,7 @@ function createExecute(core, environment) {
       warm: spec.warm,
       tools,
     }));
+    const life = ownIsolate(memoryLimit);
     const running = new Running(core, id);
     const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isDisposed ? disposed() : undefined) });
     let aborted = false;
@@ -236,13 +248,15 @@ function createExecute(core, environment) {
       });
       spec.onStart?.(running);
       const outcome = outcomeOf(await call.promise);
+      life?.endWith(outcome.ok ? undefined : outcome.code, outcome.value);
       return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../signals.js').Signal} */ (spec.signal)) } : outcome;
     } finally {
       unfollow?.();
       unlimit?.();
+      life?.end('disposed');
       binding.release(id);
     }
   };
 }
 
-module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, outcomeOf, refusedBy };
+module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, libraryCode, outcomeOf, refusedBy };

@@ -19,7 +19,7 @@ const WORD = /^[\w+#-]*/;
  * @typedef {object} Found
  * @property {string} code without white space around it
  * @property {number} start its position
- * @property {boolean} isTypeScript whether the fence says so
+ * @property {boolean} isTypeScript whether the fence names TypeScript
  */
 
 /**

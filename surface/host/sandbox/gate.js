@@ -3,12 +3,14 @@
 // host, and checks that the manifest permits the call first. Arguments arrive as clones: data without functions.
 
 const { types } = require('node:util');
+const { URL_LIMITS, UrlCheck } = require('./url-gate.js');
 const { METHODS: CACHE_METHODS, readArguments, valueSize } = require('./storage.js');
 const { invalid } = require('../../error.js');
-const { adopt, discard, discardThrown, discardWithin, isThenable, ORIGIN } = require('../host-calls.js');
+const { adopt, discard, discardThrown, guard, isThenable, ORIGIN } = require('../host-calls.js');
 const { member } = require('./options.js');
 const { ANSWER } = require('./guest-context.js');
 const { entryLimits, Shown } = require('./plugin-log.js');
+const { weightOf } = require('../wire/notes.js');
 
 const LOGGER_METHODS = Object.freeze(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
 const BUS_METHODS = Object.freeze(['on', 'once', 'off', 'emit', 'emitAsync', 'listenerCount', 'eventNames', 'removeAllListeners']);
@@ -26,7 +28,7 @@ const MAX_METHODS = 1_000_000;
 const MAX_PROMISED = 10_000;
 
 /** @typedef {(args: any) => unknown} Run */
-/** @typedef {(args: unknown[], path: string[]) => unknown} Check throws if something is not permitted */
+/** @typedef {(args: unknown[], path: string[]) => unknown[] | Promise<unknown[]>} Check returns what is permitted of the arguments, or throws */
 /**
  * @typedef {object} Method
  * @property {string[]} path
@@ -51,6 +53,7 @@ class Gate {
   #permissions;
   #budget;
   #listeners;
+  #held;
   #inTurns;
 
   /**
@@ -59,12 +62,14 @@ class Gate {
    * @param {import('./storage.js').StorageAccount} storage
    * @param {import('./listeners.js').PluginListeners} listeners
    * @param {import('./budget.js').PluginBudget} budget
+   * @param {import('./quota.js').PluginArguments} held
    * @param {import('./turns.js').InTurns} inTurns
    */
-  constructor(context, permissions, storage, listeners, budget, inTurns) {
+  constructor(context, permissions, storage, listeners, budget, held, inTurns) {
     this.#permissions = permissions;
     this.#inTurns = inTurns;
     this.#budget = budget;
+    this.#held = held;
     this.#listeners = listeners;
     this.#addLogger(member(context, 'logger'));
     this.#addCache(member(context, 'cache'), storage);
@@ -105,20 +110,23 @@ class Gate {
       throw this.#permissions.refuse('CPU', method.path.join('.'), `Plugin '${id}' has used up its ${cpuLimit}ms`);
     }
     caller.count();
+    const bytes = weightOf(args);
+    this.#held.check(bytes);
     return this.#budget.during(() => {
       const prepared = method.prepare === undefined ? args : method.prepare(args);
-      return types.isPromise(prepared) ? this.#callLater(method, prepared, caller) : this.#answer(method.run(prepared), method);
+      return types.isPromise(prepared) ? this.#callLater(method, prepared, bytes, caller) : this.#answer(method.run(prepared), method, bytes);
     });
   }
 
   /**
    * @param {Method} method
    * @param {Promise<any>} prepared
+   * @param {number} bytes of the arguments
    * @param {import('./actors.js').Caller} caller
    */
-  async #callLater(method, prepared, caller) {
+  async #callLater(method, prepared, bytes, caller) {
     const args = await prepared;
-    return caller.during(() => this.#budget.during(() => this.#answer(method.run(args), method)));
+    return caller.during(() => this.#budget.during(() => this.#answer(method.run(args), method, bytes)));
   }
 
   /**
@@ -134,8 +142,9 @@ class Gate {
   /**
    * @param {any} result
    * @param {Method} method that returned it
+   * @param {number} bytes of the arguments
    */
-  #answer(result, method) {
+  #answer(result, method, bytes) {
     const { check, path, receiver } = method;
     if (typeof result === 'function') {
       return [ANSWER.FUNCTION, this.#addFunction(result, path, check)];
@@ -152,11 +161,12 @@ class Gate {
         return undefined;
       }
       // The plugin requests it later, or never.
-      discardWithin(ORIGIN.CONTEXT, value);
+      guard(ORIGIN.CONTEXT, value);
       return value;
     });
     // The plugin may be stopped before it requests the promise.
     promise.catch((error) => discardThrown(ORIGIN.CONTEXT, error));
+    this.#held.hold(bytes, promise);
     this.#lastPromise += 1;
     this.#promises.set(this.#lastPromise, promise);
     return [ANSWER.PROMISE, this.#lastPromise];
@@ -184,11 +194,8 @@ class Gate {
     this.#functions.set(this.#lastFunction, {
       path,
       receiver: undefined,
-      ...(check === undefined ? {} : { check }),
-      run(args) {
-        check?.(args, path);
-        return Reflect.apply(target, undefined, args);
-      },
+      ...(check === undefined ? {} : { check, prepare: (args) => check(args, path) }),
+      run: (args) => Reflect.apply(target, undefined, args),
     });
     if (this.#functions.size > MAX_FUNCTIONS) {
       this.#functions.delete(/** @type {number} */ (this.#functions.keys().next().value));
@@ -300,7 +307,7 @@ class Gate {
         continue;
       }
       /** @type {Check} */
-      const check = (args, path) => this.#permissions.checkUrls(args, path.join('.'));
+      const check = (args, path) => this.#withUrls(args, path);
       const value = context[key];
       if (typeof value === 'function') {
         this.#addMethod(value, context, [key], check);
@@ -308,6 +315,21 @@ class Gate {
         this.#addOpen(value, [key], check);
       }
     }
+  }
+
+  /**
+   * Checks URLs and hosts in the arguments of a call, which are clones, and replaces them with the normalized ones.
+   * @param {unknown[]} args
+   * @param {string[]} path of the method
+   */
+  #withUrls(args, path) {
+    const permissions = this.#permissions;
+    return whenDone(this.#inTurns(URL_LIMITS, (work) => new UrlCheck(permissions.plugin.domains, args, work)), ({ refused }) => {
+      if (refused !== undefined) {
+        throw permissions.lacks('NETWORK', path.join('.'), `network:${refused}`);
+      }
+      return args;
+    });
   }
 
   /**
@@ -342,10 +364,8 @@ class Gate {
       path,
       receiver,
       check,
-      run(args) {
-        check(args, path);
-        return Reflect.apply(target, receiver, args);
-      },
+      prepare: (args) => check(args, path),
+      run: (args) => Reflect.apply(target, receiver, args),
     });
   }
 }

@@ -35,8 +35,8 @@ const mapDelete = uncurry(Map.prototype.delete);
 const mapForEach = uncurry(Map.prototype.forEach);
 
 // The actor of code that no execution caused.
-const nobody = freeze({ __proto__: null, context: undefined });
-const actor = () => present() ?? nobody;
+const absent = freeze({ __proto__: null, context: undefined });
+const actor = () => present() ?? absent;
 
 const put = (object, key, value) => defineProperty(object, key, { __proto__: null, value, enumerable: true });
 const putGlobal = (key, value, enumerable) => {
@@ -130,7 +130,7 @@ const lend = () => {
   const own = {
     __proto__: null,
     get context() { return actor().context; },
-    set context(value) { const each = actor(); if (each !== nobody) each.context = value; },
+    set context(value) { const each = actor(); if (each !== absent) each.context = value; },
   };
   const { get, set } = getOwnPropertyDescriptor(own, 'context');
   return { __proto__: null, get: freeze(get), set: freeze(set), enumerable: true, configurable: true };

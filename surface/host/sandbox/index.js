@@ -3,6 +3,7 @@
 
 const { createAgentSandbox } = require('./agent.js');
 const { createSandboxFactory } = require('./code.js');
+const { describeTools } = require('./describe-tools.js');
 const { createReadEquipment } = require('./equipment.js');
 const { createExecute } = require('./execution.js');
 const { normalizeCode } = require('./normalize.js');
@@ -25,6 +26,7 @@ function createSandboxes(core, environment, ivm, launcher) {
   const readSnapshot = createReadSnapshot(core, environment);
   return {
     createSandbox: createSandboxFactory(execute, strip, readSnapshot),
+    describeTools,
     normalizeCode,
     createPluginFetch,
     ...createAgentSandbox(execute, strip, readSnapshot),

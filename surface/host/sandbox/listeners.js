@@ -12,7 +12,7 @@ const MAX_LISTENERS = 1_000;
  * @typedef {object} Listener
  * @property {any} bus
  * @property {string} event
- * @property {(...args: unknown[]) => unknown} hear
+ * @property {(...args: unknown[]) => unknown} receive
  */
 
 class Listeners {
@@ -42,15 +42,15 @@ class Listeners {
    */
   add(bus, event, id, once) {
     /** @param {unknown[]} args */
-    const hear = (...args) => {
+    const receive = (...args) => {
       if (once ? !this.#all.delete(id) : !this.#all.has(id)) {
         return undefined;
       }
-      return this.#deliver(id, event, args, bus, hear);
+      return this.#deliver(id, event, args, bus, receive);
     };
     const isNative = once && typeof member(bus, 'once') === 'function';
-    this.#all.set(id, { bus, event, hear: once && !isNative ? this.#leaving(id, hear) : hear });
-    const { hear: listener } = /** @type {Listener} */ (this.#all.get(id));
+    this.#all.set(id, { bus, event, receive: once && !isNative ? this.#leaving(id, receive) : receive });
+    const { receive: listener } = /** @type {Listener} */ (this.#all.get(id));
     try {
       settle(isNative ? bus.once(event, listener) : bus.on(event, listener));
     } catch (error) {
@@ -62,9 +62,9 @@ class Listeners {
   /**
    * For a bus without `once`.
    * @param {number} id
-   * @param {(...args: unknown[]) => unknown} hear
+   * @param {(...args: unknown[]) => unknown} receive
    */
-  #leaving(id, hear) {
+  #leaving(id, receive) {
     /** @param {unknown[]} args */
     return (...args) => {
       const listener = this.#all.get(id);
@@ -72,7 +72,7 @@ class Listeners {
         return undefined;
       }
       leave(listener);
-      return hear(...args);
+      return receive(...args);
     };
   }
 
@@ -108,10 +108,10 @@ class Listeners {
 }
 
 /** @param {Listener} listener */
-function leave({ bus, event, hear }) {
+function leave({ bus, event, receive }) {
   try {
     const name = ['off', 'removeListener'].find((each) => typeof member(bus, each) === 'function');
-    settle(name === undefined ? undefined : bus[name](event, hear));
+    settle(name === undefined ? undefined : bus[name](event, receive));
   } catch (error) {
     // A function that the bus still calls finds no listener here.
     report(ORIGIN.EVENT_BUS, error);

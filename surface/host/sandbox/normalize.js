@@ -3,7 +3,7 @@
 
 const { FILE } = require('./failure.js');
 const { findCode } = require('./fence.js');
-const { endPosition } = require('./lines.js');
+const { endPosition, nextLine } = require('./lines.js');
 const { wrong } = require('./options.js');
 
 const STATEMENT = /^(?:const|let|var|for|while|if|try|switch|return|throw|class|function)\b/;
@@ -44,7 +44,7 @@ const place = (whole, code, start) => ({ text: code, ...endPosition(whole.slice(
 /**
  * The code in a user's text.
  * @param {string} text
- * @returns {Piece & { isTypeScript: boolean }} `isTypeScript`: whether a fence says so
+ * @returns {Piece & { isTypeScript: boolean }} `isTypeScript`: whether a fence names TypeScript
  */
 function pieceOf(text) {
   const { code, start, isTypeScript } = findCode(text);
@@ -87,12 +87,18 @@ function withoutComments(code) {
       VISIBLE.lastIndex = from;
       from = /** @type {RegExpExecArray} */ (VISIBLE.exec(code)).index;
     }
-    const isLine = code.startsWith('//', from);
-    const end = isLine ? code.indexOf('\n', from) : code.startsWith('/*', from) ? code.indexOf('*/', from + 2) : -1;
-    if (end < 0) {
-      return isLine ? '' : code.slice(from);
+    if (code.startsWith('//', from)) {
+      from = nextLine(code, from);
+      if (from === 0) {
+        return '';
+      }
+      continue;
     }
-    from = isLine ? end + 1 : end + 2;
+    const end = code.startsWith('/*', from) ? code.indexOf('*/', from + 2) : -1;
+    if (end < 0) {
+      return code.slice(from);
+    }
+    from = end + 2;
   }
 }
 

@@ -15,7 +15,7 @@ const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 const MAX_NAME = 100;
 
 /** Options that all sandboxes have. */
-const COMMON = Object.freeze(['maxOutputSize', 'maxApiCalls', 'maxLogEntries', 'maxLogLength', 'onLog', 'web', 'wasm', 'typescript', 'modules', 'snapshot']);
+const COMMON = Object.freeze(['maxOutputSize', 'maxApiCalls', 'maxLogEntries', 'maxLogLength', 'onLog', 'poolSize', 'web', 'wasm', 'typescript', 'modules', 'snapshot']);
 
 /** Options of an execution that has no others. */
 const SIGNAL = Object.freeze(['signal']);
@@ -223,15 +223,35 @@ function readBoolean(options, name, fallback = false) {
   return value;
 }
 
-/** Isolates that are kept ready for executions: the default, and the maximum. */
-const WARM = 1;
-const MAX_WARM = 64;
+/** Isolates or processes that are kept ready for executions: the default, and the maximum. */
+const POOL_SIZE = 1;
+const MAX_POOL_SIZE = 64;
 
 /**
- * How many isolates to keep ready for the next executions.
+ * How many isolates or processes to keep ready for the next executions.
  * @param {Record<string, any>} options
  */
-const readWarm = (options) => Math.min(Math.trunc(readNumber(options, 'warm', WARM, 0)), MAX_WARM);
+function readPoolSize(options) {
+  const [current, former] = ['poolSize', 'warm'].map((name) => own(options, name) ?? undefined);
+  if (current !== undefined && former !== undefined) {
+    throw invalid('`warm` is another name of `poolSize`: set one of them');
+  }
+  return Math.min(Math.trunc(readNumber(options, former === undefined ? 'poolSize' : 'warm', POOL_SIZE, 0)), MAX_POOL_SIZE);
+}
+
+/**
+ * @param {Record<string, any>} options
+ * @param {string} name
+ * @param {readonly string[]} values valid ones
+ * @returns {string | undefined}
+ */
+function readListed(options, name, values) {
+  const value = own(options, name) ?? undefined;
+  if (value !== undefined && !values.includes(value)) {
+    throw wrong(name, `one of ${values.map((each) => JSON.stringify(each)).join(', ')}`);
+  }
+  return value;
+}
 
 const WEB_NAMES = Object.freeze(Object.keys(WEB));
 
@@ -272,5 +292,5 @@ function readWeb(options) {
 }
 
 module.exports = {
-  bare, checkOptions, COMMON, defaultOutput, member, own, readBoolean, readConsole, readEnvironment, readListener, readLogging, readMemory, readNumber, readQuota, readSignal, readWarm, readWeb, SIGNAL, wrong,
+  bare, checkOptions, COMMON, defaultOutput, member, own, readBoolean, readConsole, readEnvironment, readListener, readListed, readLogging, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb, SIGNAL, wrong,
 };

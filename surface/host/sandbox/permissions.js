@@ -1,7 +1,6 @@
 'use strict';
 // What the manifest of a plugin permits, and which calls it has refused.
 
-const { normalizeUrls } = require('./url-gate.js');
 const { SandboxViolationError } = require('./plugin-errors.js');
 const { invalid } = require('../../error.js');
 
@@ -85,18 +84,6 @@ class Permissions {
       throw this.lacks('HOOK', method, `hook:${event}`);
     }
     return event;
-  }
-
-  /**
-   * Checks URLs and hosts in the arguments of a call, which are clones, and replaces them with the normalized ones.
-   * @param {unknown[]} args
-   * @param {string} method
-   */
-  checkUrls(args, method) {
-    const host = normalizeUrls(this.#plugin.domains, args);
-    if (host !== undefined) {
-      throw this.lacks('NETWORK', method, `network:${host}`);
-    }
   }
 }
 

@@ -13,16 +13,25 @@ function plain(value, origin) {
   try {
     return structuredClone(value);
   } catch {
-    discardWithin(origin, value);
-    const json = JSON.stringify(value, (_, each) => {
-      // It comes from a getter or `toJSON`.
-      if (types.isPromise(each)) {
-        discard(origin, each);
-      }
-      return each;
-    });
-    return json === undefined ? undefined : JSON.parse(json);
+    return plainJson(value, origin);
   }
 }
 
-module.exports = { plain };
+/**
+ * What the JSON of a value represents; undefined if it has none.
+ * @param {unknown} value
+ * @param {string} origin of the value, for promises in it
+ */
+function plainJson(value, origin) {
+  discardWithin(origin, value);
+  const json = JSON.stringify(value, (_, each) => {
+    // It comes from a getter or `toJSON`.
+    if (types.isPromise(each)) {
+      discard(origin, each);
+    }
+    return each;
+  });
+  return json === undefined ? undefined : JSON.parse(json);
+}
+
+module.exports = { plain, plainJson };

@@ -8,8 +8,8 @@ const { locate } = require('./plugin-failure.js');
 const NANOSECONDS = 1e6;
 
 /**
- * The usage of an isolate: nanoseconds of its CPU clock, and the most bytes of heap that were in use since the last call with `anew`.
- * @typedef {(anew: boolean) => { cpu: number, heapPeak: number }} Meter
+ * The usage of an isolate: nanoseconds of its CPU clock, and the most bytes of heap that were in use since the last call with `restart`.
+ * @typedef {(restart: boolean) => { cpu: number, heapPeak: number }} Meter
  */
 
 class Execution {

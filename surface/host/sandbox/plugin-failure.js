@@ -3,7 +3,8 @@
 
 const { coded } = require('../../error.js');
 const { failureOf } = require('./failure.js');
-const { bare, own } = require('./options.js');
+const { libraryCode } = require('./execution.js');
+const { bare } = require('./options.js');
 
 /** The text after the frames of a guest. */
 const BOUNDARY = '\n    at (<isolated-vm boundary>)';
@@ -49,9 +50,9 @@ function errorOf({ value, code, name, stack = '' }) {
  */
 function locate(error, thrown, message, { text, file, modules }) {
   const { name, stack } = thrown instanceof Error ? thrown : { name: undefined, stack: undefined };
-  const code = thrown instanceof Error ? own(thrown, 'code') : undefined;
+  const code = thrown instanceof Error ? libraryCode(thrown) : undefined;
   const frames = stacks.get(thrown) ?? guestFrames(stack);
-  const failure = failureOf({ ok: false, value: message, logs: [], lost: 0, name, stack: frames, code: typeof code === 'string' ? code : undefined },
+  const failure = failureOf({ ok: false, value: message, logs: [], lost: 0, name, stack: frames, code },
     text, message, modules, file);
   return Object.defineProperty(error, 'failure', bare({ value: failure, writable: true, enumerable: true, configurable: true }));
 }

@@ -257,6 +257,7 @@ function exchange({ url, method, headers, body }, limits, begun) {
     const isPrivate = isAllowed(limits.privateDomains, url.hostname);
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
     let isChecked = isNumeric(hostname);
+    let isOver = false;
     // Loaded only here, since programs that fetch nothing do not need it.
     const { request } = url.protocol === 'https:' ? require('node:https') : require('node:http');
     const sent = request({
@@ -265,10 +266,11 @@ function exchange({ url, method, headers, body }, limits, begun) {
       // No shared connection, and no proxy.
       agent: false,
       ...(limits.ca === undefined ? {} : { ca: limits.ca }),
-      lookup: checkedLookup(isPrivate, () => { isChecked = true; }),
+      lookup: checkedLookup(isPrivate, limits, () => !isOver, () => { isChecked = true; }),
     });
     /** @param {Error} error */
     const fail = (error) => {
+      isOver = true;
       reject(error);
       sent.destroy();
     };

@@ -1,10 +1,9 @@
 'use strict';
 // One isolate of a plugin, with the realm that its executions share.
 
-const { CALLBACK, KIND, MODE, OP } = require('../../protocol.js');
+const { CALLBACK, KIND } = require('../../protocol.js');
 const { CallbackRecord } = require('../../callback.js');
-const { recordOf, stamp } = require('../../handle.js');
-const { named } = require('../../heap.js');
+const { stamp } = require('../../handle.js');
 const { ORIGIN } = require('../host-calls.js');
 const { answerLater } = require('../serve.js');
 const { Actors } = require('./actors.js');
@@ -14,7 +13,7 @@ const { createEventCopies, inSlices } = require('./event-copies.js');
 const { Gate } = require('./gate.js');
 const { Listeners } = require('./listeners.js');
 const { plain } = require('./plain.js');
-const { refusalOf } = require('./quota.js');
+const { HeldArguments, refusalOf } = require('./quota.js');
 const { Recent } = require('./recent.js');
 const { clearTimeout, now, setTimeout } = require('../clock.js');
 const { types } = require('node:util');
@@ -27,8 +26,9 @@ const { createInTurns } = require('./turns.js');
 
 /** Milliseconds that an execution may take by default, including everything that it waits for. */
 const DEADLINE = 30_000;
-/** Milliseconds that a measurement may take; the plugin may still be busy. */
-const PATIENCE = 50;
+/** Milliseconds that a measurement and a collection of garbage may take; the plugin may still be busy. */
+const MEASURE_PATIENCE = 50;
+const COLLECT_PATIENCE = 1_000;
 /** Most contexts that are kept although they may not be needed. */
 const MAX_IDLE = 256;
 /** Most events that wait for a plugin. */
@@ -75,6 +75,7 @@ class PluginIsolate {
   /** settles when the events so far have been sent, if some wait for a slice @type {Promise<void> | undefined} */
   #sending = undefined;
   #copyFor;
+  #held;
   #inTurns;
   #executions = 0;
   #underWay = 0;
@@ -109,6 +110,7 @@ class PluginIsolate {
     this.#isolate = equipment.take(this.#plugin.memoryLimit);
     this.#budget = new Budget(this.#isolate, this.#plugin.cpuLimit, () => this.#exhausted());
     this.#copyFor = createEventCopies(core);
+    this.#held = new HeldArguments(this.#plugin.memoryLimit);
     this.#inTurns = createInTurns(core.binding);
     this.#listeners = new Listeners((id, event, args, bus, listener) => this.#deliver(id, event, args, bus, listener));
   }
@@ -171,7 +173,7 @@ class PluginIsolate {
    */
   begin(code) {
     this.#executions += 1;
-    return new Execution(code, this.#executions, this.#equipment, (anew) => this.#equipment.meter(this.#isolate, anew), this.#underWay === 0,
+    return new Execution(code, this.#executions, this.#equipment, (restart) => this.#equipment.meter(this.#isolate, restart), this.#underWay === 0,
       this.#actors.add());
   }
 
@@ -208,7 +210,7 @@ class PluginIsolate {
    * @param {number} deadline milliseconds
    */
   async #run(execution, reading, context, signal, deadline) {
-    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, this.#inTurns);
+    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, this.#held, this.#inTurns);
     const data = {
       number: execution.actor.number,
       gate: this.#gates.add(gate),
@@ -344,7 +346,7 @@ class PluginIsolate {
     }
   }
 
-  /** Ends the plugin, since it continues without end. */
+  /** Ends the plugin, because it continues endlessly. */
   #exhausted() {
     this.isExhausted = true;
     this.dispose();
@@ -382,20 +384,30 @@ class PluginIsolate {
     }
   }
 
-  /** @returns {number | undefined} bytes of the heap in use, as of the last measurement or garbage collection */
+  /** Bytes of memory in use: of the heap, of buffers, and of V8's other memory. */
   get used() {
-    const { binding } = this.#core;
-    const { id } = recordOf(this.#isolate, KIND.ISOLATE).entry;
-    const figures = binding.unpack(binding.invoke(OP.HEAP_FIGURES, MODE.SYNC, 0, id));
-    return figures === undefined ? undefined : named(figures).used_heap_size;
+    return this.isDisposed ? 0 : this.#equipment.meter(this.#isolate, false).memory;
   }
 
   /** Updates `used`, if the plugin is not busy for too long. */
   async measure() {
-    const patience = new AbortController();
-    const timer = setTimeout(() => patience.abort(), PATIENCE);
+    await this.#patiently(MEASURE_PATIENCE, (signal) => this.#isolate.getHeapStatistics(bare({ signal })));
+  }
+
+  /** Collects garbage and updates `used`, if the plugin is not busy for too long. */
+  async collect() {
+    await this.#patiently(COLLECT_PATIENCE, (signal) => this.#equipment.collect(this.#isolate, signal));
+  }
+
+  /**
+   * @param {number} patience milliseconds
+   * @param {(signal: AbortSignal) => Promise<unknown>} ask
+   */
+  async #patiently(patience, ask) {
+    const controller = new AbortController();
+    const timer = setTimeout(() => controller.abort(), patience);
     try {
-      await this.#isolate.getHeapStatistics(bare({ signal: patience.signal }));
+      await ask(controller.signal);
     } catch {
       // The plugin is busy, or has ended. The last figures remain.
     } finally {

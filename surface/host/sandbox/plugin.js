@@ -1,11 +1,13 @@
 'use strict';
-// `IsolatedVmSandbox`: runs plugins, each in an isolate that keeps its state from one execution to the next. `gate.js` determines what
+// `PluginSandbox`: runs plugins, each in an isolate that keeps its state from one execution to the next. `gate.js` determines what
 // a plugin can access of its host.
 
 const { now } = require('../clock.js');
 const { defineDisposal } = require('../../classes.js');
 const { CODE, thrownText } = require('../../error.js');
+const { failureOf, startExecution } = require('../diagnostics.js');
 const { discard, ORIGIN } = require('../host-calls.js');
+const { disposed } = require('./execution.js');
 const { Permissions } = require('./permissions.js');
 const { MAX_TIME, readManifest } = require('./manifest.js');
 const { checkOptions, member, own, readBoolean, readListener, readNumber, readSignal, SIGNAL, wrong } = require('./options.js');
@@ -39,7 +41,7 @@ const HIGH = 0.9;
  * @property {import('./plugin-log.js').PluginLog} log
  * @property {import('./plugin-isolate.js').Running} own the isolate that keeps state
  * @property {Set<import('./plugin-isolate.js').Running>} fresh isolates for one execution each
- * @property {number | undefined} told megabytes, from `updateMemoryUsage`
+ * @property {number | undefined} reported megabytes, from `updateMemoryUsage`
  */
 
 /**
@@ -63,18 +65,20 @@ const causeOf = (thrown) => (typeof thrown === 'bigint' && thrownText(thrown) ==
  * @param {(options: unknown) => import('./equipment.js').Equipment} readEquipment
  */
 function createPluginSandbox(core, classes, readEquipment) {
-  class IsolatedVmSandbox {
+  class PluginSandbox {
     /** @type {Map<string, Entry>} */ #entries = new Map();
     /** @type {Map<string, import('./storage.js').StorageAccount>} */ #storages = new Map();
     #log;
     #equipment;
     #count = 0;
+    #isClosed = false;
 
     /**
+     * The parameters have defaults, so that `length` is 0: containers such as tsyringe then construct the class without further information.
      * @param {any} [logger]
      * @param {any} [options]
      */
-    constructor(logger, options) {
+    constructor(logger = undefined, options = undefined) {
       if (logger !== undefined && logger !== null && typeof logger !== 'object' && typeof logger !== 'function') {
         throw wrong('logger', 'an object');
       }
@@ -90,6 +94,9 @@ function createPluginSandbox(core, classes, readEquipment) {
      */
     async createIsolate(manifest) {
       const plugin = readManifest(manifest);
+      if (this.#isClosed) {
+        throw disposed();
+      }
       const { id: pluginId, memoryLimit, cpuLimit } = plugin;
       this.#count += 1;
       const id = `isolate_${pluginId}_${this.#count}_${Date.now()}`;
@@ -107,7 +114,7 @@ function createPluginSandbox(core, classes, readEquipment) {
         log,
         own: new PluginIsolate(core, classes(), permissions, storage, log, this.#equipment, id, (error) => this.#failed(entry, entry.own, error)),
         fresh: new Set(),
-        told: undefined,
+        reported: undefined,
       };
       this.#entries.set(id, entry);
       await this.#start(entry, entry.own);
@@ -160,7 +167,10 @@ function createPluginSandbox(core, classes, readEquipment) {
         throw wrong('deadline', `at most ${MAX_TIME}`);
       }
       const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage', ORIGIN.ON_USAGE) };
-      this.#checkMemory(entry);
+      const check = this.#checkMemory(entry);
+      if (check !== undefined) {
+        await check;
+      }
       const start = now();
       const value = readBoolean(settings, 'fresh')
         ? await this.#executeFresh(entry, code, context, ending)
@@ -197,19 +207,25 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @param {import('./plugin-isolate.js').Ending} ending
      */
     async #execute(entry, running, code, context, ending) {
+      const { pluginId, memoryLimit } = entry.handle;
+      const ended = startExecution('IsolatedVmSandbox', { timeout: ending.deadline ?? running.deadline, memoryLimit, pluginId }, code);
+      /** @type {import('../diagnostics.js').Result['failure']} */
+      let failure;
       const execution = running.begin(code);
       try {
         return await running.execute(execution, code, context, ending);
       } catch (error) {
+        failure = ended && failureOf(error);
         if (ending.signal?.aborted === true && Object.is(error, ending.signal.reason)) {
           throw error;
         }
         throw this.#located(execution, this.#failed(entry, running, error, ending.deadline), error);
       } finally {
         await running.measure();
+        ended?.({ failure, usage: execution.usage });
         ending.onUsage?.(execution.usage);
         if (running === entry.own) {
-          entry.told = undefined;
+          entry.reported = undefined;
           this.#warnOfMemory(entry);
         }
       }
@@ -283,16 +299,27 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @returns {number} megabytes
      */
     #usage(entry) {
-      return entry.told ?? (entry.own.used ?? 0) / MEGABYTE;
+      return entry.reported ?? entry.own.used / MEGABYTE;
+    }
+
+    /**
+     * @param {Entry} entry
+     * @returns {Promise<void> | undefined} undefined if there is memory left
+     */
+    #checkMemory(entry) {
+      if (entry.reported !== undefined) {
+        this.#warnOfMemory(entry);
+      }
+      return this.#usage(entry) < entry.handle.memoryLimit ? undefined : this.#refuseUnlessGarbage(entry);
     }
 
     /** @param {Entry} entry */
-    #checkMemory(entry) {
+    async #refuseUnlessGarbage(entry) {
       const { pluginId, memoryLimit } = entry.handle;
-      const usage = this.#usage(entry);
-      if (entry.told !== undefined) {
-        this.#warnOfMemory(entry);
+      if (entry.reported === undefined) {
+        await entry.own.collect();
       }
+      const usage = this.#usage(entry);
       if (usage >= memoryLimit) {
         throw new SandboxViolationError(pluginId, 'MEMORY', `Memory limit exceeded: ${usage}MB >= ${memoryLimit}MB`);
       }
@@ -342,6 +369,14 @@ function createPluginSandbox(core, classes, readEquipment) {
       this.#log.say('info', 'All isolates disposed', { count: active.length });
     }
 
+    /** Ends all isolates; later ones are refused. */
+    async close() {
+      if (!this.#isClosed || this.#entries.size > 0) {
+        this.#isClosed = true;
+        this.disposeAll();
+      }
+    }
+
     /**
      * @param {SandboxIsolate} isolate
      * @returns {number} bytes
@@ -361,7 +396,7 @@ function createPluginSandbox(core, classes, readEquipment) {
       }
       const entry = this.#entries.get(isolateId);
       if (entry !== undefined) {
-        entry.told = memoryMB;
+        entry.reported = memoryMB;
       }
     }
 
@@ -375,11 +410,11 @@ function createPluginSandbox(core, classes, readEquipment) {
     }
   }
 
-  defineDisposal(IsolatedVmSandbox.prototype, function end() {
-    this.disposeAll();
+  defineDisposal(PluginSandbox.prototype, /** @this {PluginSandbox} */ function end() {
+    return this.close();
   });
 
-  return { IsolatedVmSandbox, NotFoundError, PluginError, SandboxViolationError };
+  return { PluginSandbox, IsolatedVmSandbox: PluginSandbox, NotFoundError, PluginError, SandboxViolationError };
 }
 
 module.exports = { createPluginSandbox };

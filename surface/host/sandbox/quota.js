@@ -1,5 +1,6 @@
 'use strict';
-// The quota of one execution: the size of its result, and the number of its calls of the host.
+// The quota of one execution: the size of its result, and the number of its calls of the host. The quota of a plugin: the arguments of calls that its
+// host has not finished.
 
 const { CODE, coded } = require('../../error.js');
 const { Work } = require('../work.js');
@@ -20,6 +21,48 @@ function callCounter(limit) {
     calls += 1;
   };
 }
+
+const MEGABYTE = 2 ** 20;
+/** Bytes of the arguments that a plugin's host may hold at a time, per byte of the plugin's memory, and bounds of that: as for one value. */
+const HELD_PER_BYTE = 4;
+const MIN_HELD = 64 * MEGABYTE;
+const MAX_HELD = 512 * MEGABYTE;
+
+/** The arguments of calls whose promises have not settled. The functions of the host may keep them until then. */
+class HeldArguments {
+  #bytes = 0;
+  #max;
+
+  /** @param {number} memoryLimit megabytes */
+  constructor(memoryLimit) {
+    this.#max = Math.min(Math.max(memoryLimit * MEGABYTE * HELD_PER_BYTE, MIN_HELD), MAX_HELD);
+  }
+
+  /**
+   * @param {number} bytes of the arguments of a call that begins
+   * @throws {RangeError} if they are too many
+   */
+  check(bytes) {
+    if (this.#bytes + bytes > this.#max) {
+      throw coded(/** @type {ErrorConstructor} */ (RangeError), 'Too many calls are waiting for an answer', CODE.LIMIT);
+    }
+  }
+
+  /**
+   * Counts the arguments of a call until its promise settles.
+   * @param {number} bytes
+   * @param {Promise<unknown>} promise
+   */
+  hold(bytes, promise) {
+    if (bytes > 0) {
+      this.#bytes += bytes;
+      const end = () => { this.#bytes -= bytes; };
+      promise.then(end, end);
+    }
+  }
+}
+
+/** @typedef {HeldArguments} PluginArguments */
 
 /**
  * Conditions that end an execution while its result is measured.
@@ -50,8 +93,8 @@ async function refusalOf(value, limit, { signal, until, isGone }) {
   const stopped = () => (isGone() || signal?.aborted === true ? coded(Error, DISPOSED, CODE.DISPOSED) : undefined);
   try {
     const size = await outputSize(value, limit, new Work({ until, stopped }));
-    const told = size === Infinity ? `more than ${limit}` : size;
-    return size <= limit ? undefined : { value: `Result of ${told} bytes exceeds the maximum output size of ${limit} bytes`, code: CODE.LIMIT, name: 'RangeError' };
+    const shown = size === Infinity ? `more than ${limit}` : size;
+    return size <= limit ? undefined : { value: `Result of ${shown} bytes exceeds the maximum output size of ${limit} bytes`, code: CODE.LIMIT, name: 'RangeError' };
   } catch (error) {
     const { message, code } = /** @type {Error & { code: string }} */ (error);
     return { name: 'Error', ...(signal?.aborted && !isGone() ? abortedBy(signal) : { value: message, code }) };
@@ -71,4 +114,4 @@ async function bounded(outcome, limit, ending) {
   return refusal === undefined ? outcome : { ...outcome, ok: false, ...refusal };
 }
 
-module.exports = { bounded, callCounter, refusalOf };
+module.exports = { bounded, callCounter, HeldArguments, refusalOf };

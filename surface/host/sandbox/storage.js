@@ -111,11 +111,15 @@ class Record {
 
   /** bytes that count: while writes are in progress, the most that any of them may leave */
   bytes = 0;
-  /** bytes that the write that ended last left */
+  /** bytes that the writes so far may have left: the most of those that overlapped, since a cache may perform these in any order */
   kept = 0;
   underWay = 0;
+  /** writes so far, including those in progress */
+  writes = 0;
+  /** whether one of the writes that overlap has succeeded */
+  isWritten = false;
   expires = Infinity;
-  /** whether the value is null, which some caches cannot distinguish from an absent one */
+  /** whether the value may be null, which some caches cannot distinguish from an absent one */
   isNothing = false;
 }
 
@@ -208,8 +212,9 @@ class Account {
     const answers = expired.map((record) => {
       // Next time, the cache is asked about others first.
       this.#expire(record, now);
+      const { writes } = record;
       return record.underWay > 0 ? undefined : after(cache.isThere(record.name), (isThere) => {
-        if (isThere === false && record.underWay === 0 && this.#records.get(record.name) === record) {
+        if (isThere === false && record.writes === writes && this.#records.get(record.name) === record) {
           this.#forget(record);
         }
       });
@@ -251,15 +256,21 @@ class Account {
   #write(name, bytes, call, value, expires = Infinity) {
     const record = this.#records.get(name) ?? new Record(name);
     this.#records.set(name, record);
+    record.isWritten &&= record.underWay > 0;
     record.underWay += 1;
+    record.writes += 1;
     this.#count(record, Math.max(record.bytes, bytes));
     /** @param {boolean} written */
     const ended = (written) => {
       record.underWay -= 1;
       if (written) {
-        record.kept = bytes;
-        record.isNothing = value === null || value === undefined;
-        this.#expire(record, record.isNothing ? Infinity : expires);
+        const overlaps = record.isWritten;
+        const isNothing = bytes > 0 && (value === null || value === undefined);
+        record.kept = overlaps ? Math.max(record.kept, bytes) : bytes;
+        record.isNothing = isNothing || (overlaps && record.isNothing);
+        record.isWritten = true;
+        // After writes that overlap, the cache is asked whether anything is left.
+        this.#expire(record, record.isNothing ? Infinity : overlaps ? 0 : expires);
       }
       if (record.underWay === 0) {
         this.#count(record, record.kept);

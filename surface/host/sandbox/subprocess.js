@@ -7,20 +7,21 @@ const { defineDisposal } = require('../../classes.js');
 const { CODE, coded } = require('../../error.js');
 const { parseJson } = require('../json.js');
 const { createApart } = require('./apart.js');
-const { disposed, follow } = require('./execution.js');
+const { DISPOSED, follow, gone } = require('./execution.js');
+const { observed } = require('../diagnostics.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {
-  bare, checkOptions, COMMON, defaultOutput, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readQuota, readSignal, readWeb, SIGNAL, wrong,
+  bare, checkOptions, COMMON, defaultOutput, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal,
+  readWeb, SIGNAL, wrong,
 } = require('./options.js');
 const { bounded, callCounter } = require('./quota.js');
 const { bodyAfter, readingOf } = require('./reading.js');
-const { identifier, placeOf, readTools, toolCallback } = require('./tools.js');
+const { identifier, placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('./tools.js');
 
-const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128, poolSize: 1 });
-const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'minimalEnv', 'poolSize', 'confinement', ...COMMON]);
+const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
+const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'minimalEnv', 'confinement', ...TOOL_OPTIONS, ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
-const MAX_POOLED = 64;
 const BYTES_PER_MB = 2 ** 20;
 const bodyOf = bodyAfter('"use strict"; return (async () => { ');
 const SYSTEMS = Object.freeze(['darwin', 'linux']);
@@ -135,11 +136,13 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
   class SubprocessSandbox {
     /** @type {Set<{ terminate(): void }>} */ #running = new Set();
     /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
-    /** how often `terminate` was called */ #terminations = 0;
+    /** how often running executions were ended */ #disposals = 0;
+    #isClosed = false;
     #minimal;
     #typescript;
     #modules;
     #quota;
+    #calling;
     #console;
     #sort;
 
@@ -151,7 +154,8 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       const settings = checkOptions(config, OPTIONS);
       const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
       const memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
-      const pool = Math.min(Math.trunc(readNumber(settings, 'poolSize', DEFAULT.poolSize, 0)), MAX_POOLED);
+      const pool = readPoolSize(settings);
+      this.#calling = readCalling(settings);
       this.#quota = readQuota(settings, { output: defaultOutput(memoryLimit) });
       this.#console = readConsole(settings, CONSOLE);
       this.#minimal = readBoolean(settings, 'minimalEnv', true);
@@ -177,91 +181,117 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
      * @param {import('./tools.js').ToolExecutor} toolExecutor
      * @param {any} [options]
      */
-    async execute(code, tools, toolExecutor, options) {
+    execute(code, tools, toolExecutor, options) {
+      return observed('SubprocessSandbox', this.#sort, code, () => this.#execute(code, tools, toolExecutor, options));
+    }
+
+    /**
+     * @param {string} code
+     * @param {import('./tools.js').Tool[]} tools
+     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {any} options
+     */
+    async #execute(code, tools, toolExecutor, options) {
       const start = now();
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
       }
-      const names = readTools(tools);
+      const read = readTools(tools);
       if (typeof toolExecutor !== 'function') {
         throw wrong('toolExecutor', 'a function');
       }
       const signalled = readSignal(checkOptions(options, SIGNAL));
-      const outcome = bare({ ...await follow(this.#outcomes, this.#run(code, names, toolExecutor, signalled)) });
+      /** @type {import('./apart.js').Outcome} */
+      const outcome = bare({
+        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read, toolExecutor, signalled)),
+      });
       const { ok, value, logs, lost, usage, signal, layers } = outcome;
-      const duration = Math.round(now() - start);
-      const more = { duration, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }), ...(layers === undefined ? {} : { confinement: layers }) };
+      const durationMs = Math.round(now() - start);
+      const more = { durationMs, duration: durationMs, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }), ...(layers === undefined ? {} : { confinement: layers }) };
       if (ok) {
         return { result: value, logs, ...more };
       }
-      const error = describe(outcome);
+      const error = this.#isClosed && outcome.code === CODE.DISPOSED ? DISPOSED : describe(outcome);
       const by = signal === undefined ? {} : { signal: signalName(signal) };
       return { result: null, logs, error, failure: { ...failureOf(outcome, code, error, this.#modules?.texts), ...by }, ...more };
     }
 
     /**
      * @param {string} code
-     * @param {string[]} names of the tools
+     * @param {import('./tools.js').Tool[]} tools
      * @param {import('./tools.js').ToolExecutor} toolExecutor
      * @param {any} signal
      * @returns {Promise<import('./apart.js').Outcome>}
      */
-    async #run(code, names, toolExecutor, signal) {
+    async #run(code, tools, toolExecutor, signal) {
+      const start = now();
+      const until = start + this.#sort.timeout;
+      const disposals = this.#disposals;
+      const isGone = () => this.#disposals > disposals;
+      const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#sort.timeout, signal };
+      const found = readingOf(request, strip);
+      // Without anything to await, execution begins at once.
+      const reading = found instanceof Promise ? await found : found;
+      if (isGone()) {
+        return gone();
+      }
+      if (reading.failure !== undefined) {
+        return reading.failure;
+      }
+      const calls = new ToolCalls({
+        toolExecutor,
+        calling: this.#calling,
+        count: callCounter(this.#quota.calls),
+        until,
+        isStopped: () => isGone() || signal?.aborted === true,
+        parse: (text, ending) => parseJson(text, { ...ending, maxWeight: this.#sort.memoryLimit * BYTES_PER_MB }),
+      });
       /** @type {{ terminate(): void } | undefined} */
       let running;
-      const start = now();
-      const terminations = this.#terminations;
+      /** @type {import('./apart.js').Outcome | undefined} */
+      let outcome;
       try {
-        const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#sort.timeout, signal };
-        const found = readingOf(request, strip);
-        // Without anything to await, execution begins at once.
-        const reading = found instanceof Promise ? await found : found;
-        if (this.#terminations > terminations) {
-          return { ok: false, value: TERMINATED, code: CODE.DISPOSED, logs: [], lost: 0 };
-        }
-        if (reading.failure !== undefined) {
-          return reading.failure;
-        }
-        const count = callCounter(this.#quota.calls);
-        const until = start + this.#sort.timeout;
-        const isGone = () => this.#terminations > terminations;
-        let isOver = false;
-        const stopped = () => (isOver || isGone() || signal?.aborted || now() >= until ? disposed() : undefined);
-        const parsing = {
-          stopped,
-          /** @param {string} text */
-          parse: (text) => parseJson(text, { maxWeight: this.#sort.memoryLimit * BYTES_PER_MB, until, stopped }),
-        };
-        const outcome = await execute({
+        outcome = await execute({
           sort: this.#current,
           spent: now() - start,
           code: reading.body,
           modules: reading.modules,
           maxOutputSize: this.#quota.output,
           console: this.#console,
-          tools: names.map((name) => ({ places: placesOf(name), callback: toolCallback(toolExecutor, name, count, parsing) })),
+          tools: tools.map((tool) => ({ places: placesOf(tool.name), callback: calls.callbackOf(tool) })),
           signal,
           onStart: (started) => {
             running = started;
             this.#running.add(started);
           },
-        }).finally(() => {
-          isOver = true;
         });
-        return await bounded(outcome, this.#quota.output, { signal, until, isGone });
       } finally {
+        calls.end(outcome, signal);
         if (running !== undefined) {
           this.#running.delete(running);
         }
       }
+      return bounded(outcome, this.#quota.output, { signal, until, isGone });
     }
 
-    /** Kills the processes of running executions. Pending executions resolve with an error. */
-    terminate() {
-      this.#terminations += 1;
+    /** Kills the processes of running executions, which resolve with an error. */
+    dispose() {
+      this.#disposals += 1;
       for (const running of this.#running) {
         running.terminate();
       }
+    }
+
+    /** Another name of `dispose`. */
+    terminate() {
+      this.dispose();
+    }
+
+    /** Kills the processes of running executions; later executions resolve with an error at once. */
+    async close() {
+      this.#isClosed = true;
+      this.dispose();
+      await Promise.allSettled(this.#outcomes);
     }
 
     isRunning() {
@@ -275,8 +305,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
 
     static {
       defineDisposal(SubprocessSandbox.prototype, /** @this {SubprocessSandbox} */ function end() {
-        this.terminate();
-        return Promise.allSettled(this.#outcomes);
+        return this.close();
       });
     }
   }

@@ -5,38 +5,19 @@
 const { types } = require('node:util');
 const { CODE } = require('../../error.js');
 const { EVENT, ROLE, Visitor } = require('../visit.js');
-const { Work } = require('../work.js');
+const { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, REQUESTS, SERVER, SOCKETS } = require('./url-members.js');
 const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
 
 const { isArray } = Array;
 const { hasOwn } = Object;
 
-/** Members whose value is a host by itself. */
-const HOSTS = new Set(['host', 'hostname', 'hostaddr', 'servername', ':authority']);
-/** Members that name a connection that bypasses all hosts. */
-const SOCKETS = new Set(['socketpath', 'unix', 'unixsocket']);
-/** Members that name a server by a URL, or by a name alone. */
-const SERVER = /^(?:origin|baseur[il]|prefixurl)$|proxy$/;
-/** Members whose value is a URL, as are those whose names end in `url` or `uri`. */
-const PLACE = /(?:^href|^endpoint|ur[il])$/;
-/** Members by which an object names its server, spelled as `nameOf` returns them. */
-const PLACES = Object.freeze(['host', 'hostname', 'origin', 'href', 'url', 'uri', 'baseurl', 'prefixurl', 'socketpath']);
-/** Members to which a path is appended. */
-const AUTHORITIES = Object.freeze(['host', 'hostname', 'origin', ':authority']);
-const PATHS = new Set(['path', 'pathname', ':path']);
-const PROTOCOLS = new Set(['protocol', ':scheme']);
-/** Members that, together with a port, make an object the options of a request. */
-const REQUESTS = Object.freeze(['path', 'pathname', 'protocol', 'method', 'headers']);
-const HEADERS = new Set(['headers', 'rawheaders']);
-/** A few more characters than the longest name above. */
-const MAX_NAME = 40;
 /** Steps of work for each name of a container whose names are compared. */
 const STEPS_PER_NAME = 1 / 8;
 const SCHEME_ALONE = /^([a-z][a-z0-9+.-]*):(?:\/\/)?$/i;
 const PORT = /^\d{1,5}$/;
 
-/** Most steps of work for one call's arguments: values, and characters of URLs. */
-const MAX_STEPS = 100_000;
+/** The limits of the work for one call's arguments. Steps are values, and characters of URLs. */
+const URL_LIMITS = Object.freeze({ steps: 100_000 });
 /** Characters per step for a text in a list, which may become part of a longer text. */
 const LISTED_PER_STEP = 256;
 const MAX_SHOWN = 100;
@@ -45,16 +26,6 @@ const MAX_LISTED_BITS = 65_536;
 const TOO_MUCH = '(too many values)';
 
 const setInMap = Map.prototype.set;
-
-/**
- * A member's name in lower case, without hyphens and underscores.
- * @param {any} key
- * @returns {string}
- */
-function nameOf(key) {
-  const text = types.isStringObject(key) ? String(key) : key;
-  return typeof text === 'string' && text.length <= MAX_NAME ? text.toLowerCase().replace(/[-_]/g, '') : '';
-}
 
 /**
  * Whether a member's value has a meaning.
@@ -91,8 +62,9 @@ const ARGUMENTS = Object.freeze({ isPlace: true, isEntry: false, isHeaders: fals
  */
 const bitsOf = ({ isPlace, isEntry, isHeaders }) => (isPlace ? 1 : 0) | (isEntry ? 2 : 0) | (isHeaders ? 4 : 0);
 
-/** The check of one call's arguments. */
-class Check {
+/** The check of one call's arguments, which replaces URLs and hosts in them with the normalized ones. */
+class UrlCheck {
+  /** the first host that is not allowed, or a text in its place @type {string | undefined} */ refused = undefined;
   /** @type {Outer[]} */ #outer = [];
   /** Whether a host that is allowed has been found. */
   #isPlaced = false;
@@ -106,49 +78,80 @@ class Check {
   #listNames = new Map();
   /** The names that have a value in each container. @type {Map<object, Set<string>>} */
   #names = new Map();
-  #work = new Work({ steps: MAX_STEPS });
+  /** the properties of the visitor's root */ #root = ARGUMENTS;
+  /** Visits all parts as often as they occur. @type {InstanceType<typeof Visitor> | undefined} */ #unfolding = undefined;
+  #work;
   #visitor;
   #args;
   #domains;
 
   /**
    * @param {readonly string[]} domains from `readDomain`
-   * @param {unknown[]} args
+   * @param {unknown[]} args clones
+   * @param {import('../work.js').WorkBudget} work with `URL_LIMITS`
    */
-  constructor(domains, args) {
+  constructor(domains, args, work) {
     this.#domains = domains;
     this.#args = args;
-    this.#visitor = new Visitor(args, this.#work, { isOnce: true });
+    this.#work = work;
+    this.#visitor = new Visitor(args, work, { isOnce: true });
   }
 
-  run() {
-    this.#visit(ARGUMENTS);
-    for (let next = this.#elsewhere.pop(); next !== undefined; next = this.#elsewhere.pop()) {
-      this.#visitor = new Visitor(next.list, this.#work, { isOnce: true });
-      this.#visit(next.outer);
-    }
-    if (this.#isShared) {
-      this.#unfold();
+  /**
+   * Continues the check.
+   * @param {boolean} isPausing whether to stop when the slice of work is over
+   * @returns {boolean} whether it is done
+   */
+  run(isPausing) {
+    try {
+      return this.#visit(isPausing) && (!this.#isShared || this.#unfold(isPausing));
+    } catch (error) {
+      if (error instanceof Forbidden) {
+        this.refused = error.host;
+      } else if (/** @type {any} */ (error).code === CODE.LIMIT) {
+        this.refused = TOO_MUCH;
+      } else {
+        throw error;
+      }
+      return true;
     }
   }
 
-  /** @param {Outer} root the properties of the visitor's root */
-  #visit(root) {
-    for (let event = this.#visitor.next(); event !== EVENT.END; event = this.#visitor.next()) {
-      if (event === EVENT.LEAVE) {
-        this.#outer.pop();
+  /** @param {boolean} isPausing */
+  #visit(isPausing) {
+    for (;;) {
+      if (isPausing && this.#work.isSliceOver) {
+        return false;
+      }
+      const event = this.#visitor.next();
+      if (event !== EVENT.END) {
+        this.#part(event);
         continue;
       }
-      const { role, key, value } = this.#visitor;
-      if (role === ROLE.PROPERTY) {
-        this.#fixed(key, false);
+      const next = this.#elsewhere.pop();
+      if (next === undefined) {
+        return true;
       }
-      const name = this.#nameHere();
-      if (event === EVENT.LEAF) {
-        this.#leaf(name, value);
-      } else {
-        this.#container(name, value, event === EVENT.ENTER, root);
-      }
+      this.#visitor = new Visitor(next.list, this.#work, { isOnce: true });
+      this.#root = next.outer;
+    }
+  }
+
+  /** @param {number} event */
+  #part(event) {
+    if (event === EVENT.LEAVE) {
+      this.#outer.pop();
+      return;
+    }
+    const { role, key, value } = this.#visitor;
+    if (role === ROLE.PROPERTY) {
+      this.#fixed(key, false);
+    }
+    const name = this.#nameHere();
+    if (event === EVENT.LEAF) {
+      this.#leaf(name, value);
+    } else {
+      this.#container(name, value, event === EVENT.ENTER);
     }
   }
 
@@ -198,21 +201,28 @@ class Check {
   }
 
   /**
-   * Visits all parts as often as they occur. An array's text is that of its elements. If these occur several times, the text may be too long
-   * to write, and the visit exceeds the limit of steps.
+   * An array's text is that of its elements. If these occur several times, the text may be too long to write, and visiting all of them exceeds
+   * the limit of steps.
+   * @param {boolean} isPausing
    */
-  #unfold() {
-    const visitor = new Visitor(this.#args, this.#work);
-    while (visitor.next() !== EVENT.END);
+  #unfold(isPausing) {
+    this.#unfolding ??= new Visitor(this.#args, this.#work);
+    for (;;) {
+      if (isPausing && this.#work.isSliceOver) {
+        return false;
+      }
+      if (this.#unfolding.next() === EVENT.END) {
+        return true;
+      }
+    }
   }
 
   /**
    * @param {string} name
    * @param {any} value
    * @param {boolean} isNew
-   * @param {Outer} root
    */
-  #container(name, value, isNew, root) {
+  #container(name, value, isNew) {
     if (HOSTS.has(name) || SOCKETS.has(name)) {
       throw new Forbidden(`(${name})`);
     }
@@ -220,7 +230,7 @@ class Check {
     const { parent, role } = this.#visitor;
     const outer = this.#outer.at(-1);
     const isList = isArray(value);
-    const here = role === ROLE.ROOT ? root : {
+    const here = role === ROLE.ROOT ? this.#root : {
       isPlace: isList && (PLACE.test(name) || SERVER.test(name) || (role === ROLE.ELEMENT && outer?.isPlace === true)),
       isEntry: isList && ((role === ROLE.ELEMENT && outer?.isList === true) || role === ROLE.MEMBER),
       isHeaders: isList && HEADERS.has(name),
@@ -463,25 +473,6 @@ class Check {
   }
 }
 
-/**
- * Checks a call's arguments, and replaces URLs and hosts in them with the normalized ones.
- * @param {readonly string[]} domains from `readDomain`
- * @param {unknown[]} args clones
- * @returns {string | undefined} the first host that is not allowed, or a text in its place
- */
-function normalizeUrls(domains, args) {
-  try {
-    new Check(domains, args).run();
-    return undefined;
-  } catch (error) {
-    if (error instanceof Forbidden) {
-      return error.host;
-    }
-    if (/** @type {any} */ (error).code === CODE.LIMIT) {
-      return TOO_MUCH;
-    }
-    throw error;
-  }
-}
+/** @typedef {UrlCheck} ArgumentsCheck */
 
-module.exports = { normalizeUrls };
+module.exports = { URL_LIMITS, UrlCheck };

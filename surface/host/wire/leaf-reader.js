@@ -141,6 +141,9 @@ class LeafReader extends Source {
     if ((this.weight += more) > this.maxWeight) throw tooHeavy(this.maxWeight);
   }
 
+  /** Throws if the value may not take more time. */
+  checkTime() {}
+
   /** A string with its tag. */
   string() {
     const tag = this.peek();
@@ -211,8 +214,11 @@ class LeafReader extends Source {
     const cost = costOf(source, bits);
     if (cost === Infinity) throw unreadable('a regular expression that takes too long to make');
     if ((this.cost += cost) > MAX_TOTAL_COST) throw unreadable('regular expressions that take too long to make');
-    // Checks the clock before the next part.
-    if (cost > 0) this.mark = this.position;
+    if (cost > 0) {
+      this.checkTime();
+      // And before the next part.
+      this.mark = this.position;
+    }
     try {
       return (this.objects[id] = new RegExp(source, flags));
     } catch {

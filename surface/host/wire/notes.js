@@ -56,4 +56,28 @@ function noteTree(value, bytes) {
  */
 const treeBytes = (value) => weakMapGet(trees, value) ?? Infinity;
 
-module.exports = { MAX_WITHOUT_NOTE, note, noteOf, noteTree, treeBytes };
+/** A value that takes fewer bytes of memory than this has no note of them. */
+const MIN_WEIGHT = 1024;
+
+/** @type {WeakMap<object, number>} */
+const weights = new WeakMap();
+
+/**
+ * Notes how many bytes of memory a value takes.
+ * @param {any} value
+ * @param {number} bytes
+ */
+function noteWeight(value, bytes) {
+  if (bytes >= MIN_WEIGHT && typeof value === 'object' && value !== null) {
+    weakMapSet(weights, value, bytes);
+  }
+}
+
+/**
+ * The bytes of memory that a value takes that was read.
+ * @param {object} value
+ * @returns {number} 0 for a small value, and for one that is a part of another
+ */
+const weightOf = (value) => weakMapGet(weights, value) ?? 0;
+
+module.exports = { MAX_WITHOUT_NOTE, note, noteOf, noteTree, noteWeight, treeBytes, weightOf };

@@ -3,7 +3,7 @@
 // same way: the containers in progress are put aside until reading continues.
 
 const { list } = require('./leaf-reader.js');
-const { noteTree } = require('./notes.js');
+const { noteTree, noteWeight } = require('./notes.js');
 const { PropertyReader } = require('./property-reader.js');
 const { malformed } = require('./refusal.js');
 const { Work } = require('../work.js');
@@ -16,7 +16,7 @@ const { DEFAULT_MAX_DEPTH, RECURSION_LEVELS } = require('./tags.js');
  * @property {boolean} waiting for a value; otherwise it is not started, or was interrupted between two values
  * @property {any} key that the value belongs to, or the parts of an error that were read
  * @property {number} index of the value, or the number of entries before it; at the end of an array, the number of its elements so far
- * @property {number} length of an array; the shape of an object
+ * @property {number} length of an array; the shape of an object; the parts of an error that were read before it was created
  * @property {any[]} pairs keys and values of an array, read after its elements
  */
 
@@ -102,6 +102,7 @@ class PausableReader extends PropertyReader {
     if (this.stack !== undefined && !this.deep(this.stack)) return false;
     if (this.position !== this.end) throw malformed('bytes after the value');
     if (this.isTree) noteTree(this.result, this.end);
+    noteWeight(this.result, this.weight);
     return true;
   }
 
@@ -136,6 +137,11 @@ class PausableReader extends PropertyReader {
     this.mark = this.position + BYTES_PER_STEP * work.stride;
     this.isInterrupted = this.weight >= this.allowance || time >= this.until;
     return this.isInterrupted;
+  }
+
+  /** @override */
+  checkTime() {
+    this.isLate();
   }
 
   /**

@@ -20,7 +20,9 @@ const addToMap = uncurryThis(Map.prototype.set);
 const addToSet = uncurryThis(Set.prototype.add);
 const { hasOwn: isOwn } = Object;
 const errorClasses = new Map(Object.entries(ERROR_PROTOTYPES).map(([name, tag]) => [tag, /** @type {any} */ (globalThis)[name]]));
-const SEEN = Object.freeze({ [ERROR_TAG.MESSAGE]: 1, [ERROR_TAG.STACK]: 2, [ERROR_TAG.CAUSE]: 4 });
+const SEEN_MESSAGE = 1;
+const SEEN_STACK = 2;
+const SEEN = Object.freeze({ [ERROR_TAG.MESSAGE]: SEEN_MESSAGE, [ERROR_TAG.STACK]: SEEN_STACK, [ERROR_TAG.CAUSE]: 4 });
 
 const MAX_ARRAY = 4_294_967_295;
 /** Pairs of an array that are defined before the first check of the clock. */
@@ -40,18 +42,37 @@ const SPARSE_ELEMENT_BYTES = 3;
 /**
  * A new error without stack frames. Frames of this code must not be visible, and capturing them would take longer than everything else.
  * @param {ErrorConstructor} Class
+ * @param {string} [message]
  * @returns {any}
  */
-function withoutFrames(Class) {
+function withoutFrames(Class, message) {
   const { stackTraceLimit } = Error;
-  // The host may have frozen `Error`.
-  Reflect.set(Error, 'stackTraceLimit', 0);
+  limitFrames(0);
   try {
-    return new Class();
+    return new Class(message);
   } finally {
-    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
+    limitFrames(stackTraceLimit);
   }
 }
+
+/** @param {number} frames */
+function limitFrames(frames) {
+  try {
+    Error.stackTraceLimit = frames;
+  } catch {
+    // The host has frozen `Error`.
+  }
+}
+
+const NEW_KEYS = ownKeys(withoutFrames(Error));
+/** What a new error has besides its stack: in JavaScriptCore, the place of the function that has created it. */
+const PLACES = NEW_KEYS.filter((key) => key !== 'stack');
+
+/** @type {(error: any, stack: string | undefined) => void} */
+const setStack = NEW_KEYS.includes('stack')
+  // V8's own property, which `define` replaces at several times the cost.
+  ? (error, stack) => { error.stack = stack; }
+  : (error, stack) => { define(error, 'stack', stack, true, false); };
 
 class Reader extends PausableReader {
   /**
@@ -90,7 +111,7 @@ class Reader extends PausableReader {
         return this.set(target, index + (waiting ? 1 : 0), 0);
       default:
         if (waiting) define(target, 'cause', value, true, false);
-        return this.errorParts(target, key, 0);
+        return this.errorParts(target, key | length, 0);
     }
   }
 
@@ -211,7 +232,7 @@ class Reader extends PausableReader {
       case KIND.SPARSE: return this.sparse(target, 0, length, level);
       case KIND.MAP: return this.map(target, 0, level);
       case KIND.SET: return this.set(target, 0, level);
-      default: return this.errorParts(target, 0, level);
+      default: return this.errorParts(target, length, level);
     }
   }
 
@@ -417,11 +438,12 @@ class Reader extends PausableReader {
     const Class = errorClasses.get(this.bytes[this.position]);
     if (Class !== undefined) this.position++;
     this.weight += WEIGHT.ERROR;
-    const error = withoutFrames(Class ?? Error);
-    // A new error reveals the place of this function: in its stack, and in JavaScriptCore in more properties. They are removed.
-    for (const key of ownKeys(error)) if (key !== 'stack') delete error[key];
-    define(error, 'stack', undefined, true, false);
-    return this.begin(KIND.ERROR, error, 0, level);
+    // The engine defines the message faster than `define`. V8 writes it first.
+    const hasMessage = this.peek() === ERROR_TAG.MESSAGE;
+    if (hasMessage) this.position++;
+    const error = withoutFrames(Class ?? Error, hasMessage ? this.string() : undefined);
+    for (const key of PLACES) delete error[key];
+    return this.begin(KIND.ERROR, error, hasMessage ? SEEN_MESSAGE : 0, level);
   }
 
   /**
@@ -433,14 +455,18 @@ class Reader extends PausableReader {
   errorParts(error, seen, level) {
     for (;;) {
       const tag = this.byte();
-      if (tag === ERROR_TAG.END) return error;
+      if (tag === ERROR_TAG.END) {
+        // The stack of a new error reveals the place of `withoutFrames`.
+        if (!(seen & SEEN_STACK)) setStack(error, undefined);
+        return error;
+      }
       const bit = /** @type {Record<number, number>} */ (SEEN)[tag];
       if (bit === undefined || seen & bit) throw malformed('an unknown part of an error');
       seen |= bit;
       if (tag === ERROR_TAG.MESSAGE) {
         define(error, 'message', this.string(), true, false);
       } else if (tag === ERROR_TAG.STACK) {
-        define(error, 'stack', this.string(), true, false);
+        setStack(error, this.string());
       } else {
         const cause = this.value(level + 1);
         if (cause === PUT_ASIDE) return this.putAside(KIND.ERROR, error, true, seen, 0, 0, NONE);

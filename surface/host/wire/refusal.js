@@ -57,7 +57,7 @@ function describe(value) {
   return `[object ${typeof tag === 'string' ? slice(tag, 0, 1000) : isArray(object) ? 'Array' : 'Object'}]`;
 }
 
-/** Values that could not be cloned, by the error that says so. @type {WeakMap<object, unknown>} */
+/** Values that could not be cloned, by the error for them. @type {WeakMap<object, unknown>} */
 const culprits = new WeakMap();
 
 /** @param {unknown} value */

@@ -3,10 +3,11 @@
 // thousands, and some engines compare each named group with all others.
 
 const { uncurryThis } = require('../../primordials.js');
-const { REGEXP_FLAG } = require('./tags.js');
+const { REGEXP_FLAG, TAG } = require('./tags.js');
 
 const exec = uncurryThis(RegExp.prototype.exec);
 const codePointAt = uncurryThis(String.prototype.codePointAt);
+const indexOf = uncurryThis(Uint8Array.prototype.indexOf);
 
 /** Greatest length of an expression that is never refused on its own, and of any expression that is accepted. */
 const SHORT = 50;
@@ -149,4 +150,23 @@ function disorder(source, hasSets) {
   return sum;
 }
 
-module.exports = { costOf, MAX_TOTAL_COST };
+/**
+ * Whether a value may have regular expressions: then reading it may take long, although it is small.
+ * @param {Uint8Array} bytes
+ */
+function mayHaveRegexps(bytes) {
+  for (let at = indexOf(bytes, TAG.REGEXP); at >= 0; at = indexOf(bytes, TAG.REGEXP, at + 1)) {
+    // The source follows. These are rare after that letter in a text.
+    switch (bytes[at + 1]) {
+      case TAG.ONE_BYTE_STRING:
+      case TAG.TWO_BYTE_STRING:
+      case TAG.UTF8_STRING:
+      case TAG.PADDING:
+        return true;
+      default:
+    }
+  }
+  return false;
+}
+
+module.exports = { costOf, MAX_TOTAL_COST, mayHaveRegexps };

@@ -22,9 +22,10 @@ const MAX_PADDING = 4096;
 /** Up to this length, JavaScript creates a string faster than a call into the host does. */
 const SHORT = 12;
 
-/** Assembles doubles: creating a view of all the bytes would take longer than reading most values. */
+/** Assembles the first doubles: creating a view of all the bytes would take longer than reading most values. */
 const doubleBytes = new Uint8Array(8);
 const double = new DataView(doubleBytes.buffer);
+const FEW_DOUBLES = 8;
 
 class Source {
   /** @param {Uint8Array} bytes */
@@ -33,6 +34,10 @@ class Source {
     this.position = 0;
     this.end = bytes.length;
     this.version = 0;
+    /** The number of doubles that were read without `doublesView`. */
+    this.doubles = 0;
+    /** A view of all the bytes. @type {DataView | undefined} */
+    this.doublesView = undefined;
   }
 
   header() {
@@ -127,8 +132,14 @@ class Source {
   double() {
     this.require(8);
     const { bytes } = this;
-    for (let index = 0; index < 8; index++) doubleBytes[index] = bytes[this.position++];
-    return double.getFloat64(0, true);
+    if (this.doubles < FEW_DOUBLES) {
+      this.doubles++;
+      for (let index = 0; index < 8; index++) doubleBytes[index] = bytes[this.position++];
+      return double.getFloat64(0, true);
+    }
+    this.doublesView ??= new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.position += 8;
+    return this.doublesView.getFloat64(this.position - 8, true);
   }
 
   /** @returns {bigint | InstanceType<typeof LongBigInt>} a long one is created later, in steps */

@@ -8,8 +8,9 @@
 // first. `run` continues them from its own stack.
 
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../primordials.js');
-const { BRAND, brandOf, domExceptionMessage, isOrdinary, isProxy, isView, ObjectPrototype } = require('./brand.js');
+const { BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isRecord, isView, ObjectPrototype } = require('./brand.js');
 const { LeafWriter } = require('./leaf-writer.js');
+const { primitiveArray } = require('./primitive-array.js');
 const { tooDeep, uncloneable } = require('./refusal.js');
 const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
 
@@ -40,6 +41,7 @@ const KIND = Object.freeze({
 });
 
 const ArrayPrototype = Array.prototype;
+const DatePrototype = Date.prototype;
 const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
 const { hasOwnProperty } = Object.prototype;
 const forEachInMap = uncurryThis(Map.prototype.forEach);
@@ -167,6 +169,11 @@ class Writer extends LeafWriter {
     if (isArray(object)) return this.container(KIND.ARRAY, object, level);
     const prototype = getPrototypeOf(object);
     const plain = prototype === ObjectPrototype || prototype === null;
+    if (prototype === DatePrototype && isDate(object)) {
+      this.leaf(BRAND.DATE, object);
+      return true;
+    }
+    if (plain && isRecord(object)) return this.container(KIND.ORDINARY, object, level);
     if (!plain && this.handle(object)) return true;
     const brand = isOrdinary(object, prototype) ? BRAND.ORDINARY : brandOf(object);
     if (brand === BRAND.REFUSED) throw uncloneable(object);
@@ -276,6 +283,12 @@ class Writer extends LeafWriter {
       this.byte(TAG.BEGIN_SPARSE_ARRAY);
       this.varint(length);
       return this.properties(array, ownEnumerableKeys(array), 0, 0, TAG.END_SPARSE_ARRAY, length, level);
+    }
+    const bytes = plain ? primitiveArray(array) : undefined;
+    if (bytes !== undefined) {
+      if (this.position & 1) this.byte(TAG.PADDING);
+      this.raw(bytes);
+      return true;
     }
     this.byte(TAG.BEGIN_DENSE_ARRAY);
     this.varint(length);

@@ -1,0 +1,101 @@
+/* oxlint-disable no-extend-native -- prototypes are not to be trusted */
+
+// Large arrays of primitives, which the host's own serializer writes if its engine is V8.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import ivm from '../../../index.js';
+import { cloned } from '../../wire/helper.mjs';
+
+const SIZES = [255, 256, 257, 5000];
+const many = (size, element) => Array.from({ length: size }, (_, index) => element(index));
+
+const ELEMENTS = {
+  integers: (index) => index - 100,
+  doubles: (index) => index / 3,
+  'special numbers': (index) => [NaN, -0, 0, Infinity, -Infinity, 2 ** 31, -(2 ** 31), 2 ** 53][index % 8],
+  'strings of one byte per character': (index) => `é${index}`,
+  'strings of two bytes per character': (index) => 'ж'.repeat(index % 7),
+  'lone surrogates': (index) => `\ud800${index}`,
+  'all kinds': (index) => [1, 'a', 'ж', true, false, null, undefined, 1.5][index % 8],
+};
+
+describe('large arrays of primitives', () => {
+  for (const [name, element] of Object.entries(ELEMENTS)) {
+    test(name, () => {
+      for (const size of SIZES) {
+        const array = many(size, element);
+        assert.deepEqual(cloned(array), array);
+        // At odd and even positions, and before objects that are numbered after them.
+        const shared = { size };
+        const value = { a: array, bc: [array, shared], def: shared, ghij: array };
+        const copy = cloned(value);
+        assert.deepEqual(copy, value);
+        assert.equal(copy.a, copy.ghij);
+        assert.equal(copy.bc[1], copy.def);
+      }
+    });
+  }
+
+  test('properties besides the elements are kept', () => {
+    const array = Object.assign(many(300, String), { name: { nested: ['x'] }, [-1]: 'negative' });
+    assert.deepEqual(cloned(array), array);
+  });
+
+  test('elements that are not primitives, and holes', () => {
+    for (const other of [{ a: 1 }, [1], 10n ** 30n, new Date(0), new Map([[1, 2]])]) {
+      const array = many(300, String);
+      array[299] = other;
+      assert.deepEqual(cloned(array), array);
+    }
+    const sparse = many(300, String);
+    delete sparse[150];
+    const copy = cloned(sparse);
+    assert.deepEqual(copy, sparse);
+    assert.equal(150 in copy, false);
+  });
+
+  test('what cannot be copied is refused', () => {
+    for (const other of [Symbol('s'), () => 1, Promise.resolve()]) {
+      const array = many(300, String);
+      array[7] = other;
+      assert.throws(() => cloned(array), /could not be cloned/);
+    }
+  });
+
+  test('a getter that changes the array', () => {
+    const array = many(300, String);
+    Object.defineProperty(array, 5, { get: () => { array.length = 100; return 'got'; }, enumerable: true });
+    const copy = cloned(array);
+    assert.equal(copy.length, 300);
+    assert.equal(copy[5], 'got');
+    assert.equal(copy[99], '99');
+    assert.equal(copy[200], undefined);
+  });
+
+  test('subclasses, and prototypes with elements', () => {
+    class List extends Array {}
+    assert.deepEqual([...cloned(List.from(many(300, String)))], many(300, String));
+    Array.prototype[3] = 'inherited';
+    try {
+      assert.deepEqual(cloned(many(300, String)), many(300, String));
+    } finally {
+      delete Array.prototype[3];
+      Array.prototype.length = 0;
+    }
+  });
+
+  test('the limit of bytes applies', () => assert.throws(() => cloned(many(5000, String), { maxBytes: 10_000 }), { code: 'ERR_ISOLATE_LIMIT' }));
+
+  test('guests read them', () => {
+    const isolate = new ivm.Isolate({ memoryLimit: 64 });
+    const context = isolate.createContextSync();
+    for (const element of Object.values(ELEMENTS)) {
+      const array = many(1000, element);
+      context.global.setSync('value', { x: [array] }, { copy: true });
+      assert.deepEqual(context.evalSync('value', { copy: true }), { x: [array] });
+      assert.equal(context.evalSync('value.x[0].length'), 1000);
+    }
+    isolate.dispose();
+  });
+});

@@ -1,0 +1,65 @@
+// Calls of a plugin that its host has not finished: their arguments stay in the host's memory.
+
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { gate, hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
+
+const tooMany = /^RangeError: Too many calls are waiting for an answer$/;
+
+async function slow(t) {
+  const { promise, open } = gate();
+  let calls = 0;
+  const wait = async () => { calls += 1; await promise; return 1; };
+  const context = hostContext({ wait, web: { post: wait }, cache: { get: wait, set: wait }, metrics: { take: wait } });
+  context.eventBus.emitAsync = wait;
+  const made = manifest({ limits: { memoryMB: 16 }, permissions: { network: { allowedDomains: ['example.org'] }, storage: { maxSize: 1e10 }, hooks: ['item.indexed'] } });
+  const found = await plugin({ context, manifest: made });
+  t.after(() => {
+    open();
+    found.sandbox.disposeAll();
+  });
+  return { open, count: () => calls, ...found };
+}
+
+/** Makes calls without waiting until one is refused. Resolves to their number and the error. */
+const flood = (call, argument, most) => `(() => {
+  const argument = ${argument};
+  let number = 0;
+  let error;
+  try { for (; number < ${most}; number += 1) { const promise = ${call}; promise?.catch?.(() => {}); } } catch (thrown) { error = String(thrown); }
+  return [number, error];
+})()`;
+
+describe('arguments of calls that are not finished', () => {
+  for (const call of [
+    'context.wait(argument)', 'context.web.post("https://example.org/", { body: argument })', 'context.cache.set("k" + number, argument)', 'context.metrics.take([argument])', 'context.eventBus.emitAsync("item.indexed", argument)',
+  ]) {
+    test(`are bounded: ${call}`, async (t) => {
+      const { execute, open, count } = await slow(t);
+      const [number, error] = await execute(flood(call, '"x".repeat(2e6)', 200));
+      assert.match(error, tooMany);
+      assert.ok(number > 10 && number <= 40, `${number} calls`);
+      assert.equal(count(), number);
+      open();
+      assert.equal(await execute('context.wait("x".repeat(2e6))'), 1);
+    });
+  }
+
+  test('small ones are bounded by the number of calls only', async (t) => {
+    const { execute } = await slow(t);
+    const [number, error] = await execute(flood('context.wait(argument)', '{ a: 1 }', 3_000));
+    assert.deepEqual([number, error], [3_000, undefined]);
+  });
+
+  test('objects count as what they take, and calls that fail or end at once do not count', async (t) => {
+    const { execute } = await slow(t);
+    const [number, error] = await execute(flood('context.metrics.take(argument)', 'Array.from({ length: 50_000 }, () => ({}))', 100));
+    assert.match(error, tooMany);
+    assert.ok(number > 5 && number <= 16, `${number} calls`);
+    const context = hostContext({ now: (text) => text.length, fail: async () => { throw new Error('no'); } });
+    const other = await plugin({ context, manifest: manifest({ limits: { memoryMB: 16 } }) });
+    assert.equal(await other.execute('let sum = 0; for (let index = 0; index < 100; index += 1) sum += context.now("x".repeat(2e6)); sum'), 2e8);
+    assert.equal(await other.execute('(async () => { for (let index = 0; index < 60; index += 1) await context.fail("x".repeat(2e6)).catch(() => {}); return 1; })()'), 1);
+    other.sandbox.disposeAll();
+  });
+});

@@ -1,0 +1,215 @@
+// The schemas of tools: params are validated before the tool gets them, by the function of a Standard Schema or by a JSON Schema.
+
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { calls, gate, onceCalled, resultOf, SANDBOXES, thenable, tool } from '../../sandbox/tool-helper.mjs';
+
+/** A Standard Schema. */
+const standard = (validate, more = {}) => ({ '~standard': { version: 1, vendor: 'test', validate, ...more } });
+const echo = async (_name, params) => params;
+const refused = (...issues) => ({ name: 'TypeError', message: `Invalid params for the tool "t:f": ${issues.join('; ')}` });
+
+for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
+  describe(`${kind}: a Standard Schema`, () => {
+    const withSchema = (inputSchema) => [tool('t:f', { inputSchema })];
+
+    test('its output is what the tool gets', async () => {
+      const schemas = {
+        now: standard(({ n }) => ({ value: { n: n * 2, added: true } })),
+        later: standard(async ({ n }) => ({ value: { n: n * 2, added: true } })),
+        thenable: standard(({ n }) => thenable(() => (resolve) => resolve({ value: { n: n * 2, added: true } }))),
+        // As ArkType's.
+        callable: Object.assign(() => {}, standard(({ n }) => ({ value: { n: n * 2, added: true }, issues: undefined }))),
+        inherited: new (class { get '~standard'() { return standard(({ n }) => ({ value: { n: n * 2, added: true } }))['~standard']; } })(),
+      };
+      for (const [what, schema] of Object.entries(schemas)) {
+        const seen = [];
+        const executor = async (name, params) => { seen.push([name, params]); return params.n; };
+        assert.equal(await resultOf(new Sandbox(), 'return await t.f({ n: 2 })', withSchema(schema), executor), 4, what);
+        assert.deepEqual(seen, [['t:f', { n: 4, added: true }]], what);
+      }
+    });
+
+    test('gets the params once, as data, and its own receiver', async () => {
+      const seen = [];
+      const schema = standard(function validate(...args) { seen.push([this === schema['~standard'], args]); return { value: 1 }; });
+      const code = 'let reads = 0; await t.f({ get a() { return reads += 1 }, f() {}, d: new Date(0) }); await t.f(); return reads';
+      assert.equal(await resultOf(new Sandbox(), code, withSchema(schema), async () => 1), 1);
+      assert.deepEqual(seen, [[true, [{ a: 1, d: '1970-01-01T00:00:00.000Z' }]], [true, [{}]]]);
+    });
+
+    test('issues are an error of the guest, and the tool is not called', async () => {
+      const issues = {
+        one: [[{ message: 'no' }], ['params: no']],
+        several: [[{ message: 'a', path: ['x', 0, 'y'] }, { message: 'b', path: [{ key: 'z' }] }], ['params.x[0].y: a', 'params.z: b']],
+        odd: [[null, {}, { message: 5, path: 'x' }, { message: 'm', path: [Symbol('s'), null, {}, 'k'] }], ['params: is not valid', 'params: is not valid', 'params: is not valid', 'params.k: m']],
+        many: [Array.from({ length: 100_000 }, (_, index) => ({ message: `m${index}` })), Array.from({ length: 10 }, (_, index) => `params: m${index}`)],
+        long: [[{ message: 'x'.repeat(100_000) }], [`params: ${'x'.repeat(500)}`]],
+        'no list': ['wrong', ['not valid']],
+      };
+      for (const [what, [list, expected]] of Object.entries(issues)) {
+        for (const validate of [() => ({ issues: list, value: 1 }), async () => ({ issues: list })]) {
+          let called = 0;
+          const [outcome] = await resultOf(new Sandbox(), calls('{}'), withSchema(standard(validate)), async () => { called += 1; });
+          assert.deepEqual([outcome, called], [refused(...expected), 0], what);
+        }
+      }
+    });
+
+    test('one that fails is an error of the guest, with the message', async () => {
+      const failures = {
+        throws: () => { throw new RangeError('validator'); },
+        rejects: async () => { throw new RangeError('validator'); },
+        'throws later': () => thenable(() => { throw new RangeError('validator'); }),
+        'has no result': () => undefined,
+        'has no result later': async () => 'valid',
+        'has throwing issues': () => ({ get issues() { throw new RangeError('validator'); } }),
+      };
+      for (const [what, validate] of Object.entries(failures)) {
+        let called = 0;
+        const [outcome] = await resultOf(new Sandbox(), calls('{}'), withSchema(standard(validate)), async () => { called += 1; });
+        assert.equal(called, 0, what);
+        assert.match(outcome.message, /^(?:validator|The schema of the tool "t:f" gave no result)$/, what);
+      }
+    });
+
+    test('one that never ends does not outlive the execution, and its tool is not called', async () => {
+      for (const end of ['timeout', 'abort', 'dispose', 'guest']) {
+        const { promise, open } = gate();
+        let called = 0;
+        const { controller, execution, sandbox } = await onceCalled((timeout) => {
+          const started = gate();
+          const schema = standard(async () => { started.open(); await promise; return { value: 1 }; });
+          const made = new Sandbox({ timeout: end === 'timeout' ? timeout : 20_000 });
+          const aborts = new AbortController();
+          const code = end === 'guest' ? 't.f(); await t.g(); return 1' : 'await t.f()';
+          const executor = async (name) => { called += name === 't:f' ? 1 : 0; };
+          const begun = made.execute(code, [tool('t:f', { inputSchema: schema }), tool('t:g')], executor, { signal: aborts.signal });
+          return { sandbox: made, controller: aborts, called: started.promise, execution: begun };
+        });
+        if (end === 'abort') controller.abort();
+        if (end === 'dispose') sandbox.dispose();
+        const { error } = await execution;
+        assert.equal(error === undefined, end === 'guest', `${end}: ${error}`);
+        open();
+        await new Promise((resolve) => { setTimeout(resolve, 20); });
+        assert.equal(called, 0, end);
+      }
+    });
+
+    test('many calls are validated each', async () => {
+      let validated = 0;
+      const schema = standard(({ i }) => { validated += 1; return i % 2 === 0 ? { value: i } : { issues: [{ message: 'odd' }] }; });
+      const code = 'const all = await Promise.allSettled(Array.from({ length: 1000 }, (_, i) => t.f({ i }))); return all.filter(({ status }) => status === "fulfilled").length';
+      assert.equal(await resultOf(new Sandbox(), code, withSchema(schema), echo), 500);
+      assert.equal(validated, 1000);
+    });
+
+    test('an invalid one is refused by the name of its tool', async () => {
+      for (const inputSchema of [{ '~standard': {} }, { '~standard': { validate: 'no' } }, 5, 'object', [], () => {}]) {
+        await assert.rejects(new Sandbox().execute('1', withSchema(inputSchema), echo), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`inputSchema` of the tool "t:f" must be a Standard Schema or a JSON Schema' });
+      }
+      for (const inputSchema of [undefined, null]) assert.equal(await resultOf(new Sandbox(), 'return 1', withSchema(inputSchema), echo), 1);
+      const hidden = Object.defineProperty({}, '~standard', { get() { throw new Error('unreadable'); } });
+      await assert.rejects(new Sandbox().execute('1', withSchema(hidden), echo), /unreadable/);
+    });
+  });
+
+  describe(`${kind}: a JSON Schema`, () => {
+    const withSchema = (inputSchema) => [tool('t:f', { inputSchema })];
+    const weather = {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: {
+        city: { type: 'string', minLength: 1, description: 'Where' },
+        days: { type: 'integer', minimum: 1, maximum: 7 },
+        units: { enum: ['metric', 'imperial'] },
+      },
+      required: ['city'],
+      additionalProperties: false,
+    };
+
+    test('valid params reach the tool unchanged, invalid ones do not', async () => {
+      const seen = [];
+      const executor = async (_name, params) => { seen.push(params); return 'called'; };
+      const params = ['{ city: "Oslo" }', '{ city: "Oslo", days: 3, units: "metric" }', '{}', '{ city: 5, days: 0.5, units: "x", more: 1 }', '"Oslo"', '[]', 'undefined'];
+      assert.deepEqual(await resultOf(new Sandbox(), calls(...params), withSchema(weather), executor), [
+        { value: 'called' },
+        { value: 'called' },
+        refused('params.city is required'),
+        refused('params.city must be a string', 'params.days must be an integer', 'params.units must be one of "metric", "imperial"', 'params.more is not permitted'),
+        refused('params must be an object'),
+        refused('params must be an object'),
+        refused('params.city is required'),
+      ]);
+      assert.deepEqual(seen, [{ city: 'Oslo' }, { city: 'Oslo', days: 3, units: 'metric' }]);
+    });
+
+    test('keys such as `__proto__` are keys', async () => {
+      const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"number"},"constructor":{"type":"string"}},"required":["__proto__"],"additionalProperties":false}');
+      const params = ['JSON.parse(\'{"__proto__":1}\')', 'JSON.parse(\'{"__proto__":"x"}\')', '{}', '{ __proto__: { a: 1 } }', 'JSON.parse(\'{"__proto__":1,"constructor":1,"toString":1}\')'];
+      const seen = [];
+      const executor = async (_name, value) => { seen.push([Object.keys(value), Object.getPrototypeOf(value) === Object.prototype]); return 1; };
+      assert.deepEqual(await resultOf(new Sandbox(), calls(...params), withSchema(schema), executor), [
+        { value: 1 },
+        refused('params.__proto__ must be a number'),
+        refused('params.__proto__ is required'),
+        refused('params.__proto__ is required'),
+        refused('params.constructor must be a string', 'params.toString is not permitted'),
+      ]);
+      assert.deepEqual(seen, [[['__proto__'], true]]);
+    });
+
+    test('with keywords that are not supported it is refused, and they are named', async () => {
+      const wrong = {
+        unevaluatedProperties: { type: 'object', unevaluatedProperties: false },
+        $dynamicRef: { properties: { a: { $dynamicRef: '#x' } } },
+        '`#/$ref`': { $ref: 'https://example.org/schema' },
+        '`#/items/$ref`': { items: { $ref: '#/$defs/missing' } },
+        '`#/properties/a/type`': { properties: { a: { type: 'date' } } },
+        '`#/pattern`': { pattern: '(' },
+        '`#/required`': { required: 'a' },
+        '`#/maximum`': { maximum: '5' },
+        '`#/anyOf`': { anyOf: [] },
+        '`#/properties/x`': { properties: { x: 'string' } },
+      };
+      for (const [name, schema] of Object.entries(wrong)) {
+        await assert.rejects(new Sandbox().execute('1', withSchema(schema), echo), ({ code, message }) => {
+          assert.equal(code, 'ERR_INVALID_ARG');
+          assert.ok(message.startsWith('`inputSchema` of the tool "t:f" is not supported: ') && message.includes(name), message);
+          return true;
+        });
+      }
+    });
+
+    test('a schema that refers to itself takes time in proportion to the params', async () => {
+      // Without a memory, each level of the params would double the work.
+      const tree = { type: 'object', anyOf: [{ properties: { a: { $ref: '#' }, end: { const: 1 } } }, { properties: { a: { $ref: '#' }, end: { const: 2 } } }] };
+      const code = (end) => `let params = { end: ${end} }; for (let i = 0; i < 60; i += 1) params = { a: params }; return await t.f(params).then(() => 'valid', ({ message }) => message)`;
+      const start = performance.now();
+      assert.equal(await resultOf(new Sandbox(), code(2), withSchema(tree), echo), 'valid');
+      assert.match(await resultOf(new Sandbox(), code(3), withSchema(tree), echo), /params matches none of 2 permitted forms/);
+      assert.ok(performance.now() - start < 10_000);
+    });
+
+    test('params that are nested too deeply are an error', async () => {
+      const list = { items: { $ref: '#' } };
+      const code = 'let params = []; for (let i = 0; i < 20_000; i += 1) params = [params]; return await t.f(params).then(() => "valid", ({ message }) => message)';
+      assert.match(await resultOf(new Sandbox(), code, withSchema(list), echo), /nested too deeply|stack|depth/i);
+    });
+
+    test('large params leave the event loop its turns, and stop with the execution', async () => {
+      const schema = { type: 'array', uniqueItems: true, items: { type: 'object', properties: { n: { type: 'integer' } } } };
+      const code = 'return await t.f(Array.from({ length: 60_000 }, (_, n) => ({ n }))).then(() => "valid", ({ message }) => message)';
+      let ticks = 0;
+      const interval = setInterval(() => { ticks += 1; }, 5);
+      try {
+        assert.equal(await resultOf(new Sandbox(), code, withSchema(schema), async () => 1), 'valid');
+      } finally {
+        clearInterval(interval);
+      }
+      assert.ok(ticks > 0, `${ticks}`);
+      assert.match(await resultOf(new Sandbox(), code.replace('({ n })', '({ n: n % 50_000 })'), withSchema(schema), echo), /params must not have equal items/);
+    });
+  });
+}

@@ -1,0 +1,99 @@
+// `isolated-v8/ai-sdk` with `ai` itself.
+
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { asSchema, generateText, jsonSchema, tool } from 'ai';
+import { MockLanguageModelV4 } from 'ai/test';
+import { z } from 'zod';
+import { createCodeTool } from 'isolated-v8/ai-sdk';
+
+const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
+
+/** A model that calls a tool once. What it is asked is put into `asked`. */
+const modelThatCalls = (toolName, input, asked) => new MockLanguageModelV4({
+  async doGenerate(options) {
+    asked.push(options);
+    return {
+      content: [{ type: 'tool-call', toolCallId: 'one', toolName, input: JSON.stringify(input) }],
+      finishReason: { unified: 'tool-calls', raw: undefined },
+      usage,
+      warnings: [],
+    };
+  },
+});
+
+const weather = tool({
+  description: 'The weather in a city',
+  inputSchema: z.object({ city: z.string(), unit: z.string().default('C') }),
+  execute: async ({ city, unit }) => {
+    if (city === 'Atlantis') throw new RangeError('no such city');
+    return { city, degrees: `${city.length} ${unit}` };
+  },
+});
+
+describe('code mode', () => {
+  const run_code = createCodeTool({ tools: { 'get-weather': weather }, timeout: 10_000 });
+  const run = (code, options = {}) => run_code.execute({ code }, options);
+
+  test('a model writes a program', async () => {
+    assert.match(run_code.description, /\n- tools\.get_weather\(params\), where params has the JSON Schema \{.*"city".*\}\. The weather in a city$/);
+    assert.deepEqual(Object.keys((await asSchema(run_code.inputSchema).jsonSchema).properties), ['code']);
+    const asked = [];
+    const text = `
+      const found = await Promise.all(['Rome', 'Lisbon'].map((city) => tools.get_weather({ city })));
+      console.log('found', found.length);
+      return found.map(({ degrees }) => degrees);`;
+    const { steps } = await generateText({ model: modelThatCalls('run_code', { code: text }, asked), tools: { run_code }, prompt: 'How warm is it?' });
+    assert.equal(asked[0].tools[0].name, 'run_code');
+    assert.deepEqual(steps[0].toolResults.map(({ output }) => output), [{ success: true, result: ['4 C', '6 C'], logs: ['found 2'] }]);
+  });
+
+  test('code comes in many shapes', async () => {
+    for (const code of ['return 1', 'async () => 1', '() => { return 1; };;', '```js\nreturn 1\n```', 'function f() { return 1; }\nreturn f();', 'async function () { return 1 }', 'x => 1']) {
+      assert.deepEqual(await run(code), { success: true, result: 1, logs: [] }, code);
+    }
+  });
+
+  test('inputs are validated', async () => {
+    assert.match((await run('return tools.get_weather({ city: 1 })')).error.message, /city/);
+    assert.match((await run('return tools.get_weather()')).error.message, /city/);
+    const strict = jsonSchema({ type: 'object' }, { validate: (value) => (value.n > 0 ? { success: true, value: value.n } : { success: false, error: new RangeError('too small') }) });
+    const double = tool({ inputSchema: strict, execute: async (n) => 2 * n });
+    const lazy = { inputSchema: () => strict, async *execute(n) { yield 0; yield n + 1; } };
+    const more = createCodeTool({ tools: { double, lazy } });
+    assert.deepEqual((await more.execute({ code: 'return [await tools.double({ n: 2 }), await tools.lazy({ n: 2 })]' }, {})).result, [4, 3]);
+    assert.equal((await more.execute({ code: 'return tools.double({ n: -1 })' }, {})).error.message, 'too small');
+  });
+
+  test('failures are results', async () => {
+    assert.equal((await run('return tools.get_weather({ city: "Atlantis" })')).error.message, 'no such city');
+    const { success, error } = await run('const a = 1;\nnull.x');
+    assert.deepEqual({ success, name: error.name, line: error.line }, { success: false, name: 'TypeError', line: 2 });
+    assert.equal((await run('return "x".repeat(2 ** 21)')).error.code, 'ERR_ISOLATE_LIMIT');
+    assert.ok((await run('throw new Error("x".repeat(1e6))')).error.message.length <= 10_000);
+    assert.match((await run('const a = {}; a.a = a; return a;')).error.message, /^The result cannot be written as JSON: /);
+    assert.deepEqual((await run('return [1n, new Date(0), undefined]')).result, ['1', '1970-01-01T00:00:00.000Z', null]);
+  });
+
+  test('an abort ends it, and tools get the options of the call', async () => {
+    const aborted = new AbortController();
+    setTimeout(() => aborted.abort(new Error('enough')), 50);
+    assert.equal((await run('for (;;);', { abortSignal: aborted.signal })).error.code, 'ERR_ISOLATE_ABORTED');
+    const seen = [];
+    const spy = createCodeTool({ tools: { spy: { execute: async (input, options) => { seen.push([input, options.toolCallId]); } } } });
+    await spy.execute({ code: 'await tools.spy({ a: 1 })' }, { toolCallId: 'one' });
+    assert.deepEqual(seen, [[{ a: 1 }, 'one']]);
+  });
+});
+
+test('what is refused', async () => {
+  const refused = { name: 'TypeError', code: 'ERR_INVALID_ARG' };
+  const execute = async () => 1;
+  assert.throws(() => createCodeTool({ tools: { client: { description: 'x' } } }), { ...refused, message: 'The tool "client" has no `execute`' });
+  for (const needsApproval of [true, async () => false]) {
+    assert.throws(() => createCodeTool({ tools: { pay: { execute, needsApproval } } }), { ...refused, message: 'The tool "pay" needs approval, and cannot be called by code' });
+  }
+  assert.throws(() => createCodeTool({ tools: { 'a-b': { execute }, a_b: { execute } } }), { ...refused, message: /"a-b" and "a_b"/ });
+  assert.throws(() => createCodeTool({ memoryLimit: 1 }), { ...refused, message: /`memoryLimit`/ });
+  assert.equal((await asSchema(createCodeTool().inputSchema).validate({ code: 1 })).success, false);
+});

@@ -1,0 +1,69 @@
+// `isolated-v8/mastra` with `@mastra/core` itself.
+
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { createCodeMode, createTool } from '@mastra/core/tools';
+import { z } from 'zod';
+import { createCodeModeTransport } from 'isolated-v8/mastra';
+
+const weather = createTool({
+  id: 'get-weather',
+  description: 'The weather in a city',
+  inputSchema: z.object({ city: z.string() }),
+  execute: async ({ city }) => {
+    if (city === 'Atlantis') throw new RangeError('no such city');
+    return { city, degrees: city.length };
+  },
+});
+/** What Mastra passes to a tool that is called without an agent. */
+const context = { observe: { span: (_, run) => run(), log() {} } };
+
+describe('code mode', () => {
+  const { tool, instructions } = createCodeMode({ tools: { weather }, timeout: 10_000 }, createCodeModeTransport());
+  const run = (code) => tool.execute({ code }, context);
+
+  test('runs TypeScript that calls tools', async () => {
+    assert.match(instructions, /external_get_weather/);
+    const code = `
+      const cities: string[] = ['Rome', 'Lisbon'];
+      const found = await Promise.all(cities.map((city: string) => external_get_weather({ city })));
+      console.warn('found', found.length);
+      return found.map(({ degrees }: { degrees: number }) => degrees);`;
+    assert.deepEqual(await run(code), { success: true, result: [4, 6], logs: ['found 2'] });
+  });
+
+  test('reports errors', async () => {
+    assert.equal((await run('return await external_get_weather({ city: "Atlantis" })')).error.message, 'no such city');
+    assert.match((await run('return await external_get_weather({ city: 1 })')).error.message, /city/);
+    assert.deepEqual((await run('const a = 1;\nnull.x')).error, { name: 'TypeError', message: "Cannot read properties of null (reading 'x')", line: 2 });
+    assert.equal((await run('return typeof process + typeof require + typeof fetch')).result, 'undefinedundefinedundefined');
+  });
+});
+
+describe('the transport alone', () => {
+  const transport = createCodeModeTransport({ memoryLimit: 16 });
+  const run = (program, options) => transport.run({ program, toolIds: ['a', '1-b'], dispatch: async (tool, args) => [tool, args], timeout: 5_000, ...options });
+
+  test('names and calls', async () => {
+    const calls = [];
+    const outcome = await run('return [await external_a(1), await external__1_b({ x: 2 })]', {
+      onExternalCall: (tool, args) => calls.push(['call', tool, args]),
+      onExternalResult: (tool, ms, error) => calls.push(['result', tool, typeof ms, error]),
+    });
+    assert.deepEqual(outcome, { success: true, result: [['a', 1], ['1-b', { x: 2 }]], logs: [] });
+    assert.deepEqual(calls, [['call', 'a', 1], ['result', 'a', 'number', undefined], ['call', '1-b', { x: 2 }], ['result', '1-b', 'number', undefined]]);
+  });
+
+  test('limits', async () => {
+    assert.equal((await run('for (;;);', { timeout: 200 })).error.name, 'TimeoutError');
+    assert.equal((await run('const all = []; for (;;) all.push(new Array(1000).fill(1.5));')).success, false);
+    const aborted = new AbortController();
+    setTimeout(() => aborted.abort(new Error('enough')), 50);
+    assert.match((await run('for (;;);', { abortSignal: aborted.signal })).error.message, /enough/);
+    assert.match((await run('const a = {}; a.a = a; return a;')).error.message, /^The result cannot be written as JSON: /);
+  });
+
+  test('wrong options are refused at once', () => {
+    assert.throws(() => createCodeModeTransport({ maxLogEntries: -1 }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /`maxLogEntries`/ });
+  });
+});

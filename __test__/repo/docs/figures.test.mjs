@@ -1,0 +1,60 @@
+// The measured figures of the pages come from BENCHMARKS.json (scripts/figures.mjs).
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { root } from '../../harness.mjs';
+import { figuresOf, unmarkedIn, withFigures } from '../../../scripts/figures.mjs';
+
+const data = JSON.parse(readFileSync(join(root, 'BENCHMARKS.json'), 'utf8'));
+
+describe('figures', () => {
+  test('are written between their marks, and nothing else changes', () => {
+    const page = 'It takes <!-- figure:sync -->1 s<!-- /figure -->, or <!-- figure:async --><!-- /figure -->.';
+    assert.equal(withFigures(page, { sync: '2 µs', async: '9 µs' }), 'It takes <!-- figure:sync -->2 µs<!-- /figure -->, or <!-- figure:async -->9 µs<!-- /figure -->.');
+  });
+
+  test('that do not exist are errors', () => {
+    assert.throws(() => withFigures('<!-- figure:nothing --><!-- /figure -->', {}), /no figure 'nothing'/);
+  });
+
+  test('follow the measurements', () => {
+    const figures = figuresOf(data);
+    assert.ok(Object.values(figures).every((text) => /^-?\d/.test(text)), JSON.stringify(figures));
+    const slower = structuredClone(data);
+    for (const host of ['node24', 'node26', 'bun']) slower[host].rows.find(({ id }) => id === 'createContextSync').times['isolated-v8'].median = 7;
+    assert.equal(figuresOf(slower).context, '7 ms');
+    assert.equal(figuresOf(slower).sync, figures.sync);
+  });
+
+  test('of a part that is not there are errors', () => {
+    const { packages, ...less } = data;
+    assert.ok(packages);
+    assert.throws(() => figuresOf(less), /no part 'packages'/);
+  });
+});
+
+describe('sentences with figures that have no mark', () => {
+  for (const text of [
+    'A call takes 8 to 30 µs.',
+    'Starting a process costs about 10 ms and 20 MB; it ends soon.',
+    'With it, an execution is\nslower by 40 ms.',
+    '| a sync call | 2 µs |\n| another | none |',
+    'Making it took 3 times the memory of 1.5 MB.',
+  ]) {
+    test(`are found: ${text.split('\n')[0]}`, () => assert.equal(unmarkedIn(text).length, 1));
+  }
+
+  for (const text of [
+    'A call takes <!-- figure:sync -->2 µs<!-- /figure -->.',
+    'Reading takes at most 250 ms.',
+    'The default is 30,000 ms, which a call may take.',
+    'It takes `10 ms`.',
+    '```js\n// takes 10 ms\n```\n',
+    'Node 24.21.0 takes the flag; a guest of 128 MB does not.',
+    'The limits are 30,000 ms and 128 MB.',
+  ]) {
+    test(`are not: ${text.split('\n')[0]}`, () => assert.deepEqual(unmarkedIn(text), []));
+  }
+});

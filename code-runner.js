@@ -1,0 +1,123 @@
+'use strict';
+// Runs code of a model for the adapters of agent frameworks: its tools are functions of `tools`, and outcomes are plain JSON.
+
+const { IsolatedVMSandbox } = require('./index.js');
+
+const FENCE = /^```\w*\n([^]*?)\n?```$/;
+/** A function that is an expression. A named one may be the first statement of several. */
+const FUNCTION = /^(?:async\s+)?function\s*\(|^(?:async\s*)?\([^()]*\)\s*=>|^(?:async\s+)?[\w$]+\s*=>/;
+/** What a model gets by default. */
+const LIMITS = Object.freeze({ maxOutputSize: 2 ** 20, maxLogEntries: 100, maxLogLength: 1_000 });
+const MAX_MESSAGE = 10_000;
+
+/**
+ * @typedef {object} Tool
+ * @property {string} name
+ * @property {string} [description]
+ * @property {unknown} [jsonSchema] of its params
+ * @property {(params: unknown, context: any) => unknown} call validates its params
+ */
+
+/** @param {string} message */
+const invalid = (message) => Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG' });
+
+/** @param {string} name */
+const identifier = (name) => name.replaceAll(/[^\w$]/g, '_').replace(/^(?=\d|$)/, '_');
+
+/**
+ * Not by an expression: those look at a row of semicolons from each of them on.
+ * @param {string} text
+ */
+function withoutSemicolons(text) {
+  let end = text.length;
+  while (text[end - 1] === ';') end -= 1;
+  return text.slice(0, end);
+}
+
+/**
+ * A value without what JSON has not. BigInts become strings.
+ * @param {unknown} value
+ */
+function plainOf(value) {
+  const text = JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+  return text === undefined ? null : JSON.parse(text);
+}
+
+/**
+ * @param {import('./index.js').IsolatedVMExecutionResult} outcome
+ * @returns {import('./code-runner.js').CodeResult}
+ */
+function resultOf({ result, failure, logs, lostLogs }) {
+  const more = lostLogs === undefined ? { logs } : { logs, lostLogs };
+  if (failure !== undefined) {
+    const { name, message, code, line, frame } = failure;
+    const place = line === undefined ? {} : { line, frame };
+    return { success: false, error: { name: name.slice(0, MAX_MESSAGE), message: message.slice(0, MAX_MESSAGE), ...(code === undefined ? {} : { code }), ...place }, ...more };
+  }
+  try {
+    return { success: true, result: plainOf(result), ...more };
+  } catch (/** @type {any} */ error) {
+    return { success: false, error: { name: 'TypeError', message: `The result cannot be written as JSON: ${error.message.split('\n')[0]}` }, ...more };
+  }
+}
+
+/**
+ * The names of tools in code.
+ * @param {Tool[]} tools
+ * @returns {Map<string, Tool>}
+ */
+function named(tools) {
+  const all = new Map();
+  for (const tool of tools) {
+    const name = identifier(tool.name);
+    if (all.has(name)) throw invalid(`The tools "${all.get(name).name}" and "${tool.name}" have the same name in code: ${name}`);
+    all.set(name, tool);
+  }
+  return all;
+}
+
+/**
+ * @param {string} name
+ * @param {Tool} tool
+ */
+function declarationOf(name, { description = '', jsonSchema }) {
+  const params = jsonSchema === undefined ? '' : `, where params has the JSON Schema ${JSON.stringify(jsonSchema)}`;
+  return `tools.${name}(params)${params}. ${description}`.trim();
+}
+
+/**
+ * @param {Tool[]} tools
+ * @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} options
+ */
+function createRunner(tools, options) {
+  const sandbox = new IsolatedVMSandbox({ ...LIMITS, ...options });
+  const byName = named(tools);
+  const list = [...byName.keys()].map((name) => ({ name: `tools:${name}`, description: '' }));
+  const functions = [...byName].map(([name, tool]) => `\n- ${declarationOf(name, tool)}`).join('');
+  const language = options.typescript ? 'TypeScript' : 'JavaScript (without types)';
+  return {
+    description: `Runs ${language} in a sandbox, as the body of an async function: return the result. It has no network, no files and no require.`
+      + (functions === '' ? '' : ` Instead of one call for each step, write one program. It can call these functions, which return promises:${functions}`),
+    /**
+     * @param {string} code
+     * @param {{ signal?: import('./index.js').AbortSignalLike, context?: unknown }} call
+     */
+    async run(code, { signal, context }) {
+      const text = code.trim();
+      const bare = (FENCE.exec(text)?.[1] ?? text).trim();
+      const body = FUNCTION.test(bare) ? `return (${withoutSemicolons(bare)}\n)();` : bare;
+      const outcome = await sandbox.execute(body, list, async (name, params) => byName.get(name.slice('tools:'.length))?.call(params, context), { signal });
+      return resultOf(outcome);
+    },
+  };
+}
+
+/** The input of a tool that runs code, as JSON Schema. A new one each time: validators of frameworks write into schemas. */
+const inputSchema = () => ({
+  type: /** @type {const} */ ('object'),
+  properties: { code: { type: /** @type {const} */ ('string'), description: 'The code to run' } },
+  required: ['code'],
+  additionalProperties: false,
+});
+
+module.exports = { createRunner, inputSchema, invalid, plainOf };

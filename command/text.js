@@ -1,0 +1,66 @@
+// @ts-check
+'use strict';
+// Output that comes from guests. A terminal obeys control characters (it can be made to retitle its window, to overwrite lines, to answer
+// as if the user typed), and characters that change the direction of text can hide what it says. They are shown as escapes there.
+
+const { inspect } = require('node:util');
+
+/** All control characters, and those of format that change the direction of text. */
+const HARMFUL = /\r\n|[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const KEPT = Object.freeze(['\r\n', '\n', '\t']);
+/** The same, except for those that JSON escapes. */
+const HARMFUL_IN_JSON = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+const MAX_CHARACTERS = 100_000;
+/** Values beyond these are only counted. */
+const SHOWN = Object.freeze({ depth: 10, maxArrayLength: 10_000, maxStringLength: MAX_CHARACTERS });
+
+/**
+ * @param {string} character
+ * @param {number} digits
+ */
+const hex = (character, digits) => character.charCodeAt(0).toString(16).padStart(digits, '0');
+
+/**
+ * A text without characters that a terminal obeys, except line feeds and tabs.
+ * @param {string} text
+ */
+const visible = (text) => text.replace(HARMFUL, (found) => (KEPT.includes(found) ? found : found <= '\xff' ? `\\x${hex(found, 2)}` : `\\u${hex(found, 4)}`));
+
+/**
+ * A function that writes a guest's text to a stream.
+ * @param {{ isTTY?: boolean, write(text: string): unknown }} stream
+ * @returns {(text: string) => void}
+ */
+const writerTo = (stream) => (text) => {
+  stream.write(stream.isTTY ? visible(text) : text);
+};
+
+/** @param {string} text */
+const cut = (text) => (text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}... ${text.length - MAX_CHARACTERS} more characters` : text);
+
+/**
+ * What a guest returned, for people to read.
+ * @param {unknown} value
+ * @param {import('node:util').InspectOptions} [options]
+ */
+const shown = (value, options) => inspect(value, { ...SHOWN, ...options });
+
+/**
+ * Why code failed, for people to read.
+ * @param {{ stack: string, frame?: string }} failure
+ */
+const described = ({ stack, frame }) => `${cut(stack)}\n${frame === undefined ? '' : `\n${frame}\n`}`;
+
+/**
+ * A JSON document, which is safe to show on a terminal. BigInts become strings of digits.
+ * @param {unknown} value
+ * @param {number} [indent]
+ * @returns {string}
+ * @throws if JSON cannot represent the value
+ */
+const json = (value, indent) =>
+  JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part), indent)
+    .replace(HARMFUL_IN_JSON, (found) => `\\u${hex(found, 4)}`);
+
+module.exports = { cut, described, json, shown, visible, writerTo };

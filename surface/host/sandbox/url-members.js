@@ -1,0 +1,35 @@
+'use strict';
+// Names of members that say where a request goes.
+
+const { types } = require('node:util');
+
+/** Members whose value is a host by itself. */
+const HOSTS = new Set(['host', 'hostname', 'hostaddr', 'servername', ':authority']);
+/** Members that name a connection that bypasses all hosts. */
+const SOCKETS = new Set(['socketpath', 'unix', 'unixsocket']);
+/** Members that name a server by a URL, or by a name alone. */
+const SERVER = /^(?:origin|baseur[il]|prefixurl)$|proxy$/;
+/** Members whose value is a URL, as are those whose names end in `url` or `uri`. */
+const PLACE = /(?:^href|^endpoint|ur[il])$/;
+/** Members by which an object names its server, spelled as `nameOf` returns them. */
+const PLACES = Object.freeze(['host', 'hostname', 'origin', 'href', 'url', 'uri', 'baseurl', 'prefixurl', 'socketpath']);
+/** Members to which a path is appended. */
+const AUTHORITIES = Object.freeze(['host', 'hostname', 'origin', ':authority']);
+const PATHS = new Set(['path', 'pathname', ':path']);
+const PROTOCOLS = new Set(['protocol', ':scheme']);
+/** Members that, together with a port, make an object the options of a request. */
+const REQUESTS = Object.freeze(['path', 'pathname', 'protocol', 'method', 'headers']);
+const HEADERS = new Set(['headers', 'rawheaders']);
+/** A few more characters than the longest name above. */
+const MAX_NAME = 40;
+/**
+ * A member's name in lower case, without hyphens and underscores.
+ * @param {any} key
+ * @returns {string}
+ */
+function nameOf(key) {
+  const text = types.isStringObject(key) ? String(key) : key;
+  return typeof text === 'string' && text.length <= MAX_NAME ? text.toLowerCase().replace(/[-_]/g, '') : '';
+}
+
+module.exports = { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, REQUESTS, SERVER, SOCKETS };

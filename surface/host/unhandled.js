@@ -1,0 +1,64 @@
+'use strict';
+// Reports errors of host functions that have no receiver.
+
+const { channel } = require('node:diagnostics_channel');
+const { emitWarning } = require('node:process');
+const { thrownText } = require('../error.js');
+
+/** The channel of `diagnostics_channel`, and the code of the process warning. Both are documented. */
+const CHANNEL = 'isolated-v8:unhandled-host-error';
+const WARNING = 'ISOLATED_V8_UNHANDLED_HOST_ERROR';
+
+/** Characters of an error that a warning shows. */
+const MAX_MESSAGE = 1_000;
+const MAX_STACK = 4_000;
+
+const failures = channel(CHANNEL);
+/** Origins for which a warning was emitted. @type {Set<string>} */
+const warned = new Set();
+
+/**
+ * Reports an error to the subscribers of the diagnostics channel. If there are none, emits a process warning for the first error of each
+ * origin.
+ * @param {string} origin the kind of the host function
+ * @param {unknown} error
+ */
+function reportUnhandled(origin, error) {
+  if (failures.hasSubscribers) {
+    try {
+      failures.publish({ error, origin });
+    } catch {
+      // Errors of the host's subscribers are ignored.
+    }
+    return;
+  }
+  if (warned.has(origin)) {
+    return;
+  }
+  warned.add(origin);
+  try {
+    const text = `A host function (${origin}) failed, and nobody can receive its error: ${textOf(error, 'message', MAX_MESSAGE)}. Subscribe to the diagnostics channel '${CHANNEL}' for all such errors.`;
+    emitWarning(text, /** @type {any} */ ({ __proto__: null, code: WARNING, detail: textOf(error, 'stack', MAX_STACK) }));
+  } catch {
+    // The host does not support warnings.
+  }
+}
+
+/**
+ * A property of an error as text that is safe to show in a terminal.
+ * @param {any} error
+ * @param {string} key
+ * @param {number} length
+ * @returns {string}
+ */
+function textOf(error, key, length) {
+  try {
+    const isObject = typeof error === 'object' && error !== null;
+    const text = isObject && typeof error[key] === 'string' ? error[key] : thrownText(error);
+    return text.slice(0, length).replaceAll(/[^\P{Cc}\n\t]/gu, '');
+  } catch {
+    return 'an error that has no text';
+  }
+}
+
+module.exports = { reportUnhandled };

@@ -1,0 +1,75 @@
+'use strict';
+// Large arrays of primitives, written by the host's own serializer. To find out in JavaScript that an array has no properties besides its
+// elements, all their keys must be listed, which takes several times as long as writing them.
+
+const { uncurryThis } = require('../../primordials.js');
+const { TAG } = require('./tags.js');
+
+/** Creating a serializer takes as long as listing this many keys. */
+const MIN_LENGTH = 256;
+
+/** Whether the host's engine is V8. Its format for arrays of primitives is the same in all versions that are supported. */
+const isSupported = process.versions.bun === undefined && process.versions.v8 !== undefined;
+
+/** @type {((array: unknown[]) => Uint8Array) | undefined} the bytes without a header */
+let write;
+
+/** Loaded when it is first needed, since most programs never do. */
+function load() {
+  const { Serializer } = require('node:v8');
+  const writeValue = uncurryThis(Serializer.prototype.writeValue);
+  const releaseBuffer = uncurryThis(Serializer.prototype.releaseBuffer);
+  return (/** @type {unknown[]} */ array) => {
+    const serializer = new Serializer();
+    writeValue(serializer, array);
+    return releaseBuffer(serializer);
+  };
+}
+
+/**
+ * @param {unknown[]} array without holes
+ * @returns {boolean} whether each element is a primitive, and neither a BigInt nor a symbol
+ */
+function hasOnlyPrimitives(array) {
+  for (let index = 0; index < array.length; index++) {
+    const value = array[index];
+    switch (typeof value) {
+      case 'number':
+      case 'string':
+      case 'boolean':
+      case 'undefined': continue;
+      case 'object':
+        if (value === null) continue;
+        return false;
+      default: return false;
+    }
+  }
+  return true;
+}
+
+/** @param {number} value @returns {number[]} */
+const varintOf = (value) => (value > 127 ? [(value & 127) | 128, ...varintOf(value >>> 7)] : [value]);
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {number[]} part
+ * @param {number} at
+ */
+const hasPart = (bytes, part, at) => at >= 0 && part.every((byte, index) => bytes[at + index] === byte);
+
+/**
+ * The bytes of an array of primitives, which must begin at an even position: V8 aligns strings of two bytes per character.
+ * @param {unknown[]} array without holes, with the prototype `Array.prototype`
+ * @returns {Uint8Array | undefined} undefined if the array has to be written in JavaScript
+ */
+function primitiveArray(array) {
+  const { length } = array;
+  if (!isSupported || length < MIN_LENGTH || !hasOnlyPrimitives(array)) return undefined;
+  const bytes = (write ??= load())(array);
+  // A property besides the elements may hold anything; an element that is a getter may have changed the array.
+  const start = [TAG.BEGIN_DENSE_ARRAY, ...varintOf(length)];
+  const end = [TAG.END_DENSE_ARRAY, 0, ...varintOf(length)];
+  return hasPart(bytes, start, 0) && hasPart(bytes, end, bytes.length - end.length) ? bytes : undefined;
+}
+
+module.exports = { primitiveArray };
