@@ -41,7 +41,7 @@ function createHostBinding(native) {
     recipient: (request) => bound.recipient(request),
     isAwaited: (request) => bound.isAwaited(request),
   });
-  const { hooks, idOf, unpack } = createUnpack({
+  const { hooks, idOf, together, unpack } = createUnpack({
     native: bound,
     pack,
     owned,
@@ -52,7 +52,7 @@ function createHostBinding(native) {
   const { delegateTo, local } = createLocal({ native: bound, surface: theSurface, unpack });
 
   const callers = new Callers(owned);
-  const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, unpack });
+  const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack });
   /** @param {number} request @param {any} carrier */
   const settle = (request, carrier) => {
     callers.settled(request, carrier);

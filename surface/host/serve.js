@@ -17,9 +17,10 @@ const { read, remove, write } = require('./reflect.js');
  * @param {(value: unknown, bits: number, origin: string) => any} host.packResult
  * @param {(error: unknown, bits: number, origin: string, map?: (error: unknown) => unknown) => any} host.packThrown
  * @param {(promise: PromiseLike<unknown>, bits: number, request: number, origin: string, thrown?: (error: unknown) => unknown) => Promise<void>} host.answerWith
+ * @param {<T>(read: () => T) => T} host.together reads the arguments of one call
  * @param {(carrier: any) => any} host.unpack
  */
-function createServe({ owned, reply, pack, packResult, packThrown, answerWith, unpack }) {
+function createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack }) {
   /**
    * @param {number} request
    * @param {number} asked an operation, optionally with OP.SHOWS_STACKS and OP.DISCARDED
@@ -109,6 +110,13 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
     return value;
   }
 
+  /** @param {any[]} args */
+  function receiveAll(args) {
+    for (let index = 0; index < args.length; index += 1) {
+      args[index] = receive(args[index]);
+    }
+  }
+
   /**
    * @param {number} request
    * @param {number} slot
@@ -120,8 +128,10 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
   function call(request, slot, args, awaited, shows, discarded) {
     const target = /** @type {Function} */ (owned.value(slot));
     const mode = owned.note(slot);
-    for (let index = 0; index < args.length; index += 1) {
-      args[index] = receive(args[index]);
+    if (args.length > 1) {
+      together(() => receiveAll(args));
+    } else if (args.length > 0) {
+      args[0] = receive(args[0]);
     }
     const isIgnored = discarded || mode === CALLBACK.IGNORED;
     if (isIgnored && !answeringLater.has(target)) {
@@ -147,7 +157,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
     if (typeof target !== 'function') {
       throw invalid('Reference is not a function');
     }
-    return { target, receiver: receive(args[3]), list: args.slice(4).map(receive) };
+    return together(() => ({ target, receiver: receive(args[3]), list: args.slice(4).map(receive) }));
   }
 
   /**

@@ -102,8 +102,38 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
     }
   }
 
+  /** Whether the values that are read now are arguments of one call, and their budget. */
+  let isList = false;
+  /** @type {import('./work.js').WorkBudget | undefined} */
+  let workOfList;
+
+  /**
+   * Reads the arguments of one call, which share a budget.
+   * @template T
+   * @param {() => T} read
+   * @returns {T}
+   */
+  function together(read) {
+    isList = true;
+    workOfList = undefined;
+    try {
+      return read();
+    } finally {
+      isList = false;
+      workOfList = undefined;
+    }
+  }
+
   /** The budget for a value that is read while its caller waits. The limits of the call apply. */
   function workOfCall() {
+    if (!isList) {
+      return newWork();
+    }
+    workOfList ??= newWork();
+    return workOfList;
+  }
+
+  function newWork() {
     const { [LIMIT.LEFT]: left, [LIMIT.TIMEOUT]: timeout } = native.limits();
     const start = now();
     const end = start + Math.max(timeout, FIXED_TIME);
@@ -196,7 +226,7 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
     resolve: (carrier) => unpack(carrier),
   });
 
-  return { hooks, idOf, unpack };
+  return { hooks, idOf, together, unpack };
 }
 
 module.exports = { createUnpack, delegate, Unreadable };

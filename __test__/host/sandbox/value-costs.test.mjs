@@ -14,6 +14,7 @@ const { entryLimits, Shown } = require('../../../surface/host/sandbox/plugin-log
 const { refusalOf } = require('../../../surface/host/sandbox/quota.js');
 const { measurementOf, outputSize } = require('../../../surface/host/sandbox/size.js');
 const { Account, valueSize } = require('../../../surface/host/sandbox/storage.js');
+const { URL_LIMITS, UrlCheck } = require('../../../surface/host/sandbox/url-gate.js');
 const { Work } = require('../../../surface/host/work.js');
 
 const range = (count, entry) => Array.from({ length: count }, (_, index) => entry(index));
@@ -121,6 +122,28 @@ describe('time grows with the distinct parts', () => {
     assert.deepEqual(bearable([Object.assign([], { big: 'x'.repeat(20_000) }), Object('x'.repeat(20_000)), new Map([['x'.repeat(20_000), 1]]), 1n << 100_000n, [1]]),
       [...range(3, () => '[object of more than 10000 bytes]'), '[bigint of more than 10000 bytes]', [1]]);
   });
+});
+
+describe('the check of URLs', () => {
+  const texts = (count) => Object.fromEntries(range(count, (index) => [`k${index}`, `x${'\t'.repeat(8_000)}x`]));
+  const shared = () => { const list = range(1_000, (index) => `a${index}`); return range(40, () => list); };
+  for (const [what, args, refused] of [
+    ['texts', [texts(2_000)], undefined], ['a URL behind texts', [texts(2_000), { url: 'https://evil.test/' }], 'evil.test'], ['lists that occur several times', [shared()], undefined],
+    ['too many values', [range(200_000, () => 1)], '(too many values)'],
+  ]) {
+    test(`is done in slices: ${what}`, async () => {
+      const work = new Work(URL_LIMITS);
+      const check = new UrlCheck(['example.org'], args, work);
+      let turns = 0;
+      while (!check.run(true)) {
+        turns += 1;
+        await work.turn();
+      }
+      assert.equal(check.refused, refused);
+      if (what.includes('texts')) assert.ok(turns > 2, `${turns} turns`);
+      assert.equal(done(new UrlCheck(['example.org'], args, new Work(URL_LIMITS))).refused, refused);
+    });
+  }
 });
 
 describe('BigInts', () => {

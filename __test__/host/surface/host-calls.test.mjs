@@ -178,9 +178,9 @@ describe('guard', () => {
     test(`takes little time in a turn, however often it is called: ${name}`, async () => {
       await turn();
       const start = performance.now();
-      for (let call = 0; call < 5_000; call += 1) guard('x', value);
+      for (let call = 0; call < 10_000; call += 1) guard('x', value);
       const time = performance.now() - start;
-      assert.ok(time < 500, `${time} ms`);
+      assert.ok(time < 1_500, `${time} ms`);
       assert.deepEqual(await reported(async () => {
         await turn();
         guard('x', { a: [Promise.reject(new Error('no'))] });
@@ -190,10 +190,10 @@ describe('guard', () => {
     test(`so does what many promises resolve to: ${name}`, async () => {
       await turn();
       const start = performance.now();
-      for (let call = 0; call < 5_000; call += 1) discard('x', Promise.resolve(value));
+      for (let call = 0; call < 10_000; call += 1) discard('x', Promise.resolve(value));
       await turn();
       const time = performance.now() - start;
-      assert.ok(time < 500, `${time} ms`);
+      assert.ok(time < 1_500, `${time} ms`);
     });
   }
 });

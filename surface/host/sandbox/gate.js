@@ -387,7 +387,10 @@ function prober(cache) {
     return () => true;
   }
   /** @param {unknown} found */
-  const isThere = (found) => found !== undefined && found !== null && (method === 'get' || (found !== false && found !== 0));
+  const isThere = (found) => {
+    discard(ORIGIN.CACHE, found);
+    return found !== undefined && found !== null && (method === 'get' || (found !== false && found !== 0));
+  };
   return (name) => {
     const found = settled(cache[method](name));
     return types.isPromise(found) ? found.then(isThere, () => true) : isThere(found);

@@ -56,8 +56,8 @@ function noteTree(value, bytes) {
  */
 const treeBytes = (value) => weakMapGet(trees, value) ?? Infinity;
 
-/** A value that takes fewer bytes of memory than this has no note of them. */
-const MIN_WEIGHT = 1024;
+/** A value that takes fewer bytes of memory than this has no note of them: the number of calls bounds what such values take together. */
+const MIN_WEIGHT = 16_384;
 
 /** @type {WeakMap<object, number>} */
 const weights = new WeakMap();
