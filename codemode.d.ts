@@ -1,4 +1,4 @@
-import type { IsolatedVMSandboxConfig } from './index.js';
+import type { AgentSandboxConfig } from './index.js';
 
 /** Functions of the host, by name. */
 export type Tools = Record<string, (...args: unknown[]) => Promise<unknown>>;
@@ -17,7 +17,8 @@ export interface Executor {
  * Creates an executor for `createCodeTool` and similar functions of
  * [`@cloudflare/codemode`](https://www.npmjs.com/package/@cloudflare/codemode). Each execution has its own isolate. Connectors, which are
  * bound to Workers, fail with an `error`. A tool takes at most 10,000 arguments. `maxOutputSize` limits results.
- * @param options those of `IsolatedVMSandbox`; the default `timeout` is 60,000 ms, as in codemode
+ * @param options those of `AgentSandbox`; the default `timeout` is 60,000 ms, as in codemode. `approve` gets the name `provider.tool`, and the
+ *   arguments as `params`
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small
  */
-export function createExecutor(options?: Partial<IsolatedVMSandboxConfig>): Executor;
+export function createExecutor(options?: Partial<AgentSandboxConfig>): Executor;

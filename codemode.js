@@ -1,7 +1,7 @@
 'use strict';
 // An `Executor` of `@cloudflare/codemode`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
-const { IsolatedVMSandbox, normalizeCode } = require('./index.js');
+const { AgentSandbox, normalizeCode } = require('./index.js');
 
 const TIMEOUT = 60_000;
 /** Arguments of one call of a tool. */
@@ -48,6 +48,9 @@ function checkArguments(args) {
   return args;
 }
 
+/** @param {string} name of a tool, as its sandbox knows it */
+const indexOf = (name) => Number(name.slice('$host:f'.length));
+
 /**
  * Why code cannot be run with these providers, if so.
  * @param {unknown} code
@@ -68,9 +71,23 @@ function problemOf(code, providers, connectors) {
   return undefined;
 }
 
-/** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
+/** @param {Partial<import('./index.js').AgentSandboxConfig>} [options] */
 function createExecutor(options) {
-  const sandbox = new IsolatedVMSandbox({ timeout: TIMEOUT, ...options });
+  const sandbox = new AgentSandbox({ timeout: TIMEOUT, ...options });
+  const approve = options?.approve;
+  /**
+   * A sandbox in which calls are approved by the names that providers and tools have outside.
+   * @param {string[]} names
+   */
+  const withNames = (names) => approve == null ? sandbox : new AgentSandbox({
+    timeout: TIMEOUT,
+    ...options,
+    async approve(call) {
+      const name = names[indexOf(call.name)];
+      if (await approve({ name, params: call.params, get signal() { return call.signal; } }) === true) return true;
+      throw new Error(`The call of the tool "${name}" was not approved`);
+    },
+  });
   /** @type {import('./codemode.js').Executor['execute']} */
   async function execute(code, providersOrFns, more) {
     const providers = Array.isArray(providersOrFns) ? providersOrFns : [{ name: 'codemode', fns: providersOrFns }];
@@ -79,6 +96,7 @@ function createExecutor(options) {
       return { result: undefined, error: unusable };
     }
     const fns = providers.flatMap((provider) => Object.values(provider.fns));
+    const names = providers.flatMap((provider) => Object.keys(provider.fns).map((key) => `${provider.name}.${key}`));
     const tools = fns.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
     let count = 0;
     const inside = providers.map(({ name, fns: own, prelude = '' }) =>
@@ -86,8 +104,8 @@ function createExecutor(options) {
     const text = withoutSemicolons(code.trim());
     const main = FUNCTION.test(text) ? text : normalizeCode(text);
     const body = `${inside.join('')}const $main = await (${main}\n)(); return typeof $main === 'function' ? $main() : $main;`;
-    const { result, error, logs } = await sandbox.execute(body, tools, async (name, args) =>
-      fns[Number(name.slice(7))](...checkArguments(args)));
+    const { result, error, logs } = await withNames(names).execute(body, tools, async (name, args) =>
+      fns[indexOf(name)](...checkArguments(args)));
     return error === undefined ? { result, logs } : { result: undefined, error, logs };
   }
   return { execute };

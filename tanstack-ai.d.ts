@@ -1,4 +1,4 @@
-import type { IsolatedVMSandboxConfig } from './index.js';
+import type { AgentSandboxConfig } from './index.js';
 
 /** The environment of a program, as `@tanstack/ai-code-mode` requires it. */
 export interface IsolateContext {
@@ -26,7 +26,7 @@ export interface IsolateDriver {
 /**
  * Creates a driver for `createCodeMode` of [`@tanstack/ai-code-mode`](https://www.npmjs.com/package/@tanstack/ai-code-mode). Each
  * execution has its own isolate. `maxOutputSize` limits results.
- * @param options those of `IsolatedVMSandbox`; `timeout` and `memoryLimit` come from the context
+ * @param options those of `AgentSandbox`; `timeout` and `memoryLimit` come from the context. `approve` gets the names of the bindings
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small
  */
-export function createIsolateDriver(options?: Partial<Omit<IsolatedVMSandboxConfig, 'timeout' | 'memoryLimit' | 'onLog'>>): IsolateDriver;
+export function createIsolateDriver(options?: Partial<Omit<AgentSandboxConfig, 'timeout' | 'memoryLimit' | 'onLog'>>): IsolateDriver;

@@ -1,7 +1,7 @@
 'use strict';
 // An `IsolateDriver` of `@tanstack/ai-code-mode`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
-const { IsolatedVMSandbox } = require('./index.js');
+const { AgentSandbox } = require('./index.js');
 
 /** How Code Mode recognizes levels. */
 const PREFIX = { log: '', debug: '', info: 'INFO: ', warn: 'WARN: ', error: 'ERROR: ' };
@@ -24,10 +24,11 @@ function declaration(name, index) {
   return `${place} = (args) => $host.f${index}(args);`;
 }
 
-/** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
+/** @param {Partial<import('./index.js').AgentSandboxConfig>} [options] */
 function createIsolateDriver(options) {
   // Reports wrong options.
-  new IsolatedVMSandbox(options);
+  new AgentSandbox(options);
+  const approve = options?.approve;
   /** @type {import('./tanstack-ai.js').IsolateDriver['createContext']} */
   async function createContext({ bindings, timeout = 30_000, memoryLimit = 128 }) {
     const names = Object.keys(bindings);
@@ -35,16 +36,25 @@ function createIsolateDriver(options) {
     if (taken !== undefined) throw Object.assign(new TypeError(`The name of the binding "${taken}" is taken`), { code: 'ERR_INVALID_ARG' });
     const tools = names.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
     const inside = names.map(declaration).join(' ');
+    const nameOf = (/** @type {string} */ name) => names[Number(name.slice('$host:f'.length))];
     const disposed = new AbortController();
     return {
       async execute(code) {
         /** @type {string[]} */
         const logs = [];
-        /** @type {import('./index.js').IsolatedVMSandboxConfig['onLog']} */
+        /** @type {import('./index.js').AgentSandboxConfig['onLog']} */
         const onLog = ({ level, message }) => logs.push(PREFIX[level] + message);
-        const sandbox = new IsolatedVMSandbox({ ...options, timeout, memoryLimit, onLog });
+        const sandbox = new AgentSandbox({
+          ...options, timeout, memoryLimit, onLog,
+          // By the names that the bindings have outside.
+          approve: approve && (async (call) => {
+            const name = nameOf(call.name);
+            if (await approve({ name, params: call.params, get signal() { return call.signal; } }) === true) return true;
+            throw new Error(`The call of the tool "${name}" was not approved`);
+          }),
+        });
         const { result, error, failure } = await sandbox.execute(`${inside} return (async () => { ${code}\n})();`, tools, async (name, args) =>
-          bindings[names[Number(name.slice(7))]].execute(args), { signal: disposed.signal });
+          bindings[nameOf(name)].execute(args), { signal: disposed.signal });
         if (error === undefined) {
           return { success: true, value: /** @type {any} */ (result), logs };
         }

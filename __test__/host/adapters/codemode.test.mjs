@@ -136,3 +136,15 @@ describe('the executor alone', () => {
     assert.deepEqual((await executor.execute('async () => [[].mark, codemode.mark]', { f: async () => 1 })).result, [undefined, undefined]);
   });
 });
+
+test('`approve` gets the names of providers and tools, and the arguments', async () => {
+  const asked = [];
+  const approving = createExecutor({ approve: async ({ name, params, signal }) => { asked.push([name, params, signal.aborted]); return name !== 'shop.buy-it'; } });
+  const called = [];
+  const fns = { look: async (...args) => { called.push(args); return 'seen'; }, 'buy-it': async () => { called.push('bought'); } };
+  const code = 'async () => [await shop.look(1, "a"), await shop.buy_it(2).catch(({ message }) => message)]';
+  const { result, error } = await approving.execute(code, [{ name: 'shop', fns }]);
+  assert.equal(error, undefined);
+  assert.deepEqual(result, ['seen', 'The call of the tool "shop.buy-it" was not approved']);
+  assert.deepEqual([asked, called], [[['shop.look', [1, 'a'], false], ['shop.buy-it', [2], false]], [[1, 'a']]]);
+});

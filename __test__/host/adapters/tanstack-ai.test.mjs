@@ -101,6 +101,15 @@ describe('the driver alone', () => {
     });
   }
 
+  test('`approve` gets the names of the bindings', async () => {
+    const asked = [];
+    const approving = createIsolateDriver({ approve: ({ name, params }) => { asked.push([name, params]); return name === 'external_a'; } });
+    const bindings = { external_a: { execute: async () => 1 }, external_b: { execute: async () => 2 } };
+    const context = await approving.createContext({ bindings });
+    assert.deepEqual((await context.execute('return [await external_a({ x: 1 }), await external_b({}).catch(() => "denied")]')).value, [1, 'denied']);
+    assert.deepEqual(asked, [['external_a', { x: 1 }], ['external_b', {}]]);
+  });
+
   test('wrong options are refused at once', () => {
     assert.throws(() => createIsolateDriver({ maxLogEntries: -1 }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /`maxLogEntries`/ });
   });

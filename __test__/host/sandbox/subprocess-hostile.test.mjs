@@ -29,7 +29,7 @@ describe('children that follow the protocol', () => {
   });
   test('a call', async () => {
     const seen = [];
-    const executor = async (...args) => { seen.push(args); };
+    const executor = async (name, params) => { seen.push([name, params]); };
     // The answer is 4 bytes of length and 6 of contents.
     const script = 'cat bytes >&0; head -c 200 >/dev/null <&0; exec sleep 60';
     const config = { timeout: 1_000 };

@@ -182,7 +182,7 @@ describe('SubprocessSandbox: tools', () => {
   for (const [name, place] of places) {
     test(`${name} is ${place}`, async () => {
       const seen = [];
-      const executor = async (...args) => { seen.push(args); return 'done'; };
+      const executor = async (toolName, params) => { seen.push([toolName, params]); return 'done'; };
       assert.equal(await resultOf(`return await ${place}({ x: 1 })`, [tool(name)], executor), 'done');
       assert.deepEqual(seen, [[name, { x: 1 }]]);
     });
