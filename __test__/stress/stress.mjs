@@ -169,7 +169,7 @@ function supervise() {
   const progress = () => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      console.log(`FAIL nothing progress for ${SILENCE_LIMIT_MS / 1000} s: a deadlock`);
+      console.log(`FAIL no output for ${SILENCE_LIMIT_MS / 1000} s: a deadlock`);
       process.exitCode = 1;
       child.kill('SIGKILL');
     }, SILENCE_LIMIT_MS);

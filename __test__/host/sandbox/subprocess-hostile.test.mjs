@@ -143,7 +143,7 @@ describe('silent children', () => {
     const start = performance.now();
     const error = await new SubprocessSandbox().confinement().catch((reason) => reason);
     const took = performance.now() - start;
-    assert.deepEqual([error.message, error.code], ['The process has not outcomes within 5 s what confines it', 'ERR_ISOLATE_DEADLINE']);
+    assert.deepEqual([error.message, error.code], ['The process has not told within 5 s what confines it', 'ERR_ISOLATE_DEADLINE']);
     assert.ok(took >= 4_900 && took < 20_000, `${took}`);
     rmSync(folder, { recursive: true });
   });
