@@ -16,19 +16,22 @@ use crate::native;
 use crate::value::{Budget, Code, Completion, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
 
 thread_local! {
-    /// The answer that waits for the snapshot that V8 writes on this thread.
-    static WAITING: RefCell<Option<Arc<dyn Completion>>> = const { RefCell::new(None) };
+    /// The answer that waits for the snapshot that is made on this thread, and the error if V8 cannot continue.
+    static WAITING: RefCell<Option<(Arc<dyn Completion>, &'static str)>> = const { RefCell::new(None) };
 }
 
-/// V8 has found a value that it cannot write.
+/// V8 cannot run a script, or has found a value that it cannot write.
 pub fn refuse() {
-    if let Some(completion) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
-        completion.complete(Err(unwritable()));
+    if let Some((completion, message)) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
+        completion.complete(Err(unsupported(message)));
     }
 }
 
-fn unwritable() -> Fault {
-    let message = "The scripts leave something behind that V8 cannot put into a snapshot, such as an object of `Intl`";
+const USING: &str = "The scripts of a snapshot must not use `using`";
+const UNWRITABLE: &str =
+    "The scripts leave something behind that V8 cannot put into a snapshot, such as an object of `Intl`";
+
+fn unsupported(message: &str) -> Fault {
     Fault::coded(ErrorClass::Error, message, Code::Unsupported)
 }
 
@@ -74,11 +77,12 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
 
     let waiting = Arc::clone(&job.completion);
     let caller = Arc::clone(&job.completion);
-    let (left, _late) = leave_behind(&mut isolate, remote, job);
+    WAITING.with(|place| *place.borrow_mut() = Some((Arc::clone(&waiting), USING)));
+    let (left, _late) = engine::without_disposables(|| leave_behind(&mut isolate, remote, job));
     engine::forget_isolate(run::address_of(&isolate));
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
     let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
-    WAITING.with(|place| *place.borrow_mut() = Some(waiting));
+    WAITING.with(|place| *place.borrow_mut() = Some((waiting, UNWRITABLE)));
     let write = || {
         // V8 requires that a snapshot is written in any case.
         let blob = isolate.create_blob(code);
@@ -139,7 +143,7 @@ fn leave_behind(
         scope.low_memory_notification();
         // Objects with a native part, such as those of `Intl`, have global handles.
         let foreign = scope.get_heap_statistics().used_global_handles_size() > plain.handles;
-        let found = found.and_then(|found| if foreign { Err(unwritable()) } else { Ok(found) });
+        let found = found.and_then(|found| if foreign { Err(unsupported(UNWRITABLE)) } else { Ok(found) });
         let (context, value) = match found {
             Ok((context, value)) => (context, Ok(value)),
             Err(fault) => (v8::Context::new(scope, v8::ContextOptions::default()), Err(fault)),
