@@ -29,7 +29,7 @@ fn main() {
     }
     if target.contains("linux") {
         // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap`, those of its pages in `engine/heap/pages.rs`, those of the stub
-        // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those that
+        // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of `using` in `engine/disposables.rs`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those that
         // hand texts to ICU in `engine/icu/texts.rs`, those of ICU's caches in `engine/icu/caches.rs` and `engine/icu/patterns.rs`, those of the allocator and of locks in `native`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = [
@@ -51,6 +51,7 @@ fn main() {
             "_ZN2v88internal4wasm17TypeCanonicalizer17AddRecursiveGroupEPKNS0_9SignatureINS1_9ValueTypeEEE",
             "_ZN2v88internal4wasm22WasmImportWrapperCache3GetEPNS0_7IsolateERKNS1_21ImportWrapperCacheKeyE",
         ];
+        let disposables = ["_ZN2v88internal7Factory24NewJSDisposableStackBaseEv"];
         let maglev =
             ["_ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE"];
         let platform = [
@@ -98,8 +99,15 @@ fn main() {
             "_ZN6icu_7813CalendarCache3putEPPS0_iiR10UErrorCode",
             "_ZNK6icu_7824DateTimePatternGenerator5cloneEv",
         ];
-        let of_v8 =
-            endings.into_iter().chain(heap).chain(stub_cache).chain(wasm).chain(maglev).chain(platform).chain(texts);
+        let of_v8 = endings
+            .into_iter()
+            .chain(heap)
+            .chain(stub_cache)
+            .chain(wasm)
+            .chain(disposables)
+            .chain(maglev)
+            .chain(platform)
+            .chain(texts);
         for function in of_v8.chain(caches).chain(allocator).chain(locks) {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
         }

@@ -41,6 +41,23 @@ pub fn park() {
     }
 }
 
+/// Abandons the isolate of this thread, in which V8 cannot do what the guest asks for. Returns if the thread has no isolate.
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub fn park_contained() {
+    if let Some(park) = PARK.get() {
+        start::give_up();
+        park(true);
+    }
+}
+
+/// The same if fatal errors are contained. V8 has read from a null pointer, so it has changed nothing.
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+fn park_at_null() {
+    if CONTAINED.try_with(Cell::get).unwrap_or(false) {
+        park_contained();
+    }
+}
+
 #[cfg(target_os = "linux")]
 unsafe extern "C" {
     /// `v8::base::SetFatalFunction`, which the crate does not bind. V8 calls the function before it aborts, for errors that are not about
@@ -64,6 +81,7 @@ pub fn intercept(park: Park) {
         #[cfg(not(any(test, fuzzing)))]
         {
             refusal::end_by(self::park);
+            crate::native::stack::at_null(park_at_null);
             crate::native::stack::watch();
         }
     }

@@ -9,26 +9,28 @@ use crate::value::{Code, Completion, ErrorClass, Fault};
 use crate::{engine, native};
 
 thread_local! {
-    /// The answer that waits for the snapshot that V8 writes on this thread.
-    static WAITING: RefCell<Option<Arc<dyn Completion>>> = const { RefCell::new(None) };
+    /// The answer that waits for the snapshot that is made on this thread, and the error if V8 cannot continue.
+    static WAITING: RefCell<Option<(Arc<dyn Completion>, &'static str)>> = const { RefCell::new(None) };
 }
 
-/// V8 writes a snapshot on this thread from now on, for which `completion` waits; `None`: no longer.
-pub fn await_snapshot(completion: Option<Arc<dyn Completion>>) {
+/// A snapshot is made on this thread from now on, for which the completion waits, with the error if V8 cannot continue; `None`: no longer.
+pub fn await_snapshot(completion: Option<(Arc<dyn Completion>, &'static str)>) {
     WAITING.with(|waiting| *waiting.borrow_mut() = completion);
 }
 
-pub fn unwritable() -> Fault {
-    let message = "The scripts leave something behind that V8 cannot put into a snapshot, such as an object of `Intl`";
+pub const UNWRITABLE: &str =
+    "The scripts leave something behind that V8 cannot put into a snapshot, such as an object of `Intl`";
+
+pub fn unsupported(message: &str) -> Fault {
     Fault::coded(ErrorClass::Error, message, Code::Unsupported)
 }
 
 /// Abandons the isolate that this thread works for and parks the thread; returns only if there is no isolate. `refused`: V8 has not run out
-/// of memory, but found a value that it cannot write into a snapshot.
+/// of memory, but cannot run a script of a snapshot, or write a value into it.
 pub fn park(refused: bool) {
     let Some(remote) = current() else { return park_helper() };
-    if refused && let Some(completion) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
-        completion.complete(Err(unwritable()));
+    if refused && let Some((completion, message)) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
+        completion.complete(Err(unsupported(message)));
     }
     remote.execution.thread.park();
     remote.give_back_heap(native::entered_tasks());

@@ -10,13 +10,15 @@ use super::codegen::on_code_generation;
 use super::current::address_of;
 use super::guest::Guest;
 use super::job::{Deadline, Job};
-use super::parking::{await_snapshot, unwritable};
+use super::parking::{UNWRITABLE, await_snapshot, unsupported};
 use super::reason::Stop;
 use super::remote::Remote;
 use super::{entry, memory, policy};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
 use crate::native::{self, lock};
 use crate::value::{Budget, Code, Completion, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
+
+const USING: &str = "The scripts of a snapshot must not use `using`";
 
 /// The outcome of the job, for this thread. The caller gets the snapshot instead.
 #[derive(Default)]
@@ -60,11 +62,12 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
 
     let waiting = Arc::clone(&job.completion);
     let caller = Arc::clone(&job.completion);
-    let (left, _late) = leave_behind(&mut isolate, remote, job);
+    await_snapshot(Some((Arc::clone(&waiting), USING)));
+    let (left, _late) = engine::without_disposables(|| leave_behind(&mut isolate, remote, job));
     engine::forget_isolate(address_of(&isolate));
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
     let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
-    await_snapshot(Some(waiting));
+    await_snapshot(Some((waiting, UNWRITABLE)));
     let write = || {
         // V8 requires that a snapshot is written in any case.
         let blob = isolate.create_blob(code);
@@ -125,7 +128,7 @@ fn leave_behind(
         scope.low_memory_notification();
         // Objects with a native part, such as those of `Intl`, have global handles.
         let foreign = scope.get_heap_statistics().used_global_handles_size() > plain.handles;
-        let found = found.and_then(|found| if foreign { Err(unwritable()) } else { Ok(found) });
+        let found = found.and_then(|found| if foreign { Err(unsupported(UNWRITABLE)) } else { Ok(found) });
         let (context, value) = match found {
             Ok((context, value)) => (context, Ok(value)),
             Err(fault) => (v8::Context::new(scope, v8::ContextOptions::default()), Err(fault)),

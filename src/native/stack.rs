@@ -38,6 +38,18 @@ thread_local! {
     static START: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
+/// Called when this library has accessed a null pointer, or a field of one.
+static AT_NULL: OnceLock<fn()> = OnceLock::new();
+
+/// Pages from the start of the address space that hold nothing.
+const NULL: usize = 4 << 10;
+
+/// From now on, `act` is called when this library has accessed a null pointer on a thread with a guard.
+pub fn at_null(act: fn()) {
+    // The first function stays.
+    let _ = AT_NULL.set(act);
+}
+
 /// The previous action for the signal.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
@@ -142,6 +154,11 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
         ((*info).si_addr() as usize, header)
     };
     if let Some(Header { guard, .. }) = header {
+        if address < NULL
+            && let Some(act) = AT_NULL.get()
+        {
+            act();
+        }
         let reserve = guard + GUARD;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         if address.wrapping_sub(reserve) < RESERVE

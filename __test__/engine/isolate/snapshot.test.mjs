@@ -42,6 +42,33 @@ describe('an endless script', () => {
     assert.equal(isolate2.createContextSync().evalSync('a'), 7);`));
 });
 
+describe('a script that V8 cannot run or write there', () => {
+  test('because of `using`', () => passes(`${PRELUDE}
+    const dispose = '{ [Symbol.dispose]() { done += 1; } }';
+    for (const code of [
+      '{ using a = null; }', 'var done = 0; (() => { using a = ' + dispose + '; })()', 'function* f() { using a = null; yield 1; } var g = f(); g.next()',
+      'var p = (async () => { await using a = null; })()', 'for (using a of [null]);', 'new Function("{ using a = null; }")()',
+    ]) refused(code, 'ERR_ISOLATE_UNSUPPORTED');
+    refused('1', 'ERR_ISOLATE_UNSUPPORTED', '{ using a = null; }');
+    assert.match(syncError(() => create('{ using a = null; }')).message, /must not use .using./);
+    // Isolates made from the snapshot can.
+    const made = new ivm.Isolate({ snapshot: create('var done = 0; var f = () => { using a = ' + dispose + '; }') });
+    assert.equal(made.createContextSync().evalSync('f(); { using a = ' + dispose + '; } done'), 2);
+    assert.equal(context.evalSync('var done = 0; { using a = ' + dispose + '; } done'), 1);`));
+
+  test('because of arrays beyond the end of their buffer', () => passes(`${PRELUDE}
+    const buffer = 'var b = new ArrayBuffer(8, { maxByteLength: 64 });';
+    for (const code of [
+      'var c = new Uint8Array(b, 4, 4); b.resize(2)', 'var c = new Float64Array(b, 0, 1); b.resize(1)', 'var all = [new Uint8Array(b, 4, 4), b]; b.resize(2)',
+      'var c = new Uint8Array(b, 4); b.resize(2)',
+    ]) {
+      let snapshot;
+      try { snapshot = create(buffer + code); } catch (error) { assert.equal(error.code, 'ERR_ISOLATE_UNSUPPORTED'); }
+      if (snapshot !== undefined) assert.equal(new ivm.Isolate({ snapshot }).createContextSync().evalSync('b.byteLength < 8'), true);
+      otherWorks();
+    }`));
+});
+
 describe('a script that exceeds its memory limit', () => {
   test('is stopped at the memory limit', () => passes(`${PRELUDE}
     refused('var a = []; for (;;) a.push(new Array(1000).fill({}))', 'ERR_ISOLATE_MEMORY', undefined, { memoryLimit: 32 });

@@ -216,6 +216,18 @@ describe('functions that take much memory to optimize', () => {
     const code = '(async () => { const bytes = functions(join([[1, 1, 0x7f, 0x02, 0x40, 0x20, 0, 0x0e], leb(50_000), new Uint8Array(50_001), [0x0b, 0x0b]])); const { instance } = await WebAssembly.instantiate(bytes); for (let i = 0; i < 2_000; i += 1) instance.exports.f(); return 42; })()';
     assert.equal(await guest(code, 128), 42);`);
 
+  const expanded = {
+    'casts': 'wasm(section(1, [2, 0x60, 0, 0, 0x50, 0, 0x5f, 0]), section(3, [1, 0]), section(6, [1, 0x6e, 1, 0xd0, 0x6e, 0x0b]), section(7, [1, 1, 0x66, 0, 0]), section(10, [1], leb(2 + COUNT * 7), [0], repeat([0x23, 0, 0xfb, 23, 1, 0x24, 0], COUNT), [0x0b]))',
+    'indirect calls': 'wasm(section(1, [1, 0x60, 0, 0]), section(3, [1, 0]), section(4, [1, 0x70, 0, 1]), section(7, [1, 1, 0x66, 0, 0]), section(10, [1], leb(2 + COUNT * 5), [0], repeat([0x41, 0, 0x11, 0, 0], COUNT), [0x0b]))',
+    'branches': 'functions(join([[0, 0x02, 0x40], repeat([0x41, 0, 0x0d, 0, 0x02, 0x40, 0x0b], COUNT), [0x0b, 0x0b]]))',
+  };
+  for (const [name, code] of Object.entries(expanded)) {
+    wasmTest(`many instructions that V8 expands: ${name}`, `
+      refused(await guest('outcomes(${code.replaceAll('COUNT', '58_000')})', 64), MEMORY);
+      const fine = await guest('outcomes(${code.replaceAll('COUNT', '5_000')})', 64);
+      assert.equal(fine.validate, true);`);
+  }
+
   // The first function does this for many values with instructions of a few bytes.
   const signature = (count) => `join([[0x60], leb(${count}), repeat([0x7f], ${count}), leb(${count}), repeat([0x7f], ${count})])`;
   const wide = {

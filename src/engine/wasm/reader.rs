@@ -19,6 +19,11 @@ impl<'a> Reader<'a> {
         self.bytes.get(self.at).copied()
     }
 
+    /// The next two bytes, which are not taken; the second one is 0 if there is none.
+    pub fn first_two(&self) -> Option<(u8, u8)> {
+        Some((self.peek()?, self.bytes.get(self.at + 1).copied().unwrap_or(0)))
+    }
+
     pub fn byte(&mut self) -> Option<u8> {
         let byte = self.peek()?;
         self.at += 1;
