@@ -43,7 +43,12 @@ fn host() -> &'static Host {
         let latin1 = library::of_host(c"node_api_create_external_string_latin1");
         let utf16 = library::of_host(c"node_api_create_external_string_utf16");
         // SAFETY: null becomes `None`; else the host exports functions of these names with these types.
-        unsafe { Host { latin1: transmute::<*mut c_void, _>(latin1), utf16: transmute::<*mut c_void, _>(utf16) } }
+        unsafe {
+            Host {
+                latin1: transmute::<*mut c_void, Option<Create<c_char>>>(latin1),
+                utf16: transmute::<*mut c_void, Option<Create<u16>>>(utf16),
+            }
+        }
     })
 }
 
