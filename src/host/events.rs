@@ -11,7 +11,7 @@ use super::carrier;
 use super::context::Current;
 use super::environment::Local;
 use super::event::{Event, Origin};
-use super::js::{Js, JsResult, JsValue, Refused};
+use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use super::share::Share;
 use super::streams::{Next, Reading, Subject};
 use crate::isolate::{Remote, next_owner_id};
@@ -76,8 +76,16 @@ impl Local {
 
     /// Runs the host's microtasks, as the host does after each of its own callbacks. False if no more events may be handled on this turn.
     fn run_microtasks(&self, js: Js<'_>) -> bool {
-        let done = js.scoped(|| js.call(js.dereference(&self.functions.run_microtasks)?, &[])).flatten();
-        done.is_ok() || !js.report_exception()
+        let run = || {
+            let thrown = js.call(js.dereference(&self.functions.run_microtasks)?, &[])?;
+            if js.type_of(thrown)? != JsType::Object {
+                return Ok(true);
+            }
+            js.report_uncaught(js.element(thrown, 0)?);
+            Ok(false)
+        };
+        // A refusal means the same as for an event.
+        js.scoped(run).flatten().unwrap_or(true)
     }
 
     /// Handles an event. A request that is not `wanted` is refused.

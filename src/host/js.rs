@@ -415,15 +415,10 @@ impl<'a> Js<'a> {
             && self.type_of(exception).is_ok_and(|kind| !matches!(kind, JsType::Undefined | JsType::Null))
     }
 
-    /// Reports the pending exception as uncaught, as the host does with one that its event loop gets. False if there was none.
-    pub fn report_exception(self) -> bool {
-        let mut exception = ptr::null_mut();
-        // SAFETY: as in `type_of`; the second call gets the value that the first one has written.
-        unsafe {
-            self.exception_is_pending()
-                && sys::napi_get_and_clear_last_exception(self.env, &raw mut exception) == sys::Status::napi_ok
-                && sys::napi_fatal_exception(self.env, exception) == sys::Status::napi_ok
-        }
+    /// Reports an exception as uncaught, as the host does with one that its event loop gets.
+    pub fn report_uncaught(self, exception: JsValue) {
+        // SAFETY: as in `type_of`. A failure means that the host is shutting down.
+        let _ = unsafe { sys::napi_fatal_exception(self.env, exception) };
     }
 
     pub fn exception_is_pending(self) -> bool {

@@ -250,7 +250,8 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     const until = now() + TURN;
     while (messages.length > 0) {
       readNext(until);
-      runMicrotasks();
+      const thrown = runMicrotasks();
+      if (thrown !== undefined) throw thrown[0];
       if (now() >= until) return;
     }
   }

@@ -49,9 +49,10 @@ const MAX_PARTS_AT_ONCE = 50_000;
 const MAX_GUARDED_PARTS = 1_000;
 /**
  * Milliseconds of searching, in one turn of the event loop, what promises resolve to, and of those that need no new turn. A guest decides how many
- * promises settle at once. The values that follow are not searched.
+ * promises settle at once. Of the values that follow, only the first parts are searched, for as long again.
  */
-const MAX_SEARCHING = 50;
+const MAX_SEARCHING = 40;
+const FIRST_PARTS = 32;
 const UNNOTICED = 1;
 /** Most values that are searched on later turns. A guest can cause more to be discarded, and each is kept until it is searched. */
 const MAX_UNFINISHED = 8;
@@ -155,7 +156,7 @@ function discardProperties(origin, instance) {
 function discardPromise(origin, promise) {
   if (!discarded.has(promise)) {
     discarded.add(promise);
-    watch(promise, (inner) => searchResolved(inner, () => discard(origin, inner)), (error) => report(origin, error));
+    watch(promise, (inner) => searchResolved(origin, inner, () => discard(origin, inner)), (error) => report(origin, error));
   }
 }
 
@@ -221,20 +222,22 @@ function discardWithin(origin, value) {
  * @param {unknown} value
  */
 function guard(origin, value) {
-  searchResolved(value, () => new Search(origin, value).run(MAX_GUARDED_PARTS));
+  searchResolved(origin, value, () => new Search(origin, value).run(MAX_GUARDED_PARTS));
 }
 
 /**
- * Searches what a promise resolves to, unless this turn of the event loop has been used up.
+ * Searches what a promise resolves to, as far as this turn of the event loop has time for it.
+ * @param {string} origin
  * @param {unknown} value
  * @param {() => void} search
  */
-function searchResolved(value, search) {
-  if (typeof value !== 'object' || value === null || searching >= MAX_SEARCHING) {
+function searchResolved(origin, value, search) {
+  if (typeof value !== 'object' || value === null || searching >= 2 * MAX_SEARCHING) {
     return;
   }
   const start = now();
-  search();
+  if (searching < MAX_SEARCHING) search();
+  else new Search(origin, value).run(FIRST_PARTS);
   searching += now() - start;
   if (searching >= UNNOTICED && !isTurnScheduled) {
     isTurnScheduled = true;

@@ -7,12 +7,15 @@
 
 const { Deno } = /** @type {any} */ (globalThis);
 
-/** @returns {unknown} */
+/**
+ * On Deno, only the microtasks: it reports rejections together with `process.nextTick`, and cannot end with an uncaught one there.
+ * @returns {unknown}
+ */
 function ofHost() {
   if (process.versions.bun !== undefined) {
     return /** @type {any} */ (process).getBuiltinModule?.('bun:jsc')?.drainMicrotasks;
   }
-  return Deno === undefined ? Reflect.get(process, '_tickCallback') : Deno[Deno.internal]?.core?.runNextTicks;
+  return Deno === undefined ? Reflect.get(process, '_tickCallback') : Deno[Deno.internal]?.core?.runMicrotasks;
 }
 
 /** @returns {unknown} */
@@ -27,9 +30,18 @@ function find() {
 
 const run = find();
 
-/** Throws what a callback throws: that is an uncaught exception, which the host must report before anything else is delivered. */
+/**
+ * @returns {[unknown] | undefined} what a callback has thrown: an uncaught exception, which must be passed to the host before anything else is
+ *   delivered
+ */
 function runMicrotasks() {
-  if (typeof run === 'function') run();
+  if (typeof run !== 'function') return undefined;
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    return [error];
+  }
 }
 
 module.exports = { runMicrotasks };

@@ -26,25 +26,32 @@ function load() {
   };
 }
 
+/** The most bytes that are written in one piece. */
+const MAX_BYTES = 2 ** 24;
+/** Bytes of a number, and of the tag and the length of a string, with padding. */
+const ELEMENT_BYTES = 9;
+
 /**
  * @param {unknown[]} array without holes
- * @returns {boolean} whether each element is a primitive, and neither a BigInt nor a symbol
+ * @returns {number} the most bytes that it can take; infinity if an element is an object, a BigInt or a symbol
  */
-function hasOnlyPrimitives(array) {
+function bytesOf(array) {
+  let bytes = 0;
   for (let index = 0; index < array.length; index++) {
     const value = array[index];
     switch (typeof value) {
-      case 'number':
       case 'string':
+        bytes += 2 * value.length;
+        break;
+      case 'number':
       case 'boolean':
-      case 'undefined': continue;
-      case 'object':
-        if (value === null) continue;
-        return false;
-      default: return false;
+      case 'undefined': break;
+      default:
+        if (value !== null) return Infinity;
     }
+    bytes += ELEMENT_BYTES;
   }
-  return true;
+  return bytes;
 }
 
 /** @param {number} value @returns {number[]} */
@@ -60,11 +67,12 @@ const hasPart = (bytes, part, at) => at >= 0 && part.every((byte, index) => byte
 /**
  * The bytes of an array of primitives, which must begin at an even position: V8 aligns strings of two bytes per character.
  * @param {unknown[]} array without holes, with the prototype `Array.prototype`
+ * @param {number} room bytes that may be written
  * @returns {Uint8Array | undefined} undefined if the array has to be written in JavaScript
  */
-function primitiveArray(array) {
+function primitiveArray(array, room) {
   const { length } = array;
-  if (!isSupported || length < MIN_LENGTH || !hasOnlyPrimitives(array)) return undefined;
+  if (!isSupported || length < MIN_LENGTH || bytesOf(array) > Math.min(room, MAX_BYTES)) return undefined;
   const bytes = (write ??= load())(array);
   // A property besides the elements may hold anything; an element that is a getter may have changed the array.
   const start = [TAG.BEGIN_DENSE_ARRAY, ...varintOf(length)];

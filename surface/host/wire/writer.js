@@ -284,7 +284,7 @@ class Writer extends LeafWriter {
       this.varint(length);
       return this.properties(array, ownEnumerableKeys(array), 0, 0, TAG.END_SPARSE_ARRAY, length, level);
     }
-    const bytes = plain ? primitiveArray(array) : undefined;
+    const bytes = plain ? primitiveArray(array, this.maxBytes - this.position - this.tableBytes) : undefined;
     if (bytes !== undefined) {
       if (this.position & 1) this.byte(TAG.PADDING);
       this.raw(bytes);
