@@ -250,8 +250,8 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
     const until = now() + TURN;
     while (messages.length > 0) {
       readNext(until);
-      const thrown = runMicrotasks();
-      if (thrown !== undefined) throw thrown[0];
+      const uncaught = runMicrotasks();
+      if (uncaught !== undefined) throw uncaught[0];
       if (now() >= until) return;
     }
   }
