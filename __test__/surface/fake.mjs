@@ -35,7 +35,7 @@ export function fake(answer) {
   }
   let lastId = 0;
   /** Like the addon's `open`: functions without a receiver. */
-  const open = (settle, serve, _serveLater, _defer, _tellLater, toOwn, toLeave) => {
+  const open = (settle, serve, _serveLater, _defer, _runMicrotasks, _flushLater, toOwn, toLeave) => {
     Object.assign(notes, { settle, serve: (...args) => read(serve(...args)) });
     own = toOwn;
     leave = toLeave;
