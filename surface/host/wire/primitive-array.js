@@ -5,17 +5,28 @@
 const { uncurryThis } = require('../../primordials.js');
 const { TAG } = require('./tags.js');
 
+const subarray = uncurryThis(Uint8Array.prototype.subarray);
+
 /** Creating a serializer takes as long as listing this many keys. */
 const MIN_LENGTH = 256;
 
+/** @type {any} */
+const Deno = Reflect.get(globalThis, 'Deno');
+/** The serializer of Deno's core: its `Serializer` of node:v8 never releases what it has written. */
+const serialize = Deno?.[Deno.internal]?.core?.serialize;
+
 /** Whether the host's engine is V8. Its format for arrays of primitives is the same in all versions that are supported. */
-const isSupported = process.versions.bun === undefined && process.versions.v8 !== undefined;
+const isSupported = Deno === undefined ? process.versions.bun === undefined && process.versions.v8 !== undefined : typeof serialize === 'function';
+
+/** Bytes of the header that Deno's serializer writes: a tag and the version of the format. */
+const HEADER_BYTES = 2;
 
 /** @type {((array: unknown[]) => Uint8Array) | undefined} the bytes without a header */
 let write;
 
 /** Loaded when it is first needed, since most programs never do. */
 function load() {
+  if (Deno !== undefined) return (/** @type {unknown[]} */ array) => subarray(serialize(array), HEADER_BYTES);
   const { Serializer } = require('node:v8');
   const writeValue = uncurryThis(Serializer.prototype.writeValue);
   const releaseBuffer = uncurryThis(Serializer.prototype.releaseBuffer);
