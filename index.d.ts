@@ -1532,7 +1532,10 @@ declare namespace ivm {
     /** Like `close()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
-    /** Returns heap statistics of the execution that started last, from its last garbage collection; null if nothing runs. */
+    /**
+     * Returns heap statistics of the execution that started last, from its last garbage collection; null if nothing runs, or before the
+     * first measurement.
+     */
     getHeapStatistics(): (HeapStatistics & HeapDetails) | null;
   }
 
@@ -1771,7 +1774,7 @@ declare namespace ivm {
      * `Map`, `Set` and `Promise` are frozen. Assignment still creates own properties on objects that inherit from them, except
      * `constructor` from `Array`, `Promise` and `RegExp`, `then`, `exec`, and methods of `String`, `Number` and `Boolean` other than
      * `toString` and `valueOf`.
-     * @param tools as for `AgentSandbox`; a tool `a` without a namespace can also be called as `tools.a(params)`
+     * @param tools as for `AgentSandbox`; a tool whose name has no `:` can also be called as `tools.NAME(params)`
      * @param toolExecutor called with the tool's `name`, its params, which are copied as JSON (`{}` if there are none), and an
      *   `AbortSignal`. Params take at most 8 MB and at most a sixteenth of `memoryLimit` (`RangeError` in the guest), and wait until
      *   other calls have been answered. The call in the guest resolves with a structured clone of the result (or the result as JSON if it
@@ -1955,7 +1958,7 @@ declare namespace ivm {
   interface SandboxContext {
     /** Provides its methods `trace`, `debug`, `info`, `warn`, `error` and `fatal`. */
     logger: ILogger;
-    /** Requires `storage`. Keys are strings, and get the plugin's id and a colon as a prefix. */
+    /** Requires `storage`. Keys are strings, and get the plugin's id (with `%` and `:` percent-encoded) and a colon as a prefix. */
     cache: ICacheProvider;
     /** Provides all of its methods. */
     metrics: object;
@@ -2082,11 +2085,11 @@ declare namespace ivm {
     readonly id: string;
     /** The manifest's `id`. */
     readonly pluginId: string;
-    /** In MB. */
+    /** Memory limit in MB: `limits.memoryMB` of the manifest. */
     readonly memoryLimit: number;
-    /** In milliseconds. */
+    /** Time that an execution may run, in milliseconds: `limits.cpuMs` of the manifest. */
     readonly cpuLimit: number;
-    /** Like `dispose(isolate)`. */
+    /** Like `dispose(isolate)` of its sandbox. */
     [Symbol.dispose](): void;
     /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
@@ -2105,10 +2108,10 @@ declare namespace ivm {
      */
     deadline?: number;
     /**
-     * Called once before the execution settles, also if it failed, with the resources that it used. `cpuMs` and `heapPeak` are those of
-     * the isolate during the execution, including other code that ran there. `hostCalls` counts the execution's own calls of host
-     * methods, without those beyond `maxApiCalls`. What this function throws or rejects with is reported
-     * (`isolated-v8:unhandled-host-error`).
+     * Called once before the execution settles, also if it failed, with the resources that it used. Not called if the execution was
+     * refused. `cpuMs` and `heapPeak` are those of the isolate during the execution, including other code that ran there. `hostCalls`
+     * counts the execution's own calls of host methods, without those beyond `maxApiCalls`. What this function throws or rejects with is
+     * reported (`isolated-v8:unhandled-host-error`).
      */
     onUsage?: (usage: SandboxUsage) => void;
   }
@@ -2166,8 +2169,8 @@ declare namespace ivm {
      */
     typescript?: boolean;
     /**
-     * Maximum number of console calls that are passed on for each execution or event. The logger gets one warning about further ones.
-     * Default 10,000, which is also the most that the logger gets.
+     * Maximum number of console calls that are passed on for each execution or event, at least 0. The logger gets one warning about
+     * further ones. Default 10,000, which is also the most that the logger gets.
      */
     maxLogEntries?: number;
     /**
@@ -2301,7 +2304,10 @@ declare namespace ivm {
   const IsolatedVmSandbox: typeof PluginSandbox;
   type IsolatedVmSandbox = PluginSandbox;
 
-  /** An isolate has ended or never existed. `code` is `ERR_ISOLATE_NOT_FOUND`. */
+  /**
+   * An isolate has ended or never existed. `code` is `ERR_ISOLATE_NOT_FOUND`. Call `createIsolate` again.
+   * @see [Codes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#codes)
+   */
   class NotFoundError extends Error {
     constructor(resourceType: string, resourceId: string);
     readonly code: ErrorCode;
@@ -2311,7 +2317,10 @@ declare namespace ivm {
     readonly resourceId: string;
   }
 
-  /** A plugin failed. `code` is `ERR_ISOLATE_PLUGIN`. */
+  /**
+   * A plugin failed, for a reason other than its limits and permissions. `code` is `ERR_ISOLATE_PLUGIN`, and `cause` the error itself.
+   * @see [Codes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#codes)
+   */
   class PluginError extends Error {
     constructor(pluginId: string, operation: string, message: string, cause?: unknown);
     readonly code: ErrorCode;
@@ -2330,6 +2339,7 @@ declare namespace ivm {
   /**
    * A plugin exceeded a limit or a permission. `code` is `ERR_ISOLATE_TIMEOUT` for `CPU`, `ERR_ISOLATE_MEMORY` for `MEMORY`,
    * `ERR_ISOLATE_LIMIT` for `STORAGE` and `ERR_ISOLATE_PERMISSION` for `NETWORK` and `HOOK`.
+   * @see [Codes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#codes)
    */
   class SandboxViolationError extends Error {
     constructor(pluginId: string, violationType: SandboxViolationType, message: string, cause?: unknown);
@@ -2371,7 +2381,7 @@ declare namespace ivm {
       disposed: number;
       /** No longer referenced, and found by the host's garbage collector. */
       collected: number;
-      /** Exceeded their `memoryLimit`. */
+      /** Exceeded their `memoryLimit`, or could not be created for lack of memory. */
       outOfMemory: number;
       /** The worker thread that created them has ended. */
       environmentGone: number;
@@ -2592,9 +2602,9 @@ declare namespace ivm {
   type SignalOptions = {
     /**
      * Aborts an asynchronous call. The call rejects at once with the signal's `reason`, or with `ERR_ISOLATE_ABORTED` if it has none;
-     * executions of sandboxes report it in their own way. Code that runs for it is stopped, and code that has not started does not start.
-     * The isolate continues. What the call has already started also continues, such as code after an `await`: `dispose()` ends that. A
-     * call with a signal does not keep the process alive longer than one without. Default: none.
+     * executions that never reject have the failure `ERR_ISOLATE_ABORTED` instead. Code that runs for it is stopped, and code that has
+     * not started does not start. The isolate continues. What the call has already started also continues, such as code after an `await`:
+     * `dispose()` ends that. A call with a signal does not keep the process alive longer than one without. Default: none.
      *
      * Hosts only (`ERR_ISOLATE_UNSUPPORTED`). Synchronous and `…Ignored` calls refuse this option, and everything that is not a signal is
      * refused (`ERR_INVALID_ARG`).
