@@ -768,7 +768,7 @@ declare namespace ivm {
     ): ResultTypeSync<Options & FallbackReference, T[Key]>;
 
     /**
-     * Defines a property. Deletes an existing one first, so no setter runs.
+     * Defines a property. Deletes an existing one first, so no setter runs. Resolves when it is defined.
      * @param property a string, or an integer from 0 to 4,294,967,295
      * @throws {TypeError} `Set failed`, `Object is or has proxy`, `Reference is not an object` (also for a function), ``Invalid `key` ``
      *   (`ERR_INVALID_ARG`)
@@ -2273,7 +2273,10 @@ declare namespace ivm {
     dispose(isolate: SandboxIsolate): void;
     /** Ends all isolates. Later ones are not affected. */
     disposeAll(): void;
-    /** Ends all isolates, and resolves when they are disposed of. Later calls of `createIsolate` reject with `ERR_ISOLATE_DISPOSED`. */
+    /**
+     * Ends all isolates. Resolves at once: running executions reject with a `PluginError`, perhaps only afterwards. Later calls of
+     * `createIsolate` reject with `ERR_ISOLATE_DISPOSED`.
+     */
     close(): Promise<void>;
     /** Like `close()`, for `using`. */
     [Symbol.dispose](): void;
