@@ -2274,8 +2274,8 @@ declare namespace ivm {
     /** Ends all isolates. Later ones are not affected. */
     disposeAll(): void;
     /**
-     * Ends all isolates. Resolves at once: running executions reject with a `PluginError`, perhaps only afterwards. Later calls of
-     * `createIsolate` reject with `ERR_ISOLATE_DISPOSED`.
+     * Ends all isolates: running executions reject with a `PluginError`. Later calls of `createIsolate` reject with `ERR_ISOLATE_DISPOSED`.
+     * @returns a promise that resolves when the running executions have rejected
      */
     close(): Promise<void>;
     /** Like `close()`, for `using`. */
