@@ -223,7 +223,7 @@ describe('createPluginFetch', () => {
       await until(() => asked.size === 8);
       assert.match(await reason(other('http://other.example.com/')), /other\.example\.com has an address that is not public/);
       assert.match(await reason(other('http://unknown.example.com/')), /ENOTFOUND/);
-      assert.deepEqual([...asked].filter((name) => name.endsWith('.org')), Array.from({ length: 8 }, (_, index) => `slow${index}.example.org`));
+      assert.deepEqual([...asked].filter((name) => name.endsWith('.org')).toSorted(), Array.from({ length: 8 }, (_, index) => `slow${index}.example.org`));
       // The lookups of requests that have ended end, and the others of the function begin.
       assert.deepEqual([...new Set(await Promise.all(all))], ['The request took longer than 3000 ms']);
       assert.ok(cancelled >= 8, `${cancelled} lookups were cancelled`);
