@@ -35,7 +35,7 @@ export interface CodeTool {
 /**
  * Creates a tool of the [AI SDK](https://ai-sdk.dev) that runs JavaScript of the model. With `tools`, it is code mode: the model writes one
  * program that calls them, instead of one call for each step.
- * @param options those of `IsolatedVMSandbox`, and `tools`
+ * @param options those of `IsolatedVMSandbox`, and `tools`. `approve` gets the names in `tools`
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small, and for a tool without `execute`, one that needs
  *   approval, and two whose names are the same in code
  */

@@ -27,7 +27,7 @@ export interface CodeToolOptions extends Partial<Omit<IsolatedVMSandboxConfig, '
  * JSON. With `tools`, it is code mode: the model writes one program that calls them, instead of one call for each step. An abort of
  * LangChain's call ends the code.
  * @param tool the function `tool` of `@langchain/core/tools` or `langchain`
- * @param options those of `IsolatedVMSandbox`, `tools` and `name`
+ * @param options those of `IsolatedVMSandbox`, `tools` and `name`. `approve` gets the names of `tools`
  * @returns what `tool` returns
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small, and for two tools whose names are the same in code
  */

@@ -27,7 +27,7 @@ export interface CodeModeTransport {
 /**
  * Creates a transport for `createCodeMode` of [`@mastra/core/tools`](https://www.npmjs.com/package/@mastra/core), its second argument. Each
  * program has its own isolate. Types are removed unless `typescript` is false. `maxOutputSize` limits results, which are plain JSON.
- * @param options those of `IsolatedVMSandbox`; `timeout` comes from Mastra
+ * @param options those of `IsolatedVMSandbox`; `timeout` comes from Mastra. `approve` gets the ids of tools
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small
  */
 export function createCodeModeTransport(options?: Partial<Omit<IsolatedVMSandboxConfig, 'timeout' | 'onLog' | 'inspector'>>): CodeModeTransport;
