@@ -14,7 +14,7 @@ export interface ExecutableTool {
 }
 
 /**
- * Options of `createCodeTool`: those of `AgentSandbox`, and `tools`. Default `maxOutputSize` 1,048,576, `maxLogEntries` 100, and
+ * Options of `createCodeTool`: those of `AgentSandbox`, and `tools`. `approve` gets the names in `tools`. Default `maxOutputSize` 1,048,576, `maxLogEntries` 100, and
  * `maxLogLength` 1,000, as with `createSandbox`.
  */
 export interface CodeToolOptions extends Partial<Omit<IsolatedVMSandboxConfig, 'inspector'>> {
@@ -41,7 +41,7 @@ export interface CodeTool {
 /**
  * Creates a tool of the [AI SDK](https://ai-sdk.dev) that runs JavaScript of the model. With `tools`, it is code mode: the model writes
  * one program that calls them, instead of one call for each step.
- * @param options those of `AgentSandbox`, and `tools`
+ * @param options those of `AgentSandbox`, and `tools`. `approve` gets the names in `tools`
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or out of range, and for a tool without `execute`, one
  *   that needs approval, and two whose names are the same in code
  * @see [For agent frameworks](https://github.com/isolated-v8/isolated-v8/blob/main/docs/agents.md#for-agent-frameworks)

@@ -86,12 +86,30 @@ function declarationOf(name, { description = '', jsonSchema }) {
 }
 
 /**
+ * A sandbox's options, with an `approve` that gets the names of tools outside of the sandbox.
+ * @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} options
+ * @param {(name: string) => string} nameOf a tool, by its name in the sandbox
+ * @returns {Partial<import('./index.js').IsolatedVMSandboxConfig>}
+ */
+function withNames(options, nameOf) {
+  const { approve } = options;
+  return typeof approve !== 'function' ? options : {
+    ...options,
+    async approve(call) {
+      const name = nameOf(call.name);
+      if (await approve({ name, params: call.params, get signal() { return call.signal; } }) === true) return true;
+      throw new Error(`The call of the tool "${name}" was not approved`);
+    },
+  };
+}
+
+/**
  * @param {Tool[]} tools
  * @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} options
  */
 function createRunner(tools, options) {
-  const sandbox = new IsolatedVMSandbox({ ...LIMITS, ...options });
   const byName = named(tools);
+  const sandbox = new IsolatedVMSandbox({ ...LIMITS, ...withNames(options, (name) => String(byName.get(name.slice('tools:'.length))?.name)) });
   const list = [...byName.keys()].map((name) => ({ name: `tools:${name}`, description: '' }));
   const functions = [...byName].map(([name, tool]) => `\n- ${declarationOf(name, tool)}`).join('');
   const language = options.typescript ? 'TypeScript' : 'JavaScript (without types)';
@@ -120,4 +138,4 @@ const inputSchema = () => ({
   additionalProperties: false,
 });
 
-module.exports = { createRunner, inputSchema, invalid, plainOf };
+module.exports = { createRunner, inputSchema, invalid, plainOf, withNames };

@@ -12,7 +12,7 @@ export interface InvocableTool {
 }
 
 /**
- * Options of `createCodeTool`: those of `AgentSandbox`, `tools` and `name`. Default `maxOutputSize` 1,048,576, `maxLogEntries` 100, and
+ * Options of `createCodeTool`: those of `AgentSandbox`, `tools` and `name`. `approve` gets the names of `tools`. Default `maxOutputSize` 1,048,576, `maxLogEntries` 100, and
  * `maxLogLength` 1,000, as with `createSandbox`.
  */
 export interface CodeToolOptions extends Partial<Omit<IsolatedVMSandboxConfig, 'inspector'>> {
@@ -30,7 +30,7 @@ export interface CodeToolOptions extends Partial<Omit<IsolatedVMSandboxConfig, '
  * JSON. With `tools`, it is code mode: the model writes one program that calls them, instead of one call for each step. An abort of
  * LangChain's call ends the code.
  * @param tool the function `tool` of `@langchain/core/tools` or `langchain`
- * @param options those of `AgentSandbox`, `tools` and `name`
+ * @param options those of `AgentSandbox`, `tools` and `name`. `approve` gets the names of `tools`
  * @returns what `tool` returns
  * @throws {TypeError} `ERR_INVALID_ARG` if `tool` is not a function, if an option is unknown, of a wrong type or out of range, and for a
  *   tool without `invoke` and two whose names are the same in code

@@ -2,7 +2,7 @@
 // A `CodeModeTransport` of `@mastra/core`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
 const { IsolatedVMSandbox } = require('./index.js');
-const { plainOf } = require('./code-runner.js');
+const { plainOf, withNames } = require('./code-runner.js');
 
 const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
 
@@ -20,12 +20,13 @@ function createCodeModeTransport(options) {
   async function run({ program, toolIds, dispatch, timeout, abortSignal, onExternalCall, onExternalResult }) {
     /** @type {string[]} */
     const logs = [];
-    const sandbox = new IsolatedVMSandbox({ typescript: true, ...options, timeout, onLog: ({ message }) => { logs.push(message); } });
+    const idOf = (/** @type {string} */ name) => toolIds[Number(name.slice('$host:f'.length))];
+    const sandbox = new IsolatedVMSandbox({ typescript: true, ...withNames(options ?? {}, idOf), timeout, onLog: ({ message }) => { logs.push(message); } });
     const tools = toolIds.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
     const inside = toolIds.map((id, index) => `const ${identifier(id)} = (input) => $host.f${index}(input);`).join(' ');
     /** @param {string} name @param {unknown} args */
     const call = async (name, args) => {
-      const id = toolIds[Number(name.slice('$host:f'.length))];
+      const id = idOf(name);
       const start = performance.now();
       onExternalCall?.(id, args);
       try {

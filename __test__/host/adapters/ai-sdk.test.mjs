@@ -86,6 +86,16 @@ describe('code mode', () => {
   });
 });
 
+test('`approve` gets the names of the tools', async () => {
+  const asked = [];
+  const execute = async () => 'seen';
+  const approve = async ({ name, params, signal }) => { asked.push([name, params, signal.aborted]); return name !== 'delete-all'; };
+  const approving = createCodeTool({ tools: { look: { execute }, 'delete-all': { execute } }, approve });
+  const { result } = await approving.execute({ code: 'return [await tools.look({ n: 1 }), await tools.delete_all().catch(({ message }) => message)]' }, {});
+  assert.deepEqual(asked, [['look', { n: 1 }, false], ['delete-all', {}, false]]);
+  assert.deepEqual(result, ['seen', 'The call of the tool "delete-all" was not approved']);
+});
+
 test('what is refused', async () => {
   const refused = { name: 'TypeError', code: 'ERR_INVALID_ARG' };
   const execute = async () => 1;

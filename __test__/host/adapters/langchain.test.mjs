@@ -47,6 +47,14 @@ describe('a tool with other tools', () => {
   });
 });
 
+test('`approve` gets the names of the tools', async () => {
+  const asked = [];
+  const code = createCodeTool(tool, { tools: [weather], approve: ({ name, params }) => { asked.push([name, params]); return params.city === 'Rome'; } });
+  const text = 'return [(await tools.get_weather({ city: "Rome" })).degrees, await tools.get_weather({ city: "Lisbon" }).catch(({ message }) => message)]';
+  assert.deepEqual(JSON.parse(await code.invoke({ code: text })).result, [4, 'The call of the tool "get-weather" was not approved']);
+  assert.deepEqual(asked, [['get-weather', { city: 'Rome' }], ['get-weather', { city: 'Lisbon' }]]);
+});
+
 test('what is refused', () => {
   const refused = { name: 'TypeError', code: 'ERR_INVALID_ARG' };
   assert.throws(() => createCodeTool(undefined), { ...refused, message: /`tool`/ });

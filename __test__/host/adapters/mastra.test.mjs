@@ -54,6 +54,15 @@ describe('the transport alone', () => {
     assert.deepEqual(calls, [['call', 'a', 1], ['result', 'a', 'number', undefined], ['call', '1-b', { x: 2 }], ['result', '1-b', 'number', undefined]]);
   });
 
+  test('`approve` gets the ids of the tools', async () => {
+    const asked = [];
+    const approving = createCodeModeTransport({ approve: ({ name, params }) => { asked.push([name, params]); return name !== '1-b'; } });
+    const program = 'return [await external_a(1), await external__1_b({ x: 2 }).catch(({ message }) => message)]';
+    const { result } = await approving.run({ program, toolIds: ['a', '1-b'], dispatch: async (id) => id, timeout: 5_000 });
+    assert.deepEqual(result, ['a', 'The call of the tool "1-b" was not approved']);
+    assert.deepEqual(asked, [['a', 1], ['1-b', { x: 2 }]]);
+  });
+
   test('limits', async () => {
     assert.equal((await run('for (;;);', { timeout: 200 })).error.name, 'TimeoutError');
     assert.equal((await run('const all = []; for (;;) all.push(new Array(1000).fill(1.5));')).success, false);
