@@ -91,7 +91,7 @@ const waiting = new Set();
  */
 async function inTurn(run) {
   if (running < MAX_RUNNING) running += 1;
-  else await new Promise((resolve) => { waiting.add(() => resolve(undefined)); });
+  else await new Promise((proceed) => { waiting.add(() => proceed(undefined)); });
   try {
     return await run();
   } finally {

@@ -66,8 +66,9 @@ fn install(
         timers::begin(scope, &timers);
         timers::install(scope, global)?;
     }
-    if let Some(sources) = equipment.modules {
-        Graph::install(scope, sources);
+    match equipment.modules {
+        Some(sources) => Graph::install(scope, sources),
+        None => Graph::refuse(scope),
     }
     web::begin(scope, equipment.web, Instant::now());
     web::install(scope, equipment.web)

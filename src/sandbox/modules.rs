@@ -30,6 +30,9 @@ const MAX_KEPT_SOURCES: usize = 10_000;
 /// The maximum number of characters of a specifier that messages show.
 const MAX_SHOWN_SPECIFIER: usize = 200;
 
+/// Why code without modules cannot import, in messages.
+pub const NO_MODULES: &str = "the sandbox has no `modules`";
+
 /// The maximum number of characters of a specifier.
 const MAX_SPECIFIER: usize = 10_000;
 
@@ -121,6 +124,11 @@ impl Graph {
 
     pub fn of(scope: &v8::Isolate) -> Option<Arc<Self>> {
         isolate::attached(scope)
+    }
+
+    /// Makes `import()` fail with an error that names the reason, for code without modules.
+    pub fn refuse(scope: &mut v8::Isolate) {
+        scope.set_host_import_module_dynamically_callback(on_refused_import);
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
@@ -281,9 +289,7 @@ impl Graph {
         });
         found.ok_or_else(|| {
             let by = source.map_or_else(|| Text::from(MAIN), |(name, _)| name);
-            let shown: String = specifier.chars().take(MAX_SHOWN_SPECIFIER).collect();
-            let more = if shown.len() < specifier.len() { "..." } else { "" };
-            Fault::error(&format!("Cannot find module '{shown}{more}' imported by {by}"))
+            Fault::error(&format!("Cannot find module '{}' imported by {by}", shown(specifier)))
         })
     }
 
@@ -423,6 +429,13 @@ fn specifier_from(scope: &mut v8::PinScope<'_, '_>, specifier: v8::Local<'_, v8:
     convert::beginning(scope, specifier, MAX_SPECIFIER + 1).to_string()
 }
 
+/// A specifier as messages show it.
+fn shown(specifier: &str) -> String {
+    let shown: String = specifier.chars().take(MAX_SHOWN_SPECIFIER).collect();
+    let more = if shown.len() < specifier.len() { "..." } else { "" };
+    format!("{shown}{more}")
+}
+
 /// V8's callback that resolves a request to its module, which is already compiled.
 fn resolve<'s>(
     context: v8::Local<'s, v8::Context>,
@@ -471,6 +484,23 @@ fn on_import<'s>(
     if let Err(fault) = begun {
         import::reject(scope, &at, resolver, &fault);
     }
+    Some(resolver.get_promise(scope))
+}
+
+/// V8's callback for `import()` in code without modules.
+fn on_refused_import<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    _options: v8::Local<'s, v8::Data>,
+    _resource_name: v8::Local<'s, v8::Value>,
+    specifier: v8::Local<'s, v8::String>,
+    _attributes: v8::Local<'s, v8::FixedArray>,
+) -> Option<v8::Local<'s, v8::Promise>> {
+    let _lifted = cap::lift();
+    let at = Place::current(scope).ok()?;
+    let resolver = v8::PromiseResolver::new(scope)?;
+    let specifier = specifier_from(scope, specifier);
+    let fault = Fault::error(&format!("Cannot find module '{}': {NO_MODULES}", shown(&specifier)));
+    import::reject(scope, &at, resolver, &fault);
     Some(resolver.get_promise(scope))
 }
 

@@ -71,8 +71,8 @@ function createAgentSandbox(execute, strip, readSnapshot) {
 
     /**
      * @param {string} code
-     * @param {import('./tools.js').Tool[]} tools
-     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {unknown} [tools]
+     * @param {unknown} [toolExecutor]
      * @param {any} [options]
      */
     execute(code, tools, toolExecutor, options) {
@@ -82,8 +82,8 @@ function createAgentSandbox(execute, strip, readSnapshot) {
 
     /**
      * @param {string} code
-     * @param {import('./tools.js').Tool[]} tools
-     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {unknown} tools
+     * @param {unknown} toolExecutor
      * @param {any} options
      */
     async #execute(code, tools, toolExecutor, options) {
@@ -91,14 +91,11 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
       }
-      const read = readTools(tools);
-      if (typeof toolExecutor !== 'function') {
-        throw wrong('toolExecutor', 'a function');
-      }
+      const read = readTools(tools, toolExecutor);
       const signal = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('./execution.js').Outcome} */
       const outcome = bare({
-        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read, toolExecutor, signal)),
+        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read.tools, read.toolExecutor, signal)),
       });
       const { ok, value, logs, lost, usage } = outcome;
       const durationMs = Math.round(now() - start);

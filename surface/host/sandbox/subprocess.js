@@ -177,8 +177,8 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
 
     /**
      * @param {string} code
-     * @param {import('./tools.js').Tool[]} tools
-     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {unknown} [tools]
+     * @param {unknown} [toolExecutor]
      * @param {any} [options]
      */
     execute(code, tools, toolExecutor, options) {
@@ -187,8 +187,8 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
 
     /**
      * @param {string} code
-     * @param {import('./tools.js').Tool[]} tools
-     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {unknown} tools
+     * @param {unknown} toolExecutor
      * @param {any} options
      */
     async #execute(code, tools, toolExecutor, options) {
@@ -196,14 +196,11 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
       }
-      const read = readTools(tools);
-      if (typeof toolExecutor !== 'function') {
-        throw wrong('toolExecutor', 'a function');
-      }
+      const read = readTools(tools, toolExecutor);
       const signalled = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('./apart.js').Outcome} */
       const outcome = bare({
-        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read, toolExecutor, signalled)),
+        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read.tools, read.toolExecutor, signalled)),
       });
       const { ok, value, logs, lost, usage, signal, layers } = outcome;
       const durationMs = Math.round(now() - start);
