@@ -1,5 +1,5 @@
 import type { CodeResult } from './code-runner.js';
-import type { IsolatedVMSandboxConfig } from './index.js';
+import type { AgentSandboxConfig } from './index.js';
 
 export type { CodeResult } from './code-runner.js';
 
@@ -13,8 +13,8 @@ export interface ExecutableTool {
   needsApproval?: unknown;
 }
 
-/** Options of `createCodeTool`. Defaults that differ from those of `IsolatedVMSandbox` are those of `createSandbox`. */
-export interface CodeToolOptions extends Partial<Omit<IsolatedVMSandboxConfig, 'inspector'>> {
+/** Options of `createCodeTool`. Defaults that differ from those of `AgentSandbox` are those of `createSandbox`. */
+export interface CodeToolOptions extends Partial<Omit<AgentSandboxConfig, 'form' | 'inspector'>> {
   /**
    * Tools that the code can call as `tools.NAME(input)`, which returns a promise. Characters of a name that identifiers cannot have become
    * `_`. They run on the host, with the `options` of the call that runs the code. Default: none.
@@ -35,7 +35,7 @@ export interface CodeTool {
 /**
  * Creates a tool of the [AI SDK](https://ai-sdk.dev) that runs JavaScript of the model. With `tools`, it is code mode: the model writes one
  * program that calls them, instead of one call for each step.
- * @param options those of `IsolatedVMSandbox`, and `tools`
+ * @param options those of `AgentSandbox`, and `tools`
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small, and for a tool without `execute`, one that needs
  *   approval, and two whose names are the same in code
  */

@@ -16,7 +16,7 @@ export type CodeResult = {
     /** The surrounding lines with the place marked. */
     frame?: string;
   };
-  /** Console output; see `IsolatedVMExecutionResult.logs`. */
+  /** Console output; see `AgentResult.logs`. */
   logs: string[];
   /** Number of console calls that were not kept; absent if all were kept. */
   lostLogs?: number;

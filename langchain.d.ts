@@ -1,4 +1,4 @@
-import type { IsolatedVMSandboxConfig } from './index.js';
+import type { AgentSandboxConfig } from './index.js';
 
 export type { CodeResult } from './code-runner.js';
 
@@ -11,8 +11,8 @@ export interface InvocableTool {
   invoke(input: any, config?: any): Promise<unknown>;
 }
 
-/** Options of `createCodeTool`. Defaults that differ from those of `IsolatedVMSandbox` are those of `createSandbox`. */
-export interface CodeToolOptions extends Partial<Omit<IsolatedVMSandboxConfig, 'inspector'>> {
+/** Options of `createCodeTool`. Defaults that differ from those of `AgentSandbox` are those of `createSandbox`. */
+export interface CodeToolOptions extends Partial<Omit<AgentSandboxConfig, 'form' | 'inspector'>> {
   /**
    * Tools that the code can call as `tools.NAME(input)`, which returns a promise. Characters of a name that identifiers cannot have become
    * `_`. They run on the host, with the configuration of the call that runs the code. Default: none.
@@ -27,7 +27,7 @@ export interface CodeToolOptions extends Partial<Omit<IsolatedVMSandboxConfig, '
  * JSON. With `tools`, it is code mode: the model writes one program that calls them, instead of one call for each step. An abort of
  * LangChain's call ends the code.
  * @param tool the function `tool` of `@langchain/core/tools` or `langchain`
- * @param options those of `IsolatedVMSandbox`, `tools` and `name`
+ * @param options those of `AgentSandbox`, `tools` and `name`
  * @returns what `tool` returns
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small, and for two tools whose names are the same in code
  */

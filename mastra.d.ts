@@ -1,4 +1,4 @@
-import type { IsolatedVMSandboxConfig } from './index.js';
+import type { AgentSandboxConfig } from './index.js';
 
 /** The `CodeModeTransport` of `@mastra/core/tools`. */
 export interface CodeModeTransport {
@@ -27,7 +27,7 @@ export interface CodeModeTransport {
 /**
  * Creates a transport for `createCodeMode` of [`@mastra/core/tools`](https://www.npmjs.com/package/@mastra/core), its second argument. Each
  * program has its own isolate. Types are removed unless `typescript` is false. `maxOutputSize` limits results, which are plain JSON.
- * @param options those of `IsolatedVMSandbox`; `timeout` comes from Mastra
+ * @param options those of `AgentSandbox`; `timeout` comes from Mastra
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small
  */
-export function createCodeModeTransport(options?: Partial<Omit<IsolatedVMSandboxConfig, 'timeout' | 'onLog' | 'inspector'>>): CodeModeTransport;
+export function createCodeModeTransport(options?: Partial<Omit<AgentSandboxConfig, 'timeout' | 'onLog' | 'form' | 'inspector'>>): CodeModeTransport;
