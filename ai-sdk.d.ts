@@ -1,5 +1,5 @@
 import type { CodeResult } from './code-runner.js';
-import type { IsolatedVMSandboxConfig } from './index.js';
+import type { AgentSandboxConfig } from './index.js';
 
 export type { CodeResult } from './code-runner.js';
 
@@ -14,10 +14,10 @@ export interface ExecutableTool {
 }
 
 /**
- * Options of `createCodeTool`: those of `AgentSandbox`, and `tools`. `approve` gets the names in `tools`. Default `maxOutputSize` 1,048,576, `maxLogEntries` 100, and
- * `maxLogLength` 1,000, as with `createSandbox`.
+ * Options of `createCodeTool`: those of `AgentSandbox`, and `tools`. `approve` gets the names in `tools`. Default `maxOutputSize` 1,048,576,
+ * `maxLogEntries` 100, and `maxLogLength` 1,000, as with `createSandbox`.
  */
-export interface CodeToolOptions extends Partial<Omit<IsolatedVMSandboxConfig, 'inspector'>> {
+export interface CodeToolOptions extends Partial<Omit<AgentSandboxConfig, 'form' | 'inspector'>> {
   /**
    * Tools that the code can call as `tools.NAME(input)`, which returns a promise. Characters of a name that identifiers cannot have become
    * `_`. They run on the host, with the `options` of the call that runs the code. Default: none.

@@ -1287,11 +1287,15 @@ declare namespace ivm {
   function createSandbox(globals: Record<string, unknown>, options?: SandboxOptions): Sandbox;
 
   /**
-   * Wraps code that a model wrote in an async arrow function, and returns its text. Surrounding whitespace and a Markdown fence are
-   * removed. Code that starts with `async (` stays as it is. Code that starts with `const`, `let`, `var`, `for`, `while`, `if`, `try`,
-   * `switch`, `return`, `throw`, `class` or `function` becomes `async () => { CODE }`, anything else `async () => { return CODE }`.
-   * `execute` tells expressions and statements apart by parsing them, and needs no call of this function.
+   * Converts code that a model wrote to the text of an async arrow function. Only the code of a Markdown fence is used, if there is one.
+   * V8 parses it, in an isolate, but nothing runs: an async arrow function stays as it is, another function becomes
+   * `async () => (CODE)()`, an expression `async () => { return CODE }`, and statements become `async () => { CODE }`. `execute` of
+   * `createSandbox`, and of `AgentSandbox` with `form: 'any'`, does the same and also removes types.
+   *
+   * Code that V8 cannot parse, because it has types or is wrong, is an expression if it is one line without `;`. Otherwise it is
+   * statements, or a function if it starts with `async (` or `function`.
    * @throws {TypeError} `ERR_INVALID_ARG` if `code` is not a string
+   * @throws {Error} `ERR_ISOLATE_MEMORY` or `ERR_ISOLATE_LIMIT` if no isolate can be created
    */
   function normalizeCode(code: string): string;
 
@@ -1453,6 +1457,12 @@ declare namespace ivm {
     wasm?: boolean;
     /** Allows TypeScript types in the code; see `SandboxOptions.typescript`. Default false. */
     typescript?: boolean;
+    /**
+     * What the code may be. `'body'`: the body of an async function, or an ES module if there are `modules`. `'any'`: also one function,
+     * which is called, or one expression, whose value is the result, and each of them in a Markdown fence, as for `createSandbox`.
+     * Default `'body'`.
+     */
+    form?: 'body' | 'any';
     /** ES modules that the code can import; see `SandboxOptions.modules`. Default: none. */
     modules?: Readonly<Record<string, string>>;
     /** Number of prepared isolates that wait for the next execution; see `SandboxOptions.poolSize`. Default 1. */
@@ -2495,8 +2505,8 @@ declare namespace ivm {
     execution: number;
     /** `threadId` of `node:worker_threads`. */
     threadId: number;
-    /** The function or class of its sandbox: `IsolatedVMSandbox` is `AgentSandbox`, and `IsolatedVmSandbox` is `PluginSandbox`. */
-    sandbox: 'createSandbox' | 'IsolatedVMSandbox' | 'IsolatedVmSandbox' | 'SubprocessSandbox';
+    /** The function or class of its sandbox. */
+    sandbox: 'createSandbox' | 'AgentSandbox' | 'PluginSandbox' | 'SubprocessSandbox';
     /** `id` of the plugin's manifest; for `PluginSandbox` only. */
     pluginId?: string;
     /** Milliseconds that it may take in all. */

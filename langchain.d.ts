@@ -1,4 +1,4 @@
-import type { IsolatedVMSandboxConfig } from './index.js';
+import type { AgentSandboxConfig } from './index.js';
 
 export type { CodeResult } from './code-runner.js';
 
@@ -12,10 +12,10 @@ export interface InvocableTool {
 }
 
 /**
- * Options of `createCodeTool`: those of `AgentSandbox`, `tools` and `name`. `approve` gets the names of `tools`. Default `maxOutputSize` 1,048,576, `maxLogEntries` 100, and
- * `maxLogLength` 1,000, as with `createSandbox`.
+ * Options of `createCodeTool`: those of `AgentSandbox`, `tools` and `name`. `approve` gets the names of `tools`. Default `maxOutputSize`
+ * 1,048,576, `maxLogEntries` 100, and `maxLogLength` 1,000, as with `createSandbox`.
  */
-export interface CodeToolOptions extends Partial<Omit<IsolatedVMSandboxConfig, 'inspector'>> {
+export interface CodeToolOptions extends Partial<Omit<AgentSandboxConfig, 'form' | 'inspector'>> {
   /**
    * Tools that the code can call as `tools.NAME(input)`, which returns a promise. Characters of a name that identifiers cannot have become
    * `_`. They run on the host, with the configuration of the call that runs the code. Default: none.

@@ -1,4 +1,4 @@
-import type { IsolatedVMSandboxConfig } from './index.js';
+import type { AgentSandboxConfig } from './index.js';
 
 /** The `CodeModeTransport` of `@mastra/core/tools`. */
 export interface CodeModeTransport {
@@ -47,4 +47,4 @@ export interface CodeModeTransport {
  * console.log(result); // prints 3
  * ```
  */
-export function createCodeModeTransport(options?: Partial<Omit<IsolatedVMSandboxConfig, 'timeout' | 'onLog' | 'inspector'>>): CodeModeTransport;
+export function createCodeModeTransport(options?: Partial<Omit<AgentSandboxConfig, 'timeout' | 'onLog' | 'form' | 'inspector'>>): CodeModeTransport;

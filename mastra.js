@@ -1,7 +1,7 @@
 'use strict';
 // A `CodeModeTransport` of `@mastra/core`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
-const { IsolatedVMSandbox } = require('./index.js');
+const { AgentSandbox } = require('./index.js');
 const { plainOf, withNames } = require('./code-runner.js');
 
 const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
@@ -12,16 +12,16 @@ const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
  */
 const identifier = (id) => `external_${id.replaceAll(/[^\w$]/g, '_').replace(/^(?![A-Za-z_$])/, '_')}`;
 
-/** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
+/** @param {Partial<import('./index.js').AgentSandboxConfig>} [options] */
 function createCodeModeTransport(options) {
   // Reports wrong options.
-  new IsolatedVMSandbox(options);
+  new AgentSandbox(options);
   /** @type {import('./mastra.js').CodeModeTransport['run']} */
   async function run({ program, toolIds, dispatch, timeout, abortSignal, onExternalCall, onExternalResult }) {
     /** @type {string[]} */
     const logs = [];
     const idOf = (/** @type {string} */ name) => toolIds[Number(name.slice('$host:f'.length))];
-    const sandbox = new IsolatedVMSandbox({ typescript: true, ...withNames(options ?? {}, idOf), timeout, onLog: ({ message }) => { logs.push(message); } });
+    const sandbox = new AgentSandbox({ typescript: true, ...withNames(options ?? {}, idOf), timeout, onLog: ({ message }) => { logs.push(message); } });
     const tools = toolIds.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
     const inside = toolIds.map((id, index) => `const ${identifier(id)} = (input) => $host.f${index}(input);`).join(' ');
     /** @param {string} name @param {unknown} args */

@@ -36,7 +36,7 @@ describe('code mode', () => {
   const run = (code, options = {}) => run_code.execute({ code }, options);
 
   test('a model writes a program', async () => {
-    assert.match(run_code.description, /\n- tools\.get_weather\(params\), where params has the JSON Schema \{.*"city".*\}\. The weather in a city$/);
+    assert.match(run_code.description, /\ndeclare const tools: \{\n  \/\*\* The weather in a city \*\/\n  get_weather\(params: \{\n    city: string;\n[^]*\}\): Promise<unknown>;\n\};\n$/);
     assert.deepEqual(Object.keys((await asSchema(run_code.inputSchema).jsonSchema).properties), ['code']);
     const asked = [];
     const text = `
@@ -49,7 +49,7 @@ describe('code mode', () => {
   });
 
   test('code comes in many shapes', async () => {
-    for (const code of ['return 1', 'async () => 1', '() => { return 1; };;', '```js\nreturn 1\n```', 'function f() { return 1; }\nreturn f();', 'async function () { return 1 }', 'x => 1']) {
+    for (const code of ['return 1', 'async () => 1', '() => { return 1; };;', '```js\nreturn 1\n```', 'function f() { return 1; }\nreturn f();', 'async function () { return 1 }', 'x => 1', '1', 'await 1; // one', 'Here:\n~~~JS\n() => 1; // one\n~~~', 'return 1\n```', 'function f() { return 1 }', '```ts\nconst a: number = 1; return a\n```']) {
       assert.deepEqual(await run(code), { success: true, result: 1, logs: [] }, code);
     }
   });

@@ -17,7 +17,7 @@ describe('a tool with other tools', () => {
 
   test('is one of LangChain', async () => {
     assert.equal(code.name, 'program');
-    assert.match(code.description, /\n- tools\.get_weather\(params\), where params has the JSON Schema \{.*"city".*\}\. The weather in a city$/);
+    assert.match(code.description, /\ndeclare const tools: \{\n  \/\*\* The weather in a city \*\/\n  get_weather\(params: \{\n    city: string;\n[^]*\}\): Promise<unknown>;\n\};\n$/);
     const message = await code.invoke({ type: 'tool_call', id: 'one', name: 'program', args: { code: 'return 6 * 7' } });
     assert.equal(message.getType(), 'tool');
     assert.deepEqual(JSON.parse(message.content), { success: true, result: 42, logs: [] });

@@ -218,7 +218,7 @@ function createPluginSandbox(core, classes, readEquipment) {
      */
     async #execute(entry, running, code, context, ending) {
       const { pluginId, memoryLimit } = entry.handle;
-      const ended = startExecution('IsolatedVmSandbox', { timeout: ending.deadline ?? running.deadline, memoryLimit, pluginId }, code);
+      const ended = startExecution('PluginSandbox', { timeout: ending.deadline ?? running.deadline, memoryLimit, pluginId }, code);
       /** @type {import('../diagnostics.js').Result['failure']} */
       let failure;
       const execution = running.begin(code);

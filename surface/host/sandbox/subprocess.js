@@ -17,6 +17,7 @@ const {
 } = require('./options.js');
 const { bounded, callCounter } = require('./quota.js');
 const { bodyAfter, readingOf } = require('./reading.js');
+const { namingOption } = require('./syntax.js');
 const { identifier, placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('./tools.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
@@ -268,7 +269,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
           this.#running.delete(running);
         }
       }
-      return bounded(outcome, this.#quota.output, { signal, until, isGone });
+      return bounded(namingOption(outcome, code, this.#typescript), this.#quota.output, { signal, until, isGone });
     }
 
     /** Kills the processes of running executions, which resolve with an error. */
