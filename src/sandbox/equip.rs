@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::code::Body;
 use super::modules::{Graph, Sources, name};
 use super::property::put;
-use super::session::is_for_modules;
+use super::refused_modules::{self, is_for_modules};
 use super::template::names;
 use super::timers::{self, Timers};
 use super::{actors, console, shadows};
@@ -68,7 +68,7 @@ fn install(
     }
     match equipment.modules {
         Some(sources) => Graph::install(scope, sources),
-        None => Graph::refuse(scope),
+        None => refused_modules::refuse(scope),
     }
     web::begin(scope, equipment.web, Instant::now());
     web::install(scope, equipment.web)

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use url::Url;
 
 use super::code::Body;
+use super::specifier::{self, MAX_SPECIFIER, shown};
 use crate::convert::{self, cap};
 use crate::guest::import;
 use crate::isolate::{self, Place};
@@ -26,15 +27,6 @@ pub fn name(number: usize) -> String {
 
 /// The maximum number of pieces of added code that are kept until they are imported.
 const MAX_KEPT_SOURCES: usize = 10_000;
-
-/// The maximum number of characters of a specifier that messages show.
-const MAX_SHOWN_SPECIFIER: usize = 200;
-
-/// Why code without modules cannot import, in messages.
-pub const NO_MODULES: &str = "the sandbox has no `modules`";
-
-/// The maximum number of characters of a specifier.
-const MAX_SPECIFIER: usize = 10_000;
 
 /// The modules as the host passes them.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,11 +116,6 @@ impl Graph {
 
     pub fn of(scope: &v8::Isolate) -> Option<Arc<Self>> {
         isolate::attached(scope)
-    }
-
-    /// Makes `import()` fail with an error that names the reason, for code without modules.
-    pub fn refuse(scope: &mut v8::Isolate) {
-        scope.set_host_import_module_dynamically_callback(on_refused_import);
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
@@ -238,7 +225,7 @@ impl Graph {
         }
         let attributes = ops::attributes_of(scope, request.get_import_attributes(), 3)?;
         let json = is_for_json(&attributes, ErrorClass::SyntaxError)?;
-        let specifier = specifier_from(scope, request.get_specifier());
+        let specifier = specifier::read(scope, request.get_specifier());
         self.find_as(&specifier, Some(referrer), json)
     }
 
@@ -424,18 +411,6 @@ fn unsupported(class: ErrorClass, message: &str) -> Fault {
     Fault::coded(class, message, Code::Unsupported)
 }
 
-/// A specifier, truncated to just above the maximum length.
-fn specifier_from(scope: &mut v8::PinScope<'_, '_>, specifier: v8::Local<'_, v8::String>) -> String {
-    convert::beginning(scope, specifier, MAX_SPECIFIER + 1).to_string()
-}
-
-/// A specifier as messages show it.
-fn shown(specifier: &str) -> String {
-    let shown: String = specifier.chars().take(MAX_SHOWN_SPECIFIER).collect();
-    let more = if shown.len() < specifier.len() { "..." } else { "" };
-    format!("{shown}{more}")
-}
-
 /// V8's callback that resolves a request to its module, which is already compiled.
 fn resolve<'s>(
     context: v8::Local<'s, v8::Context>,
@@ -446,7 +421,7 @@ fn resolve<'s>(
     // SAFETY: V8 calls this on the isolate's thread, from within `instantiate_module`, with the context it was given.
     v8::callback_scope!(unsafe let scope, context);
     let graph = Graph::of(scope)?;
-    let specifier = specifier_from(scope, specifier);
+    let specifier = specifier::read(scope, specifier);
     let number = graph.number_of(referrer).and_then(|referrer| graph.find(&specifier, Some(referrer)).ok());
     let found = number.and_then(|number| graph.compiled(scope, number));
     if found.is_none() {
@@ -469,7 +444,7 @@ fn on_import<'s>(
     let at = Place::current(scope).ok()?;
     let graph = Graph::of(scope)?;
     let resolver = v8::PromiseResolver::new(scope)?;
-    let specifier = specifier_from(scope, specifier);
+    let specifier = specifier::read(scope, specifier);
     let referrer = import::number_of(scope, options).map(|number| number as usize);
     let found = ops::attributes_of(scope, attributes, 2)
         .and_then(|attributes| is_for_json(&attributes, ErrorClass::TypeError))
@@ -484,23 +459,6 @@ fn on_import<'s>(
     if let Err(fault) = begun {
         import::reject(scope, &at, resolver, &fault);
     }
-    Some(resolver.get_promise(scope))
-}
-
-/// V8's callback for `import()` in code without modules.
-fn on_refused_import<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    _options: v8::Local<'s, v8::Data>,
-    _resource_name: v8::Local<'s, v8::Value>,
-    specifier: v8::Local<'s, v8::String>,
-    _attributes: v8::Local<'s, v8::FixedArray>,
-) -> Option<v8::Local<'s, v8::Promise>> {
-    let _lifted = cap::lift();
-    let at = Place::current(scope).ok()?;
-    let resolver = v8::PromiseResolver::new(scope)?;
-    let specifier = specifier_from(scope, specifier);
-    let fault = Fault::error(&format!("Cannot find module '{}': {NO_MODULES}", shown(&specifier)));
-    import::reject(scope, &at, resolver, &fault);
     Some(resolver.get_promise(scope))
 }
 

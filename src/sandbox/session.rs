@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use super::code::Body;
 use super::logs::Logs;
-use super::modules::{Graph, MAIN, NO_MODULES};
+use super::modules::{Graph, MAIN};
 use super::property::put;
+use super::refused_modules::{self, is_for_modules};
 use super::result::ExecutionResult;
 use super::spec::Spec;
 use super::template::RealmTemplate;
@@ -223,7 +224,7 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
             Graph::install(scope, modules.sources);
             main = Some(modules.main);
         }
-        None => Graph::refuse(scope),
+        None => refused_modules::refuse(scope),
     }
     let (value, then) = evaluate(scope, &spec, main.as_ref())?;
     await_value(scope, session, value, then)?;
@@ -330,7 +331,7 @@ fn evaluate<'s>(
     }
     match (evaluate_text(scope, spec, &spec.code), main) {
         (Err(Failure::Syntax(fault)), Some(main)) => evaluate_module(scope, main, fault),
-        (Err(Failure::Syntax(fault)), None) if is_for_modules(&fault) => Err(without_modules(fault)),
+        (Err(Failure::Syntax(fault)), None) if is_for_modules(&fault) => Err(refused_modules::explain(fault)),
         (result, _) => Ok((result.map_err(Failure::into_fault)?, Then::Take)),
     }
 }
@@ -347,23 +348,6 @@ fn evaluate_module<'s>(
     let module = graph.linked(scope, number)?;
     let promise = ops::evaluate(scope, module)?;
     Ok((promise.into(), Then::Export(module.get_module_namespace())))
-}
-
-/// Whether V8 has found syntax that only modules have.
-pub fn is_for_modules(fault: &Fault) -> bool {
-    const SIGNS: [&str; 3] = ["Cannot use import statement", "Unexpected token 'export'", "Cannot use 'import.meta'"];
-    let message = fault.message().to_string();
-    SIGNS.iter().any(|sign| message.starts_with(sign))
-}
-
-/// Adds to V8's error for a module why the code cannot be one. The message ends with the position in the code.
-fn without_modules(fault: Fault) -> Fault {
-    let Fault::Error(mut error) = fault else { return fault };
-    let message = error.message.to_string();
-    let (text, place) = message.rsplit_once(" [").unwrap_or((&message, ""));
-    let place = if place.is_empty() { String::new() } else { format!(" [{place}") };
-    error.message = Text::from(format!("{text} ({NO_MODULES}){place}"));
-    Fault::Error(error)
 }
 
 fn compiles(scope: &mut v8::PinScope<'_, '_>, code: &Text) -> Result<bool, Fault> {
