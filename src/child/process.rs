@@ -364,8 +364,15 @@ impl Process {
     /// False if nothing more may be handled now.
     fn handle(&mut self, message: Message) -> bool {
         if let Message::Moved(process) = message {
-            return (self.report.is_none() && self.child.follow(process))
-                || self.violated("a process that is none of its own");
+            let followed = if self.report.is_none() { self.child.follow(process) } else { Ok(false) };
+            match followed {
+                Ok(true) => return true,
+                Ok(false) => return self.violated("a process that is none of its own"),
+                Err(error) => {
+                    self.end(Cause::NoDescriptor(error.to_string()));
+                    return false;
+                }
+            }
         }
         if let Message::Ready(mut report) = message {
             if self.report.is_some() {
