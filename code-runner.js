@@ -2,6 +2,7 @@
 // Runs code of a model for the adapters of agent frameworks: its tools are functions of `tools`, and outcomes are plain JSON.
 
 const { IsolatedVMSandbox } = require('./index.js');
+const { jsonReplacer } = require('./command/text.js');
 
 const FENCE = /^```\w*\n([^]*?)\n?```$/;
 /** A function that is an expression. A named one may be the first statement of several. */
@@ -39,7 +40,7 @@ function withoutSemicolons(text) {
  * @param {unknown} value
  */
 function plainOf(value) {
-  const text = JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+  const text = JSON.stringify(value, jsonReplacer());
   return text === undefined ? null : JSON.parse(text);
 }
 
