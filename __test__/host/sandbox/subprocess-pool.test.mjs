@@ -152,7 +152,7 @@ describe('SubprocessSandbox: confinement() while executions begin', () => {
     }
   });
 
-  for (const [what, code, end] of [['terminated', 'ERR_ISOLATE_DISPOSED', (sandbox) => sandbox.terminate()], ['late', 'ERR_ISOLATE_DEADLINE', () => {}]]) {
+  for (const [what, code, conclude] of [['terminated', 'ERR_ISOLATE_DISPOSED', (sandbox) => sandbox.terminate()], ['late', 'ERR_ISOLATE_DEADLINE', () => {}]]) {
     test(`does not fail if an execution that got its process is ${what}`, async () => {
       // No process reports before it is told to.
       const { file, folder } = fakeLauncher('echo $$ >> started; while [ ! -e go ]; do sleep 0.02; done; cat ready >&0; exec sleep 60');
@@ -165,7 +165,7 @@ describe('SubprocessSandbox: confinement() while executions begin', () => {
       const outcome = other.execute('', [], noTools);
       await new Promise((resolve) => { setTimeout(resolve, 100); });
       assert.equal(started(), 1);
-      end(other);
+      conclude(other);
       assert.equal((await outcome).failure.code, code);
       writeFileSync(join(folder, 'go'), '');
       assert.deepEqual((await layers).filter(({ name }) => name === 'landlock'), [{ name: 'landlock', active: true, detail: 'x' }]);
