@@ -154,7 +154,7 @@ describe('SubprocessSandbox: confinement() while executions begin', () => {
 
   for (const [what, code, conclude] of [['terminated', 'ERR_ISOLATE_DISPOSED', (sandbox) => sandbox.terminate()], ['late', 'ERR_ISOLATE_DEADLINE', () => {}]]) {
     test(`does not fail if an execution that got its process is ${what}`, async () => {
-      // No process reports before it is told to.
+      // No process reports before this file is there.
       const { file, folder } = fakeLauncher('echo $$ >> started; while [ ! -e go ]; do sleep 0.02; done; cat ready >&0; exec sleep 60');
       writeFileSync(join(folder, 'ready'), ready('landlock\ton\tx\n'));
       const { SubprocessSandbox: Sandbox } = hostWith(file);

@@ -32,7 +32,7 @@ const READABLE = { confinement: { notDumpable: false } };
 
 test('SubprocessSandbox: without a descriptor for a process that has moved, an execution fails with a limit', { skip: process.platform !== 'linux' && 'processes do not move there', timeout: 60_000 }, async () => {
   const { stdout, stderr } = await run(`
-    import { closeSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+    import { closeSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
     import { execFileSync } from 'node:child_process';
     import { fakeLauncher, hostWith, noTools, sleep, until } from ${helper};
     const open = () => readdirSync('/proc/self/fd').length;
@@ -41,12 +41,15 @@ test('SubprocessSandbox: without a descriptor for a process that has moved, an e
     execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=' + (open() + 60)]);
     const outcome = new SubprocessSandbox({ poolSize: 0, timeout: 30_000 }).execute('return 1', [], noTools);
     await until('it is started', () => readdirSync(folder).includes('started'));
+    writeFileSync(folder + '/wait', '');
     const taken = [];
-    try { for (;;) taken.push(openSync('/dev/null')); } catch ({ code }) { if (code !== 'EMFILE') throw new Error(code); }
-    closeSync(taken.pop());
-    writeFileSync(folder + '/go', '');
-    taken.push(openSync('/dev/null'));
+    const fill = () => { try { for (;;) taken.push(openSync('/dev/null')); } catch ({ code }) { if (code !== 'EMFILE') throw new Error(code); } };
+    fill();
+    renameSync(folder + '/wait', folder + '/go');
+    // The host may close some.
+    const timer = setInterval(fill, 1);
     const { failure } = await outcome;
+    clearInterval(timer);
     for (const each of taken) closeSync(each);
     console.log(failure.code, failure.message);
     console.log((await new SubprocessSandbox({ poolSize: 0 }).execute('return 1', [], noTools)).result);
