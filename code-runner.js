@@ -2,6 +2,7 @@
 // Runs code of a model for the adapters of agent frameworks: its tools are functions of `tools`, and outcomes are plain JSON.
 
 const { AgentSandbox, describeTools } = require('./index.js');
+const { jsonReplacer } = require('./command/text.js');
 
 /** What a model gets by default. */
 const LIMITS = Object.freeze({ maxOutputSize: 2 ** 20, maxLogEntries: 100, maxLogLength: 1_000 });
@@ -26,7 +27,7 @@ const identifier = (name) => name.replaceAll(/[^\w$]/g, '_').replace(/^(?=\d|$)/
  * @param {unknown} value
  */
 function plainOf(value) {
-  const text = JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+  const text = JSON.stringify(value, jsonReplacer());
   return text === undefined ? null : JSON.parse(text);
 }
 

@@ -70,6 +70,11 @@ describe('the transport alone', () => {
     setTimeout(() => aborted.abort(new Error('enough')), 50);
     assert.match((await run('for (;;);', { abortSignal: aborted.signal })).error.message, /enough/);
     assert.match((await run('const a = {}; a.a = a; return a;')).error.message, /^The result cannot be written as JSON: /);
+    // JSON takes twelve times as many bytes as these have.
+    for (const code of ['return new Uint8Array(1e6)', 'const some = new Uint8Array(1000); return Array(1000).fill({ some })', 'return [[new Float64Array(1e5 + 1)]]']) {
+      assert.match((await run(code)).error.message, /^The result cannot be written as JSON: it has more than 100000 elements of typed arrays$/, code);
+    }
+    assert.equal(Object.keys((await run('return new Uint8Array(1e5)')).result).length, 1e5);
   });
 
   test('wrong options are refused at once', () => {
