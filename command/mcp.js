@@ -91,7 +91,7 @@ const waiting = new Set();
  */
 async function inTurn(run) {
   if (running < MAX_RUNNING) running += 1;
-  else await new Promise((proceed) => { waiting.add(() => proceed(undefined)); });
+  else await new Promise((begin) => { waiting.add(() => begin(undefined)); });
   try {
     return await run();
   } finally {

@@ -298,6 +298,36 @@ describe('createPluginFetch', () => {
     }
   });
 
+  test('connections end with their requests, even if the server keeps its side open', async () => {
+    const open = new Set();
+    let body = 'ok';
+    const keeping = net.createServer({ allowHalfOpen: true }, (socket) => {
+      open.add(socket);
+      socket.on('error', () => {});
+      socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n${body}`));
+      // Only a client that has gone refuses this.
+      const writes = setInterval(() => { if (socket.readableEnded) socket.write('x'.repeat(10_000)); }, 20);
+      socket.on('close', () => {
+        clearInterval(writes);
+        open.delete(socket);
+      });
+      socket.resume();
+    });
+    try {
+      const own = await listen(keeping);
+      const fetch = createPluginFetch({ allowedDomains: ['127.0.0.1'], timeout: 500 });
+      const url = `http://127.0.0.1:${own}/`;
+      assert.deepEqual((await Promise.all([fetch(url), fetch(url)])).map((response) => response.body), ['ok', 'ok']);
+      await until(() => open.size === 0);
+      body = 'o';
+      await assert.rejects(fetch(url), { code: 'ERR_ISOLATE_DEADLINE' });
+      await until(() => open.size === 0);
+    } finally {
+      for (const socket of open) socket.destroy();
+      keeping.close();
+    }
+  });
+
   test('limits concurrent requests and queues others', async () => {
     let open = 0;
     let peak = 0;

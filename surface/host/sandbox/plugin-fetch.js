@@ -6,6 +6,7 @@ const { Buffer } = require('node:buffer');
 const { clearTimeout, setTimeout } = require('../clock.js');
 const { CODE, coded, invalid } = require('../../error.js');
 const { isPublic } = require('./addresses.js');
+const { connect } = require('./connections.js');
 const { Lookups } = require('./lookups.js');
 const { readDomains } = require('./manifest.js');
 const { checkOptions, own, readNumber, wrong } = require('./options.js');
@@ -266,9 +267,7 @@ function exchange({ url, method, headers, body }, limits, lookups, begun) {
       protocol: url.protocol, hostname, port: url.port === '' ? undefined : Number(url.port), path: url.pathname + url.search, method,
       headers: { ...headers, 'accept-encoding': 'identity', ...(body === undefined ? {} : { 'content-length': String(body.length) }) },
       // No shared connection, and no proxy.
-      agent: false,
-      ...(limits.ca === undefined ? {} : { ca: limits.ca }),
-      lookup: names.lookup,
+      createConnection: () => connect(url, names.lookup, limits.ca),
     });
     /** @param {Error} error */
     const fail = (error) => {
@@ -309,7 +308,11 @@ function exchange({ url, method, headers, body }, limits, lookups, begun) {
       });
       response.on('error', reject);
       response.on('aborted', () => reject(new Error('The connection was closed before the response ended')));
-      response.on('end', () => resolve({ ...result, body: received.bytes }));
+      response.on('end', () => {
+        resolve({ ...result, body: received.bytes });
+        // The server might keep the connection open.
+        sent.destroy();
+      });
     });
     sent.end(body);
   });
