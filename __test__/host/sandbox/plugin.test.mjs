@@ -61,6 +61,8 @@ describe('IsolatedVmSandbox: isolates', () => {
     ['no object', 5], ['no id', {}], ['an empty id', manifest({ id: '' })], ['a limit too small', manifest({ limits: { memoryMB: 7 } })],
     ['a limit of a wrong type', manifest({ limits: { cpuMs: '5' } })], ['hooks that are no strings', manifest({ permissions: { hooks: [1] } })],
     ['domains that are not a list', manifest({ permissions: { network: { allowedDomains: 'example.com' } } })],
+    ['domains without their member', manifest({ permissions: { network: ['example.com'] } })], ['storage that is a list', manifest({ permissions: { storage: [1000] } })],
+    ['permissions that are a list', manifest({ permissions: ['network'] })],
     ['a quota of a wrong type', manifest({ permissions: { storage: { maxSize: '5' } } })],
     ...['', '*', '.', '..', '*.example.com', 'https://example.com', 'example.com/x', 'user@example.com', 'example.com:80', 'a b', '.example.com']
       .map((domain) => [`the domain ${JSON.stringify(domain)}`, manifest({ permissions: { network: { allowedDomains: [domain] } } })]),
@@ -72,6 +74,16 @@ describe('IsolatedVmSandbox: isolates', () => {
       assert.equal(sandbox.getActiveIsolateCount(), 0);
     });
   }
+
+  test('what is no isolate is refused by name', async () => {
+    const { sandbox, isolate } = await plugin();
+    for (const wrong of [undefined, null, isolate.id, {}, { id: 5 }, '1 + 1']) {
+      await assert.rejects(sandbox.executeInSandbox(wrong, '1', hostContext()), {
+        name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`isolate` must be what `createIsolate` has resolved with',
+      });
+    }
+    sandbox.disposeAll();
+  });
 
   test('unknown isolates', async () => {
     const sandbox = new IsolatedVmSandbox();

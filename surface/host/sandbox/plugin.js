@@ -154,9 +154,12 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @returns {Promise<any>}
      */
     async executeInSandbox(isolate, code, context, options) {
+      if (typeof isolate?.id !== 'string') {
+        throw wrong('isolate', 'what `createIsolate` has resolved with');
+      }
       const entry = this.#find(isolate);
       if (entry === undefined) {
-        throw new NotFoundError('Isolate', String(isolate?.id));
+        throw new NotFoundError('Isolate', isolate.id);
       }
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
