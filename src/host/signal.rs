@@ -74,9 +74,16 @@ impl Signal {
         }
     }
 
-    /// The environment is shutting down; the host frees the function.
+    /// The environment is shutting down; the host frees the function. Deno does not: without the release, the event loop of each worker keeps
+    /// its descriptors. Must be called on the environment's thread.
     pub fn close(&self) {
-        self.function.write().unwrap_or_else(PoisonError::into_inner).take();
+        let function = self.function.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Function(function)) = function
+            && self.repeats()
+        {
+            // SAFETY: it is open, and no thread calls it any more, since it was removed.
+            unsafe { sys::napi_release_threadsafe_function(function, sys::ThreadsafeFunctionReleaseMode::abort) };
+        }
     }
 
     /// Connects the environment of `js` with its event loop, and registers a hook for its end.
