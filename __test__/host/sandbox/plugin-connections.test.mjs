@@ -4,11 +4,13 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import ivm from '../../../index.mjs';
 import { connect } from '../../../surface/host/sandbox/connections.js';
+import { Body, Memory } from '../../../surface/host/sandbox/response-body.js';
 import { until } from '../../sandbox/plugin-helper.mjs';
 
 test('all connections together share a slice of each turn', async () => {
-  const SIZE = 300_000;
+  const SIZE = 500_000;
   const server = net.createServer((socket) => {
     socket.on('error', () => {});
     socket.end(Buffer.alloc(SIZE));
@@ -25,11 +27,11 @@ test('all connections together share a slice of each turn', async () => {
   const perTurn = new Map();
   const received = [];
   try {
-    for (let index = 0; index < 6; index += 1) {
+    for (let index = 0; index < 4; index += 1) {
       received[index] = 0;
       const connection = connect(url, undefined, undefined);
       connection.on('data', (piece) => {
-        assert.ok(piece.length <= 4096);
+        assert.ok(piece.length <= 16_384);
         received[index] += piece.length;
         perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1);
         // What parsing chunks of one byte takes.
@@ -45,4 +47,56 @@ test('all connections together share a slice of each turn', async () => {
   }
   // A slice of 16 ms has room for four, and one may begin before it is known to be over.
   assert.ok(Math.max(...perTurn.values()) <= 8, `${Math.max(...perTurn.values())} pieces in one turn`);
+});
+
+test('the responses of one function share memory, and all but the oldest wait for it', () => {
+  const memory = new Memory(2_000);
+  const [first, second, third] = [1_500, 1_500, 1_500].map((limit) => new Body(limit, memory));
+  const retries = [];
+  const add = (body, bytes) => body.add(Buffer.alloc(bytes, 'a'), () => retries.push(body));
+  assert.ok(add(first, 500) && add(second, 900));
+  assert.equal(add(third, 700), false);
+  // The oldest always gets what its own limit permits.
+  assert.ok(add(first, 1_000));
+  assert.throws(() => add(first, 1), { code: 'ERR_ISOLATE_LIMIT' });
+  assert.equal(add(second, 500), false);
+  assert.deepEqual(retries, []);
+  first.release();
+  assert.deepEqual(new Set(retries), new Set([third, second]));
+  assert.ok(add(second, 500));
+  assert.equal(add(third, 700), false);
+  assert.equal(add(first, 1), false);
+  third.release();
+  second.release();
+  // Nothing is left of them.
+  const last = new Body(5_000, memory);
+  const other = new Body(5_000, memory);
+  assert.ok(add(last, 1_000) && add(other, 1_000));
+  assert.equal(add(other, 1_000), false);
+  assert.equal(last.bytes.length, 1_000);
+});
+
+test('responses that have waited for memory arrive', async () => {
+  const SIZE = 190_000;
+  const beginning = Buffer.alloc(SIZE - 1, 'a');
+  const sockets = [];
+  const server = net.createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => {
+      sockets.push(socket);
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${SIZE}\r\n\r\n`);
+      socket.write(beginning);
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const fetch = ivm.createPluginFetch({ allowedDomains: ['127.0.0.1'], maxBodySize: 200_000, timeout: 60_000 });
+    const responses = Array.from({ length: 40 }, () => fetch(`http://127.0.0.1:${server.address().port}/`));
+    await until(() => sockets.length === 40);
+    for (const socket of sockets) socket.write('b');
+    for (const { body } of await Promise.all(responses)) assert.ok(body.length === SIZE && body.endsWith('ab'));
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  }
 });

@@ -6,7 +6,7 @@ const { Duplex } = require('node:stream');
 const { Work } = require('../work.js');
 
 /** Bytes that are parsed between two looks at the clock. */
-const PIECE = 4096;
+const PIECE = 16_384;
 
 /** A connection that passes on what arrives in pieces. */
 class Connection extends Duplex {
