@@ -5,12 +5,14 @@ import net from 'node:net';
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
-import { connect } from '../../../surface/host/sandbox/connections.js';
+import { connect, Pace } from '../../../surface/host/sandbox/connections.js';
+import { Work } from '../../../surface/host/work.js';
 import { Body, Memory } from '../../../surface/host/sandbox/response-body.js';
 import { until } from '../../sandbox/plugin-helper.mjs';
 
-test('all connections together share a slice of each turn', async () => {
+test('all connections together share a slice of each turn, and wait for it like one piece of work', async () => {
   const SIZE = 500_000;
+  const COUNT = 8;
   const server = net.createServer((socket) => {
     socket.on('error', () => {});
     socket.end(Buffer.alloc(SIZE));
@@ -25,14 +27,17 @@ test('all connections together share a slice of each turn', async () => {
   };
   next();
   const perTurn = new Map();
-  const received = [];
+  let pieces = 0;
+  const received = Array(COUNT).fill(0);
+  const waits = [];
   try {
-    for (let index = 0; index < 4; index += 1) {
-      received[index] = 0;
-      const connection = connect(url, undefined, undefined);
+    const pace = new Pace();
+    for (const index of received.keys()) {
+      const connection = connect(url, undefined, undefined, pace);
       connection.on('data', (piece) => {
         assert.ok(piece.length <= 16_384);
         received[index] += piece.length;
+        pieces += 1;
         perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1);
         // What parsing chunks of one byte takes.
         const end = performance.now() + 4;
@@ -40,13 +45,21 @@ test('all connections together share a slice of each turn', async () => {
       });
       connection.on('end', () => connection.destroy());
     }
-    await until(() => received.every((bytes) => bytes === SIZE));
+    await until(() => received.every((bytes) => bytes > 0));
+    const other = new Work();
+    while (received.some((bytes) => bytes < SIZE)) {
+      const before = pieces;
+      await other.turn();
+      waits.push(pieces - before);
+    }
   } finally {
     isOver = true;
     server.close();
   }
   // A slice of 16 ms has room for four, and one may begin before it is known to be over.
   assert.ok(Math.max(...perTurn.values()) <= 8, `${Math.max(...perTurn.values())} pieces in one turn`);
+  const typical = waits.toSorted((one, two) => one - two)[Math.floor(waits.length / 2)];
+  assert.ok(typical <= 12, `other work waited for ${typical} pieces`);
 });
 
 test('the responses of one function share memory, and all but the oldest wait for it', () => {

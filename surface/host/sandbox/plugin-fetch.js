@@ -6,7 +6,7 @@ const { Buffer } = require('node:buffer');
 const { clearTimeout, setTimeout } = require('../clock.js');
 const { CODE, coded, invalid } = require('../../error.js');
 const { isPublic } = require('./addresses.js');
-const { connect } = require('./connections.js');
+const { connect, Pace } = require('./connections.js');
 const { Lookups } = require('./lookups.js');
 const { readDomains } = require('./manifest.js');
 const { checkOptions, own, readNumber, wrong } = require('./options.js');
@@ -212,11 +212,12 @@ function readBody(body, limit) {
  * @param {Request} request
  * @param {Limits} limits
  * @param {import('./lookups.js').NameLookups} lookups
+ * @param {InstanceType<typeof Pace>} pace
  * @param {InstanceType<typeof Body>} received
  * @param {(stop: (error: Error) => void) => void} begun
  * @returns {Promise<{ status: number, statusText: string, headers: Record<string, string>, body: Buffer }>}
  */
-function exchange({ url, method, headers, body }, limits, lookups, received, begun) {
+function exchange({ url, method, headers, body }, limits, lookups, pace, received, begun) {
   return new Promise((resolve, reject) => {
     const isPrivate = isAllowed(limits.privateDomains, url.hostname);
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
@@ -228,7 +229,7 @@ function exchange({ url, method, headers, body }, limits, lookups, received, beg
       protocol: url.protocol, hostname, port: url.port === '' ? undefined : Number(url.port), path: url.pathname + url.search, method,
       headers: { ...headers, 'accept-encoding': 'identity', ...(body === undefined ? {} : { 'content-length': String(body.length) }) },
       // No shared connection, and no proxy.
-      createConnection: () => connect(url, names.lookup, limits.ca),
+      createConnection: () => connect(url, names.lookup, limits.ca, pace),
     });
     /** @param {Error} error */
     const fail = (error) => {
@@ -373,6 +374,7 @@ function createPluginFetch(options) {
   const limits = readLimits(options);
   const turns = new Turns(MAX_WAITING_BODIES * limits.body);
   const lookups = new Lookups();
+  const pace = new Pace();
   const memory = new Memory(MAX_RECEIVED_BODIES * limits.body);
   /**
    * @param {unknown} url
@@ -407,7 +409,7 @@ function createPluginFetch(options) {
         if (isLate) {
           throw late();
         }
-        const { headers, status, ...response } = await exchange(request, limits, lookups, received, (each) => { stop = each; });
+        const { headers, status, ...response } = await exchange(request, limits, lookups, pace, received, (each) => { stop = each; });
         if (!MOVED.includes(status) || headers.location === undefined || redirect === 'manual') {
           return {
             url: request.url.href, status, statusText: response.statusText, ok: status >= 200 && status < 300, redirected: redirects > 0, headers,
