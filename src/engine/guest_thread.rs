@@ -438,3 +438,41 @@ mod system {
         0
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::thread;
+
+    use super::{Code, GuestThread, NOWHERE, ThreadState};
+    use crate::native::lock;
+
+    #[test]
+    fn a_thread_is_not_suspended_while_it_holds_a_lock() {
+        static RELEASE: AtomicBool = AtomicBool::new(false);
+        let (guest, shared) = (Arc::new(GuestThread::default()), Arc::new(Mutex::new(0)));
+        assert!(guest.code.set(Code { stretches: [NOWHERE; Code::MAX_COUNT] }).is_ok());
+        let (begun, begins) = mpsc::channel();
+        let (its, locked) = (Arc::clone(&guest), Arc::clone(&shared));
+        thread::spawn(move || {
+            let _occupied = its.take();
+            let held = lock(&locked);
+            let _ = begun.send(());
+            while !RELEASE.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+            drop(held);
+            loop {
+                std::hint::spin_loop();
+            }
+        });
+        begins.recv().unwrap();
+        assert!(matches!(guest.suspend(true), ThreadState::Working(_)));
+        RELEASE.store(true, Ordering::Relaxed);
+        assert_eq!(*lock(&shared), 0);
+        // Only anywhere, because it runs no code of V8.
+        assert!(matches!(guest.suspend(false), ThreadState::Working(_)));
+        while guest.suspend(true) != ThreadState::Suspended {}
+    }
+}
