@@ -7,7 +7,7 @@
 //! run, at a low priority.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::Heap;
@@ -56,7 +56,7 @@ impl Drop for Occupied<'_> {
 }
 
 impl GuestThread {
-    fn is_here(&self) -> MutexGuard<'_, bool> {
+    fn is_here(&self) -> Guard<'_, bool> {
         lock(&self.here)
     }
 
@@ -138,8 +138,8 @@ impl GuestThread {
     /// afterwards; if the thread still works, the caller may try again. Takes a few milliseconds if processors are free, and at most
     /// [`MAX_WAIT`] plus the time for one answer.
     ///
-    /// `anywhere`: also freezes the thread where it runs native code of this library, including V8. Loops that stay in such code hold no
-    /// lock, but nothing proves that for this thread. Use it only if letting the thread continue would be worse.
+    /// `anywhere`: also freezes the thread where it runs native code of this library, including V8, unless it holds a lock that `native::locks`
+    /// knows. Nothing proves that it holds no other. Use it only if letting the thread continue would be worse.
     pub fn suspend(&self, anywhere: bool) -> ThreadState {
         let until = Instant::now() + MAX_WAIT;
         for _ in 0..ATTEMPTS {
@@ -235,7 +235,7 @@ impl Code {
 use super::macos as system;
 #[cfg(windows)]
 use super::windows as system;
-use crate::native::lock;
+use crate::native::{Guard, lock};
 
 #[cfg(target_os = "linux")]
 mod system {
@@ -246,7 +246,7 @@ mod system {
     use std::time::{Duration, Instant};
 
     use super::{Attempt, Code};
-    use crate::native::lock;
+    use crate::native::{lock, locks};
 
     /// How long a thread may take to answer. A thread of the lowest priority gets about a hundredth of a busy processor.
     const PATIENCE: Duration = Duration::from_millis(500);
@@ -262,8 +262,11 @@ mod system {
     const ELSEWHERE: u32 = u32::MAX - 1;
 
     /// The ranges of code that the question is about. A thread that reads them for a question that is over notices this when it answers.
-    static CODE: [(AtomicUsize, AtomicUsize); Code::MAX_COUNT + 1] =
-        [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT + 1];
+    static CODE: [(AtomicUsize, AtomicUsize); Code::MAX_COUNT] =
+        [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT];
+
+    /// Another one, in which the thread is frozen only while it holds no lock.
+    static MORE_CODE: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
 
     fn state(question: u64) -> u32 {
         (question & u64::from(u32::MAX)) as u32
@@ -327,7 +330,7 @@ mod system {
         0
     }
 
-    /// Freezes `thread` if its next instruction lies in `code` or `more`.
+    /// Freezes `thread` if its next instruction lies in `code`, or in `more` while it holds no lock.
     pub fn freeze(thread: i32, code: &Code, more: (usize, usize)) -> Attempt {
         static TURNS: Mutex<u64> = Mutex::new(0);
         let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
@@ -335,7 +338,8 @@ mod system {
         };
         let mut turn = lock(&TURNS);
         *turn += 1;
-        for ((start, length), stretch) in CODE.iter().zip(code.stretches.iter().chain([&more])) {
+        let places = CODE.iter().chain([&MORE_CODE]);
+        for ((start, length), stretch) in places.zip(code.stretches.iter().chain([&more])) {
             start.store(stretch.0, Ordering::Relaxed);
             length.store(stretch.1, Ordering::Relaxed);
         }
@@ -405,7 +409,7 @@ mod system {
         let within = |(start, length): &(AtomicUsize, AtomicUsize)| {
             address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
         };
-        let inside = CODE.iter().any(within);
+        let inside = CODE.iter().any(within) || within(&MORE_CODE) && !locks::held();
         let completion = with_state(question, if inside { FROZEN } else { ELSEWHERE });
         if QUESTION.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
             loop {
@@ -432,5 +436,43 @@ mod system {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     unsafe fn interrupted(_context: *const libc::ucontext_t) -> usize {
         0
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::thread;
+
+    use super::{Code, GuestThread, NOWHERE, ThreadState};
+    use crate::native::lock;
+
+    #[test]
+    fn a_thread_is_not_suspended_while_it_holds_a_lock() {
+        static RELEASE: AtomicBool = AtomicBool::new(false);
+        let (guest, shared) = (Arc::new(GuestThread::default()), Arc::new(Mutex::new(0)));
+        assert!(guest.code.set(Code { stretches: [NOWHERE; Code::MAX_COUNT] }).is_ok());
+        let (begun, begins) = mpsc::channel();
+        let (its, locked) = (Arc::clone(&guest), Arc::clone(&shared));
+        thread::spawn(move || {
+            let _occupied = its.take();
+            let held = lock(&locked);
+            let _ = begun.send(());
+            while !RELEASE.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+            drop(held);
+            loop {
+                std::hint::spin_loop();
+            }
+        });
+        begins.recv().unwrap();
+        assert!(matches!(guest.suspend(true), ThreadState::Working(_)));
+        RELEASE.store(true, Ordering::Relaxed);
+        assert_eq!(*lock(&shared), 0);
+        // Only anywhere, because it runs no code of V8.
+        assert!(matches!(guest.suspend(false), ThreadState::Working(_)));
+        while guest.suspend(true) != ThreadState::Suspended {}
     }
 }

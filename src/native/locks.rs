@@ -2,7 +2,7 @@
 //! If the thread ended there, every isolate that needs the same would stop. So nothing is refused to it meanwhile: the memory that it takes
 //! still counts, and the guest ends later.
 //!
-//! On Linux, the linker redirects the functions that lock (see `wrapped_locks`).
+//! On Linux, the linker redirects the functions that lock (see `wrapped_locks`). Mutexes of Rust code count as well (see `mutex`).
 
 use std::cell::Cell;
 
@@ -20,7 +20,9 @@ pub fn held() -> bool {
 
 /// Ignores the locks that the thread already holds: that of its own isolate, which no other isolate needs.
 pub fn disregard_held() {
-    set(0);
+    if set(0) > 0 {
+        quota::notify_postponed();
+    }
 }
 
 /// Counts as if this many locks were held. Returns the previous count.
@@ -28,6 +30,7 @@ pub(super) fn set(count: u32) -> u32 {
     HELD.try_with(|held| held.replace(count)).unwrap_or(0)
 }
 
+/// Called before a thread takes a lock, so that no lock is ever held without being counted.
 pub(super) fn begin() {
     let _ = HELD.try_with(|held| held.set(held.get() + 1));
 }
