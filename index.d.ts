@@ -862,6 +862,25 @@ declare namespace ivm {
     column?: number;
     /** The surrounding lines with the place marked, for people to read. */
     frame?: string;
+    /** Own enumerable properties of the error whose values are primitive, such as its own `code`; absent if there are none. At most 32. */
+    properties?: Record<string, FailureValue>;
+    /** The error's `cause`, if it is an error or a primitive value; otherwise absent. */
+    cause?: SandboxFailureCause | FailureValue;
+  }
+
+  /** A primitive value that crosses with an error; strings have at most 8,192 characters. */
+  type FailureValue = string | number | boolean | bigint | null | undefined;
+
+  /** An error that is the cause of another one. */
+  interface SandboxFailureCause {
+    name: string;
+    /** At most 8,192 characters. */
+    message: string;
+    /** Name, message and the guest's frames, of which at most 8,192 characters are kept. */
+    stack: string;
+    properties?: Record<string, FailureValue>;
+    /** At most 8 causes cross with an error. */
+    cause?: SandboxFailureCause | FailureValue;
   }
 
   /** What the outcomes of all executions have. */
