@@ -42,6 +42,7 @@ export type {
   ConfinementLayerName,
   ContextEvalClosureOptions,
   ContextEvalOptions,
+  ContextConsole,
   ContextOptions,
   Copy,
   CpuProfile,

@@ -224,6 +224,32 @@ declare namespace ivm {
   type ContextOptions = {
     /** Makes the context visible to inspector sessions. Its isolate must have been made with the option too. Default false. */
     inspector?: boolean;
+    /**
+     * Web APIs that the context has: all of them with `true`, or those that an array names. Default false. A wrong name throws a `TypeError`
+     * (`ERR_INVALID_ARG`) that lists the names. Not part of isolated-vm, like the options below. Inside isolates, all three throw
+     * `ERR_ISOLATE_UNSUPPORTED`.
+     */
+    web?: boolean | readonly WebName[];
+    /**
+     * Whether the context has `setTimeout`, `setInterval`, `setImmediate`, their `clear…` functions and `queueMicrotask`. At most 1,000 timers
+     * can be pending in an isolate, after which setting one throws a `RangeError`. A callback runs under the `deadline` of the call that has
+     * set the timer. Timers alone do not keep the process alive. A function is called with each error that a callback has thrown: name, message
+     * and code, without a stack. With `true`, such errors are published (`isolated-v8:unhandled-host-error`, origin `timer`). The first
+     * context of an isolate with timers decides for all of them. Default false.
+     */
+    timers?: boolean | ((error: Error) => void);
+    /**
+     * Where the context's `console` writes: to that of the host with `true`; to the methods `log`, `info`, `warn`, `error` and `debug` of an
+     * object, each with one string; or to a function. A message has at most 10,000 characters. Strings are unchanged, errors are their stacks,
+     * other values are JSON, joined by a space. Entries arrive in order, after the guest's call has gone on. By default, V8's `console` does
+     * nothing.
+     */
+    console?: boolean | ContextConsole | ((entry: SandboxLogEntry) => void);
+  };
+
+  /** Receives the calls of a context's `console`; the console of Node, Bun or Deno for example. Methods that are absent drop their calls. */
+  type ContextConsole = {
+    [Level in SandboxLogEntry['level']]?: (message: string) => void;
   };
 
   /** In bytes, unless the name says otherwise. */
