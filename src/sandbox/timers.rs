@@ -153,6 +153,10 @@ pub fn begin(isolate: &mut v8::Isolate, timers: &Arc<Timers>) {
     isolate::attach(isolate, Arc::clone(timers));
 }
 
+pub fn has_begun(isolate: &v8::Isolate) -> bool {
+    Timers::of(isolate).is_some()
+}
+
 /// Puts the functions on the global object. They do nothing before [`begin`].
 pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Object>) -> Result<(), Fault> {
     let functions = [
