@@ -17,7 +17,7 @@ pub fn trim() {
     }
 }
 
-/// Larger ranges are made read-only where their memory is given back. The system has few entries for ranges of different access.
+/// Larger ranges are made read-only where their memory is returned. The system has few entries for ranges of different access.
 #[cfg(target_os = "linux")]
 const LARGE: usize = 1 << 20;
 
