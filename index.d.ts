@@ -1351,7 +1351,7 @@ declare namespace ivm {
   interface SandboxTool {
     /**
      * Not empty. `a:b` or `a.b` is called as `a.b(params)`; further parts are joined by `_`. A name of one part is called as
-     * `name.call(params)`. Characters outside `[A-Za-z0-9_$]` become `_`.
+     * `name(params)`, or only as `name.call(params)` if the sandbox has a global of that name. Characters outside `[A-Za-z0-9_$]` become `_`.
      */
     name: string;
     /** For the model; see `describeTools`. */
@@ -1571,6 +1571,8 @@ declare namespace ivm {
     execute<T = unknown>(
       code: string, tools: readonly SandboxTool[], toolExecutor: ToolExecutor, options?: SignalOptions,
     ): Promise<AgentResult<T>>;
+    /** Without tools. */
+    execute<T = unknown>(code: string, tools?: readonly [], toolExecutor?: ToolExecutor, options?: SignalOptions): Promise<AgentResult<T>>;
 
     /**
      * Ends running executions, which resolve with the error `Sandbox has been disposed` (`ERR_ISOLATE_DISPOSED`). Later executions are
@@ -1839,6 +1841,8 @@ declare namespace ivm {
     execute<T = unknown>(
       code: string, tools: readonly SandboxTool[], toolExecutor: ToolExecutor, options?: SignalOptions,
     ): Promise<SubprocessExecutionResult<T>>;
+    /** Without tools. */
+    execute<T = unknown>(code: string, tools?: readonly [], toolExecutor?: ToolExecutor, options?: SignalOptions): Promise<SubprocessExecutionResult<T>>;
 
     /**
      * Kills the processes of running executions, which resolve with the error `Execution terminated (timeout or resource limit)`
