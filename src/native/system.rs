@@ -42,6 +42,10 @@ pub unsafe fn give_back_pages(start: usize, size: usize) -> usize {
     size
 }
 
+/// Elsewhere they keep their memory.
+///
+/// # Safety
+/// The same.
 #[cfg(not(target_os = "linux"))]
 pub unsafe fn give_back_pages(_start: usize, _size: usize) -> usize {
     0
