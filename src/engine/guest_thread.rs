@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::Heap;
+use crate::native::fiber;
 
 /// The thread that works for an isolate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +19,8 @@ pub enum ThreadState {
     Absent,
     /// A thread that works, by its kernel thread id.
     Working(i32),
+    /// A thread of a host that works for the isolate on a fiber, by its kernel thread id and the fiber's identity.
+    Borrowed(i32, usize),
     /// A thread that has stopped itself permanently.
     Parked,
     /// A thread that was stopped permanently.
@@ -72,6 +75,14 @@ impl GuestThread {
         Occupied(self)
     }
 
+    /// This thread, which belongs to a host, now works for the isolate on the fiber that runs on it.
+    pub fn lend(&self) -> Occupied<'_> {
+        let mut state = lock(&self.state);
+        *state = ThreadState::Borrowed(system::current_thread(), fiber::active());
+        *self.is_here() = true;
+        Occupied(self)
+    }
+
     /// Returns the heap's memory to the system.
     ///
     /// # Safety
@@ -88,10 +99,18 @@ impl GuestThread {
         *lock(&self.state) = ThreadState::Parked;
     }
 
+    /// The guest was left, so no thread runs it.
+    pub fn was_left(&self) {
+        let mut state = lock(&self.state);
+        if matches!(*state, ThreadState::Borrowed(..)) {
+            *state = ThreadState::Suspended;
+        }
+    }
+
     /// The kernel's id of the thread that works for the isolate; 0 if there is none.
     pub fn thread_id(&self) -> u64 {
         match *lock(&self.state) {
-            ThreadState::Working(thread) => u64::try_from(thread).unwrap_or(0),
+            ThreadState::Working(thread) | ThreadState::Borrowed(thread, _) => u64::try_from(thread).unwrap_or(0),
             _ => 0,
         }
     }
@@ -99,7 +118,7 @@ impl GuestThread {
     /// Processor time that the thread has used since it started, if known.
     pub fn processor_time(&self) -> Option<Duration> {
         match *lock(&self.state) {
-            ThreadState::Working(thread) => system::processor_time(thread),
+            ThreadState::Working(thread) | ThreadState::Borrowed(thread, _) => system::processor_time(thread),
             _ => None,
         }
     }
@@ -148,8 +167,13 @@ impl GuestThread {
             }
             // Held until the thread has answered, so that the thread still works for this isolate.
             let mut state = lock(&self.state);
-            let (ThreadState::Working(thread), Some(code)) = (*state, self.code.get()) else { break };
-            match system::freeze(thread, code, if anywhere { system::own_code() } else { NOWHERE }) {
+            let (ThreadState::Working(thread) | ThreadState::Borrowed(thread, _), Some(code)) =
+                (*state, self.code.get())
+            else {
+                break;
+            };
+            let fiber = if let ThreadState::Borrowed(_, fiber) = *state { fiber } else { 0 };
+            match system::freeze(thread, fiber, code, if anywhere { system::own_code() } else { NOWHERE }) {
                 Attempt::Frozen => *state = ThreadState::Suspended,
                 Attempt::Elsewhere => {
                     drop(state);
@@ -246,7 +270,7 @@ mod system {
     use std::time::{Duration, Instant};
 
     use super::{Attempt, Code};
-    use crate::native::lock;
+    use crate::native::{fiber, lock, locks};
 
     /// How long a thread may take to answer. A thread of the lowest priority gets about a hundredth of a busy processor.
     const PATIENCE: Duration = Duration::from_millis(500);
@@ -327,8 +351,11 @@ mod system {
         0
     }
 
-    /// Freezes `thread` if its next instruction lies in `code` or `more`.
-    pub fn freeze(thread: i32, code: &Code, more: (usize, usize)) -> Attempt {
+    /// The fiber that the question is about; 0 if the thread is to be frozen.
+    static FIBER: AtomicUsize = AtomicUsize::new(0);
+
+    /// Freezes `thread` if its next instruction lies in `code` or `more`. If it works on a fiber, makes it leave that instead.
+    pub fn freeze(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
         static TURNS: Mutex<u64> = Mutex::new(0);
         let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
             return Attempt::Unanswered;
@@ -339,6 +366,7 @@ mod system {
             start.store(stretch.0, Ordering::Relaxed);
             length.store(stretch.1, Ordering::Relaxed);
         }
+        FIBER.store(fiber, Ordering::Relaxed);
         let question = with_state(*turn << 32, state_of_thread);
         QUESTION.store(question, Ordering::Release);
         // SAFETY: sends a signal that our handler takes (see `signal`) to a thread of this process.
@@ -405,14 +433,32 @@ mod system {
         let within = |(start, length): &(AtomicUsize, AtomicUsize)| {
             address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
         };
-        let inside = CODE.iter().any(within);
+        let fiber = FIBER.load(Ordering::Relaxed);
+        let inside = if fiber == 0 { CODE.iter().any(within) } else { may_leave(fiber, CODE.iter().any(within)) };
         let completion = with_state(question, if inside { FROZEN } else { ELSEWHERE });
         if QUESTION.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
+            if fiber != 0 {
+                // SAFETY: the kernel passes the context that it has saved. The fiber is active, so the thread's own stack is suspended.
+                return unsafe { fiber::redirect(context.cast(), fiber::own_stack(), fiber::Pause::Left as usize) };
+            }
             loop {
                 // SAFETY: has no preconditions. Only the C library's own signals are delivered.
                 unsafe { libc::pause() };
             }
         }
+    }
+
+    /// Whether this thread may leave the fiber now. If it runs on it elsewhere, it leaves when it next asks for memory, or releases its last
+    /// lock.
+    fn may_leave(fiber: usize, is_inside: bool) -> bool {
+        if fiber::active() != fiber {
+            return false;
+        }
+        let leaves = is_inside && !locks::held();
+        if !leaves {
+            fiber::leave_soon();
+        }
+        leaves
     }
 
     /// The instruction at which the thread was interrupted.

@@ -21,6 +21,8 @@ mod prelude;
 mod seal;
 mod snapshot;
 mod space;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod stack_bounds;
 mod start;
 mod stub_cache;
 #[cfg_attr(
@@ -54,6 +56,8 @@ pub use prelude::Prelude;
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, Recipe};
 pub use space::for_isolate as address_space;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use stack_bounds::{Allowed, limit_stack};
 pub use start::Unavailable;
 pub use wasm::began_compiling;
 pub use weak::Weak;

@@ -13,7 +13,7 @@ use super::event::Origin;
 use super::js::{CallInfo, Js, JsResult, JsValue};
 use super::{carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
-use crate::isolate::{Kind, Limits, Remote, Settings};
+use crate::isolate::{Kind, Limits, Remote, Settings, resume_borrowed, unwind_borrowed};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
 use crate::sandbox::{self, Equipment, Names, Sources};
@@ -21,6 +21,11 @@ use crate::value::{Chain, Charge, Completion, Handle, Outcome, Reply, Value, spi
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
+
+fn syncs_on_caller() -> bool {
+    static CALLER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *CALLER.get_or_init(|| std::env::var("ISOLATED_V8_SYNC_CALLS").is_ok_and(|value| value == "caller"))
+}
 
 /// How often a waiting thread checks whether its environment is being terminated.
 const CHECK: Duration = Duration::from_millis(100);
@@ -165,7 +170,13 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     let chain = inherited.unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
     let completion = Reply::new(Arc::downgrade(&local.shared));
     let outer = local.context.chain.replace(Some(chain.clone()));
-    prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&completion) as Arc<dyn Completion>);
+    let callee = prepared.remote();
+    let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
+    let id = crate::value::Owner::id(&*local.shared);
+    let prepared = if syncs_on_caller() { prepared.begin_here(id, chain.clone(), &receiver) } else { Some(prepared) };
+    if let Some(prepared) = prepared {
+        prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), receiver);
+    }
     let outcome = loop {
         let version = local.shared.version.load(Ordering::Acquire);
         if let Some(outcome) = completion.take() {
@@ -173,6 +184,9 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
         }
         if let Some(request) = local.shared.take_call() {
             local.serve_now(js, request);
+            continue;
+        }
+        if resume_borrowed() {
             continue;
         }
         if !spin(SPIN, || local.shared.version.load(Ordering::Acquire) != version)
@@ -183,6 +197,10 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
             local.close();
         }
     };
+    if let Some(remote) = callee.upgrade() {
+        // It was stopped: its call was answered before its guest has returned.
+        unwind_borrowed(&remote);
+    }
     *local.context.chain.borrow_mut() = outer;
     if outermost {
         local.shared.end_chain(&chain);

@@ -303,7 +303,10 @@ impl Shared {
         }
         // Host memory that they share ends with the environment. An isolate that does not stop is abandoned after a while, so this wait
         // ends.
-        for remote in isolates.into_iter().filter(|remote| remote.accounts.shares_memory.load(Ordering::SeqCst)) {
+        // A guest that waits on this thread uses no memory unless this thread resumes it.
+        let shares =
+            |remote: &Arc<Remote>| remote.accounts.shares_memory.load(Ordering::SeqCst) && !remote.waits_here();
+        for remote in isolates.into_iter().filter(shares) {
             remote.await_gone();
         }
     }
@@ -375,6 +378,10 @@ impl Host for Shared {
         }
         queue.blocked.push(Arc::clone(completion));
         Ok(false)
+    }
+
+    fn notify(&self) {
+        self.wake();
     }
 
     fn begin(&self) {

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::delayed_tasks::DelayedTasks;
 use crate::engine::GuestThread;
@@ -14,9 +15,31 @@ pub struct Execution {
     /// The thread that works for the isolate.
     pub thread: GuestThread,
     pub delayed_tasks: DelayedTasks,
+    /// That thread belongs to a host, whose loop resumes the guest.
+    lent: AtomicBool,
+    /// A thread of a host would have borrowed the isolate.
+    wanted: AtomicBool,
 }
 
 impl Execution {
+    pub fn lend(&self, lent: bool) {
+        self.lent.store(lent, Ordering::Release);
+    }
+
+    /// A thread of a host makes sync calls.
+    pub fn want(&self) {
+        self.wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has made one since this was asked last.
+    pub fn take_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) && self.wanted.swap(false, Ordering::Relaxed)
+    }
+
+    pub fn is_lent(&self) -> bool {
+        self.lent.load(Ordering::Acquire)
+    }
+
     /// The V8 isolate exists.
     pub fn learn(&self, isolate: &v8::OwnedIsolate) {
         // Fails only if it was set before: each isolate is created once.

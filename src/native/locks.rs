@@ -4,18 +4,11 @@
 //!
 //! On Linux, the linker redirects the functions that lock (see `wrapped_locks`).
 
-use std::cell::Cell;
-
-use super::quota;
-
-thread_local! {
-    /// Number of locks that the thread holds, plus one if it is one of V8's own threads.
-    static HELD: Cell<u32> = const { Cell::new(0) };
-}
+use super::{context, quota};
 
 /// Whether other threads may wait for this one.
 pub fn held() -> bool {
-    HELD.try_with(|held| held.get() > 0).unwrap_or(true)
+    context::with(|context| context.held.get() > 0)
 }
 
 /// Ignores the locks that the thread already holds: that of its own isolate, which no other isolate needs.
@@ -25,16 +18,18 @@ pub fn disregard_held() {
 
 /// Counts as if this many locks were held. Returns the previous count.
 pub(super) fn set(count: u32) -> u32 {
-    HELD.try_with(|held| held.replace(count)).unwrap_or(0)
+    context::with(|context| context.held.replace(count))
 }
 
 pub(super) fn begin() {
-    let _ = HELD.try_with(|held| held.set(held.get() + 1));
+    context::with(|context| context.held.set(context.held.get() + 1));
 }
 
 pub(super) fn end() {
-    let is_last = HELD.try_with(|held| held.replace(held.get().saturating_sub(1)) == 1).unwrap_or(false);
+    let is_last = context::with(|context| context.held.replace(context.held.get().saturating_sub(1)) == 1);
     if is_last {
+        #[cfg(target_os = "linux")]
+        super::fiber::check();
         quota::notify_postponed();
     }
 }

@@ -63,18 +63,20 @@ pub fn last_of_v8() -> Option<NonNull<c_void>> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl5Mutex4lockEv(mutex: *mut c_void) {
     stack::check();
+    // Before the call: a thread that waits for a lock is in its queue.
+    begin();
     // SAFETY: forwards the call.
     unsafe { lock_v8(mutex) };
-    begin();
     let _ = LAST_OF_V8.try_with(|last| last.set(mutex));
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl5Mutex8try_lockEv(mutex: *mut c_void) -> bool {
+    begin();
     // SAFETY: forwards the call.
     let locked = unsafe { try_lock_v8(mutex) };
-    if locked {
-        begin();
+    if !locked {
+        end();
     }
     locked
 }
@@ -89,17 +91,18 @@ unsafe extern "C" fn __wrap__ZN4absl5Mutex6unlockEv(mutex: *mut c_void) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex4lockEv(mutex: *mut c_void) {
     stack::check();
+    begin();
     // SAFETY: forwards the call.
     unsafe { lock_icu(mutex) };
-    begin();
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex8try_lockEv(mutex: *mut c_void) -> bool {
+    begin();
     // SAFETY: forwards the call.
     let locked = unsafe { try_lock_icu(mutex) };
-    if locked {
-        begin();
+    if !locked {
+        end();
     }
     locked
 }
@@ -114,10 +117,11 @@ unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex6unlockEv(mutex: *mut c_void) {
 /// True for the thread that must perform the initialization guarded by `once`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN6icu_7820umtx_initImplPreInitERNS_9UInitOnceE(once: *mut c_void) -> i8 {
+    begin();
     // SAFETY: forwards the call.
     let makes = unsafe { begin_once(once) };
-    if makes != 0 {
-        begin();
+    if makes == 0 {
+        end();
     }
     makes
 }
@@ -159,10 +163,11 @@ unsafe extern "C" fn __wrap__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8f
 /// 1 for the thread that must initialize a static variable. V8 is built without exceptions, so the initialization always completes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap___cxa_guard_acquire(guard: *mut c_void) -> i32 {
+    begin();
     // SAFETY: forwards the call.
     let makes = unsafe { begin_static(guard) };
-    if makes != 0 {
-        begin();
+    if makes == 0 {
+        end();
     }
     makes
 }

@@ -1,0 +1,283 @@
+//! A stack of its own for a guest that runs on a thread of its host. The host's stack keeps a loop that resumes the guest. So the host can
+//! be called on its own stack while the guest waits, and a guest that does not stop can be left: its frames stay as they are, because V8's
+//! own threads may refer to them, but nothing runs on them again.
+
+mod stack;
+mod switch;
+
+use std::cell::{Cell, UnsafeCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::context;
+use stack::Stack;
+pub use stack::prepare_host as prepare_thread;
+pub use switch::redirect;
+
+/// Why control returns to the host's stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Pause {
+    /// The guest waits.
+    Waiting = 1,
+    /// The work is done.
+    Done = 2,
+    /// The guest was left because it does not stop.
+    Left = 3,
+    /// The guest was left because it cannot continue.
+    Failed = 4,
+}
+
+type Work = Box<dyn FnOnce()>;
+
+pub struct Fiber {
+    stack: Stack,
+    /// Where it continues.
+    pointer: Cell<usize>,
+    work: UnsafeCell<Option<Work>>,
+    state: Cell<Pause>,
+}
+
+/// What the stack of this thread is, for signal handlers and for functions that V8 calls anywhere.
+struct Thread {
+    /// The fiber that runs now; null on the thread's own stack.
+    active: Cell<*const Fiber>,
+    /// The suspended stack of the thread.
+    own: Cell<usize>,
+    /// The guest is to be left as soon as it holds no lock.
+    leaves: Cell<bool>,
+}
+
+thread_local! {
+    static THREAD: Thread =
+        const { Thread { active: Cell::new(ptr::null()), own: Cell::new(0), leaves: Cell::new(false) } };
+}
+
+/// There has been a fiber in this process. Without one, signal handlers do without thread-local data, and V8's C++ code need not look.
+static EXIST: AtomicBool = AtomicBool::new(false);
+
+fn exist() -> bool {
+    EXIST.load(Ordering::Relaxed)
+}
+
+/// An identity of the fiber that runs on this thread; 0 for none.
+pub fn active() -> usize {
+    if !exist() {
+        return 0;
+    }
+    THREAD.try_with(|thread| thread.active.get() as usize).unwrap_or(0)
+}
+
+/// The lowest and the highest address of the stack of the fiber that runs on this thread.
+pub fn bounds() -> Option<(usize, usize)> {
+    if !exist() {
+        return None;
+    }
+    let active = THREAD.try_with(|thread| thread.active.get()).unwrap_or(ptr::null());
+    // SAFETY: the `resume` that has set it borrows the fiber until the fiber is suspended.
+    unsafe { active.as_ref() }.map(|fiber| fiber.stack.bounds())
+}
+
+extern "C" fn main(fiber: usize) -> ! {
+    loop {
+        // SAFETY: `resume` borrows the fiber. It touches the work only while the fiber is suspended.
+        let work = unsafe { (*(*(fiber as *const Fiber)).work.get()).take() };
+        if let Some(work) = work {
+            // The work handles its own panics; none may leave this stack.
+            let _ = catch_unwind(AssertUnwindSafe(work));
+        }
+        pause(Pause::Done);
+    }
+}
+
+/// Returns from [`Fiber::resume`] on the thread's own stack, until the fiber is resumed.
+fn pause(reason: Pause) {
+    THREAD.with(|thread| {
+        // SAFETY: only called on a fiber, which is the active one and is alive, see `bounds`. The other stack is suspended in `resume`.
+        unsafe { switch::switch((*thread.active.get()).pointer.as_ptr(), thread.own.get(), reason as usize) };
+    });
+}
+
+/// Suspends the fiber that runs on this thread. False if none does.
+pub fn suspend() -> bool {
+    let is_fiber = active() != 0;
+    if is_fiber {
+        pause(Pause::Waiting);
+    }
+    is_fiber
+}
+
+/// Leaves the fiber that runs on this thread for ever. Returns if none does.
+pub fn leave(reason: Pause) {
+    if active() != 0 {
+        let own = own_stack();
+        // SAFETY: the thread's own stack is suspended in `resume`. Nothing runs on the fiber again.
+        unsafe { switch::continue_on(0, own, reason as usize) }
+    }
+}
+
+/// The guest of this thread must be left as soon as possible.
+pub fn leave_soon() {
+    let _ = THREAD.try_with(|thread| thread.leaves.set(true));
+}
+
+/// Leaves the guest if that was requested and the thread holds no lock. Called by V8's C++ code where it asks for memory, or releases a
+/// lock.
+#[inline]
+pub fn check() {
+    if exist()
+        && THREAD.try_with(|thread| thread.leaves.get()).unwrap_or(false)
+        && context::with(|context| context.held.get() == 0)
+    {
+        leave(Pause::Left);
+    }
+}
+
+/// The suspended stack of this thread, for [`redirect`].
+pub fn own_stack() -> usize {
+    THREAD.try_with(|thread| thread.own.get()).unwrap_or(0)
+}
+
+impl Fiber {
+    /// `None` if there is no memory for a stack.
+    pub fn new() -> Option<Rc<Self>> {
+        let stack = Stack::new()?;
+        EXIST.store(true, Ordering::Relaxed);
+        let top = stack.bounds().1;
+        let fiber =
+            Rc::new(Self { stack, pointer: Cell::new(0), work: UnsafeCell::new(None), state: Cell::new(Pause::Done) });
+        // SAFETY: the stack is new, and lives as long as the fiber. `main` does not return.
+        fiber.pointer.set(unsafe { switch::prepare(top, main, Rc::as_ptr(&fiber) as usize) });
+        Some(fiber)
+    }
+
+    /// Sets what the next [`Fiber::resume`] begins. The previous work must be done.
+    ///
+    /// # Safety
+    /// What `work` borrows lives until the fiber is done, or was left.
+    pub unsafe fn begin<'a>(&self, work: impl FnOnce() + 'a) {
+        let work: Box<dyn FnOnce() + 'a> = Box::new(work);
+        // SAFETY: guaranteed by the caller.
+        let work = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'a>, Work>(work) };
+        // SAFETY: the fiber does not run, so nothing else uses the place.
+        unsafe { *self.work.get() = Some(work) };
+        self.state.set(Pause::Waiting);
+    }
+
+    /// Where the reserve of its stack begins.
+    pub fn reserve(&self) -> usize {
+        self.stack.reserve()
+    }
+
+    pub fn state(&self) -> Pause {
+        self.state.get()
+    }
+
+    /// Runs the fiber until it waits, is done or is left. Must be called on the thread's own stack, while the fiber waits.
+    pub fn resume(&self) -> Pause {
+        if self.state.get() != Pause::Waiting || active() != 0 {
+            return self.state.get();
+        }
+        let value = THREAD.with(|thread| {
+            thread.active.set(self);
+            // SAFETY: the fiber waits, so `pointer` is its suspended stack. It does not outlive this call.
+            let value = unsafe { switch::switch(thread.own.as_ptr(), self.pointer.get(), 0) };
+            thread.active.set(ptr::null());
+            thread.leaves.set(false);
+            value
+        });
+        let state = [Pause::Done, Pause::Left, Pause::Failed].into_iter().find(|state| *state as usize == value);
+        self.state.set(state.unwrap_or(Pause::Waiting));
+        self.state.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::{Fiber, Pause, active, bounds, leave, suspend};
+
+    #[test]
+    fn runs_on_a_stack_of_its_own_and_waits() {
+        let fiber = Fiber::new().unwrap();
+        let seen = RefCell::new(Vec::new());
+        for round in 0..3 {
+            // SAFETY: `seen` outlives the fiber's work.
+            unsafe {
+                fiber.begin(|| {
+                    let here = 0_u8;
+                    let (low, high) = bounds().unwrap();
+                    assert!((low..high).contains(&(&raw const here as usize)));
+                    seen.borrow_mut().push((round, "begins"));
+                    assert!(suspend());
+                    seen.borrow_mut().push((round, "ends"));
+                });
+            }
+            assert_eq!((fiber.resume(), active()), (Pause::Waiting, 0));
+            seen.borrow_mut().push((round, "waits"));
+            assert_eq!((fiber.resume(), fiber.resume()), (Pause::Done, Pause::Done));
+        }
+        let expected: Vec<_> = (0..3).flat_map(|round| ["begins", "waits", "ends"].map(|what| (round, what))).collect();
+        assert_eq!(seen.into_inner(), expected);
+        assert!(!suspend());
+    }
+
+    #[test]
+    fn is_left_with_its_frames() {
+        struct Dropped<'a>(&'a std::cell::Cell<bool>);
+        impl Drop for Dropped<'_> {
+            fn drop(&mut self) {
+                self.0.set(true);
+            }
+        }
+        let dropped = std::cell::Cell::new(false);
+        let fiber = Fiber::new().unwrap();
+        // SAFETY: nothing runs on the fiber after this function.
+        unsafe {
+            fiber.begin(|| {
+                let _dropped = Dropped(&dropped);
+                leave(Pause::Failed);
+            });
+        }
+        assert_eq!(fiber.resume(), Pause::Failed);
+        assert_eq!(fiber.resume(), Pause::Failed);
+        assert!(!dropped.get());
+        // Another one works on this thread.
+        let other = Fiber::new().unwrap();
+        // SAFETY: the work is done before this function ends.
+        unsafe { other.begin(|| assert!(suspend())) };
+        assert_eq!([other.resume(), other.resume()], [Pause::Waiting, Pause::Done]);
+    }
+
+    #[test]
+    fn a_panic_stays_on_the_fiber() {
+        let fiber = Fiber::new().unwrap();
+        // SAFETY: the work is done before this function ends.
+        unsafe { fiber.begin(|| panic!("on purpose")) };
+        assert_eq!(fiber.resume(), Pause::Done);
+    }
+
+    #[test]
+    fn several_are_suspended_at_a_time() {
+        let fibers = [(); 3].map(|()| Fiber::new().unwrap());
+        let seen = RefCell::new(Vec::new());
+        for (index, fiber) in fibers.iter().enumerate() {
+            let seen = &seen;
+            // SAFETY: `seen` outlives the work.
+            unsafe {
+                fiber.begin(move || {
+                    assert!(suspend());
+                    seen.borrow_mut().push(index);
+                });
+            }
+            assert_eq!(fiber.resume(), Pause::Waiting);
+        }
+        for index in [1, 2, 0] {
+            assert_eq!(fibers[index].resume(), Pause::Done);
+        }
+        assert_eq!(seen.into_inner(), [1, 2, 0]);
+    }
+}
