@@ -159,6 +159,8 @@ impl GuestThread {
     ///
     /// `anywhere`: also freezes the thread where it runs native code of this library, including V8. Loops that stay in such code hold no
     /// lock, but nothing proves that for this thread. Use it only if letting the thread continue would be worse.
+    ///
+    /// A thread of a host leaves its fiber instead, also in V8's C++ code if it holds no lock, but never in Rust code.
     pub fn suspend(&self, anywhere: bool) -> ThreadState {
         let until = Instant::now() + MAX_WAIT;
         for _ in 0..ATTEMPTS {
@@ -172,8 +174,11 @@ impl GuestThread {
             else {
                 break;
             };
-            let fiber = if let ThreadState::Borrowed(_, fiber) = *state { fiber } else { 0 };
-            match system::freeze(thread, fiber, code, if anywhere { system::own_code() } else { NOWHERE }) {
+            let (fiber, more) = match *state {
+                ThreadState::Borrowed(_, fiber) => (fiber, code_of_v8()),
+                _ => (0, if anywhere { system::own_code() } else { NOWHERE }),
+            };
+            match system::freeze(thread, fiber, code, more) {
                 Attempt::Frozen => *state = ThreadState::Suspended,
                 Attempt::Elsewhere => {
                     drop(state);
@@ -184,6 +189,31 @@ impl GuestThread {
         }
         self.state()
     }
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(any(test, fuzzing))))]
+core::arch::global_asm!(
+    ".weak isolated_v8_code_start",
+    ".hidden isolated_v8_code_start",
+    ".weak isolated_v8_code_end",
+    ".hidden isolated_v8_code_end"
+);
+
+/// The range of V8's C++ code.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(any(test, fuzzing))))]
+pub fn code_of_v8() -> (usize, usize) {
+    unsafe extern "C" {
+        /// `code.ld` defines these. Without it, they are null.
+        static isolated_v8_code_start: u8;
+        static isolated_v8_code_end: u8;
+    }
+    let (start, end) = (&raw const isolated_v8_code_start as usize, &raw const isolated_v8_code_end as usize);
+    (start, end - start)
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(any(test, fuzzing)))))]
+pub fn code_of_v8() -> (usize, usize) {
+    NOWHERE
 }
 
 /// An empty range of memory.
@@ -434,7 +464,7 @@ mod system {
             address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
         };
         let fiber = FIBER.load(Ordering::Relaxed);
-        let inside = if fiber == 0 { CODE.iter().any(within) } else { may_leave(fiber, CODE.iter().any(within)) };
+        let inside = CODE.iter().any(within) && (fiber == 0 || may_leave(fiber));
         let completion = with_state(question, if inside { FROZEN } else { ELSEWHERE });
         if QUESTION.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
             if fiber != 0 {
@@ -448,14 +478,12 @@ mod system {
         }
     }
 
-    /// Whether this thread may leave the fiber now. If it runs on it elsewhere, it leaves when it next asks for memory, or releases its last
-    /// lock.
-    fn may_leave(fiber: usize, is_inside: bool) -> bool {
-        if fiber::active() != fiber {
-            return false;
-        }
-        let leaves = is_inside && !locks::held();
-        if !leaves {
+    /// Whether this thread, whose next instruction belongs to V8, may leave the fiber now. If it holds a lock, it leaves when it releases the
+    /// last one, or later when it asks for memory.
+    fn may_leave(fiber: usize) -> bool {
+        let runs = fiber::active() == fiber;
+        let leaves = runs && !locks::held();
+        if runs && !leaves {
             fiber::leave_soon();
         }
         leaves

@@ -25,13 +25,18 @@ pub(super) fn begin() {
     context::with(|context| context.held.set(context.held.get() + 1));
 }
 
+/// C++ code has released a lock.
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub(super) fn end() {
-    let is_last = context::with(|context| context.held.replace(context.held.get().saturating_sub(1)) == 1);
-    if is_last {
-        #[cfg(target_os = "linux")]
+    if release() {
         super::fiber::check();
         quota::notify_postponed();
     }
+}
+
+/// True if it was the last one.
+fn release() -> bool {
+    context::with(|context| context.held.replace(context.held.get().saturating_sub(1)) == 1)
 }
 
 /// Counts as a lock until it is dropped.
@@ -39,8 +44,11 @@ pub(super) fn end() {
 pub struct Hold;
 
 impl Drop for Hold {
+    /// Rust code may hold locks that are not counted, so the guest is not left here.
     fn drop(&mut self) {
-        end();
+        if release() {
+            quota::notify_postponed();
+        }
     }
 }
 
