@@ -293,6 +293,7 @@ use crate::native::lock;
 
 #[cfg(target_os = "linux")]
 mod system {
+    use std::cell::Cell;
     use std::ffi::{c_int, c_void};
     use std::ptr;
     use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -329,8 +330,14 @@ mod system {
 
     /// The kernel's id of this thread.
     pub fn current_thread() -> i32 {
-        // SAFETY: has no preconditions.
-        unsafe { libc::gettid() }
+        thread_local! {
+            static ID: Cell<i32> = const { Cell::new(0) };
+        }
+        if ID.get() == 0 {
+            // SAFETY: has no preconditions.
+            ID.set(unsafe { libc::gettid() });
+        }
+        ID.get()
     }
 
     pub fn processor_time(thread: i32) -> Option<Duration> {

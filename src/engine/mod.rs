@@ -21,7 +21,7 @@ mod prelude;
 mod seal;
 mod snapshot;
 mod space;
-#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+#[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "stack_bounds/absent.rs")]
 mod stack_bounds;
 mod start;
 mod stub_cache;
@@ -56,7 +56,6 @@ pub use prelude::Prelude;
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, Recipe};
 pub use space::for_isolate as address_space;
-#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use stack_bounds::{Allowed, limit_stack};
 pub use start::Unavailable;
 pub use wasm::began_compiling;

@@ -2,8 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use napi::sys;
@@ -13,7 +12,7 @@ use super::event::Origin;
 use super::js::{CallInfo, Js, JsResult, JsValue};
 use super::{carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
-use crate::isolate::{Kind, Limits, Remote, Settings, resume_borrowed, unwind_borrowed};
+use crate::isolate::{Kind, Limits, Remote, Settings, borrow};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
 use crate::sandbox::{self, Equipment, Names, Sources};
@@ -126,7 +125,7 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             local.context.limits.set(limits);
             // Calls that are made meanwhile leave their own limits in `local.context.limits`.
             let before = local.context.waiting.replace(limits);
-            let outcome = wait(js, local, prepared);
+            let outcome = wait(js, local, &origin, prepared);
             local.context.waiting.set(before);
             local.context.limits.set(limits);
             let promise = matches!(outcome, Ok(Value::Promise(_)));
@@ -161,7 +160,7 @@ fn write_result(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue
 }
 
 /// Waits for the outcome on this thread, and serves the callee's requests meanwhile.
-fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
+fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
@@ -170,15 +169,15 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     let chain = inherited.unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
     let completion = Reply::new(Arc::downgrade(&local.shared));
     let outer = local.context.chain.replace(Some(chain.clone()));
-    let callee = prepared.remote();
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
-    let id = crate::value::Owner::id(&*local.shared);
-    let prepared = if syncs_on_caller() { prepared.begin_here(id, chain.clone(), &receiver) } else { Some(prepared) };
-    if let Some(prepared) = prepared {
+    let host = Arc::as_ptr(&local.shared).cast();
+    if let Some(prepared) =
+        if syncs_on_caller() { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) }
+    {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), receiver);
     }
     let outcome = loop {
-        let version = local.shared.version.load(Ordering::Acquire);
+        let version = local.shared.version();
         if let Some(outcome) = completion.take() {
             break outcome;
         }
@@ -186,10 +185,10 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
             local.serve_now(js, request);
             continue;
         }
-        if resume_borrowed() {
+        if borrow::resume() {
             continue;
         }
-        if !spin(SPIN, || local.shared.version.load(Ordering::Acquire) != version)
+        if !spin(SPIN, || local.shared.version() != version)
             && !local.shared.park(version, CHECK)
             && !local.is_alive(js)
         {
@@ -197,9 +196,11 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
             local.close();
         }
     };
-    if let Some(remote) = callee.upgrade() {
+    if borrow::any()
+        && let Some(remote) = callee.upgrade()
+    {
         // It was stopped: its call was answered before its guest has returned.
-        unwind_borrowed(&remote);
+        borrow::unwind(&remote);
     }
     *local.context.chain.borrow_mut() = outer;
     if outermost {

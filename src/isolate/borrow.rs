@@ -1,6 +1,8 @@
 //! An idle isolate runs one sync call on the thread of the host that makes the call, on a fiber. So the call needs no other thread.
 
 use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,23 +20,36 @@ use crate::native::context::Context;
 use crate::native::fiber::{self, Fiber, Pause};
 use crate::native::{self, locks};
 
-/// An isolate that this thread has borrowed.
-struct Borrowed {
-    remote: Arc<Remote>,
-    fiber: Rc<Fiber>,
+/// A fiber of this thread, with what its guest needs. It is used for one call after another.
+struct Seat {
+    fiber: Box<Fiber>,
     /// What the thread is to the guest, while it waits; and to its host, while the guest runs.
     context: Context,
+    /// The isolate whose guest runs on it.
+    remote: RefCell<Option<Arc<Remote>>>,
+    /// What the guest begins with.
+    job: Cell<Option<(Box<Body>, Job)>>,
     /// The version of the mailbox when the guest began to wait.
     version: Cell<u32>,
     /// V8's isolate, once the guest has begun.
     isolate: Cell<Option<v8::UnsafeRawIsolatePtr>>,
 }
 
+#[derive(Default)]
+struct Seats {
+    /// Those with a guest, in the order in which they were taken. Their guests wait, except one that runs now.
+    taken: RefCell<Vec<Rc<Seat>>>,
+    spare: RefCell<Vec<Rc<Seat>>>,
+    /// What V8 allows code on this thread to do when no guest runs on it.
+    allowed: Cell<Option<engine::Allowed>>,
+}
+
+/// The seat of the guest that runs now; null on the thread's own stack. It is taken until the guest is done or left.
+type Running = Cell<*const Seat>;
+
 thread_local! {
-    /// In the order in which they were borrowed. Their guests wait, except one that runs now.
-    static BORROWED: RefCell<Vec<Rc<Borrowed>>> = const { RefCell::new(Vec::new()) };
-    /// Fibers without work.
-    static SPARE: RefCell<Vec<Rc<Fiber>>> = const { RefCell::new(Vec::new()) };
+    static SEATS: Seats = Seats::default();
+    static RUNNING: Running = const { Cell::new(ptr::null()) };
 }
 
 /// Fibers that a thread keeps. Each takes the memory that the deepest guest has used.
@@ -42,35 +57,26 @@ const MAX_SPARE: usize = 4;
 
 impl Remote {
     /// Begins `job` on this thread, if the isolate is idle. Returns the job if it is not. [`resume`] must follow until it is done.
-    pub fn begin_here(self: &Arc<Self>, job: Job) -> Result<(), Box<Job>> {
+    pub fn begin_here(self: &Arc<Self>, job: Job) -> Result<(), Job> {
         // V8 may report fatal errors where it reads a snapshot of a host; threads of ours survive these.
         let keeps_thread = self.settings.inspector || self.settings.snapshot.is_some();
         if keeps_thread || self.inspector.profiles.are_wanted() || fiber::active() != 0 {
-            return Err(Box::new(job));
+            return Err(job);
         }
-        // If a thread of ours has it, that returns it as soon as there is no work.
-        self.execution.want();
-        let spare = SPARE.with(|spare| spare.borrow_mut().pop());
-        let Some(fiber) = spare.or_else(|| if fiber::prepare_thread() { Fiber::new() } else { None }) else {
-            return Err(Box::new(job));
-        };
+        let Some(seat) = Seat::find() else { return Err(job) };
         let inbox = self.mailbox.lock();
         let Action::Enter(body) = self.transition(&inbox, Event::Borrow).action else {
             drop(inbox);
-            keep(fiber);
-            return Err(Box::new(job));
+            // If a thread of ours has it, that returns it as soon as there is no work.
+            self.execution.want();
+            seat.keep();
+            return Err(job);
         };
         self.execution.lend(true);
         drop(inbox);
-        let remote = Arc::clone(self);
-        let isolate = Cell::new(None);
-        let context = Context::of_guest(fiber.reserve(), as_current(self));
-        let borrowed = Rc::new(Borrowed { remote, fiber, context, version: Cell::new(0), isolate });
-        let remote = Arc::clone(self);
-        // SAFETY: the work borrows nothing.
-        unsafe { borrowed.fiber.begin(move || serve(&remote, body, job)) };
-        BORROWED.with(|all| all.borrow_mut().push(Rc::clone(&borrowed)));
-        borrowed.resume();
+        seat.begin(self, body, job);
+        SEATS.with(|seats| seats.taken.borrow_mut().push(Rc::clone(&seat)));
+        seat.resume();
         Ok(())
     }
 
@@ -85,30 +91,28 @@ impl Remote {
 
     /// Whether a guest of this isolate waits on this thread.
     pub fn waits_here(&self) -> bool {
-        let is_own = |borrowed: &Rc<Borrowed>| std::ptr::eq(&*borrowed.remote, self);
-        BORROWED.try_with(|all| all.borrow().iter().any(is_own)).unwrap_or(false)
+        seat_of(self).is_some()
     }
+}
+
+/// The seat of the guest of `remote`, if that has one on this thread.
+fn seat_of(remote: &Remote) -> Option<Rc<Seat>> {
+    // A thread that is ending has none.
+    let found =
+        SEATS.try_with(|seats| seats.taken.borrow().iter().rev().find(|seat| seat.is_of(remote)).map(Rc::clone));
+    found.ok().flatten()
 }
 
 /// The guest of `remote`, which runs on a fiber of this thread, waits until something has changed since `version`. False if it does not run on a
 /// fiber.
 fn suspend(remote: &Remote, version: u32) -> bool {
-    if fiber::active() == 0 {
-        return false;
-    }
-    let own = BORROWED.with(|all| {
-        let all = all.borrow();
-        all.iter().rev().find(|one| std::ptr::eq(&*one.remote, remote)).map(Rc::clone)
-    });
-    let Some(own) = own else { return false };
-    own.version.set(version);
-    own.isolate.set(entered());
-    let isolate = own.isolate.get();
-    // A guest that is left keeps no reference.
-    drop(own);
+    let running = RUNNING.get();
+    // SAFETY: the thread keeps the seat while its guest runs.
+    let Some(seat) = (unsafe { running.as_ref() }).filter(|seat| seat.is_of(remote)) else { return false };
+    seat.version.set(version);
     fiber::suspend();
     // On the fiber: V8 takes the bounds of the stack when it enters an isolate.
-    if let Some(isolate) = isolate.filter(|isolate| !same(Some(*isolate), entered())) {
+    if let Some(isolate) = seat.isolate.get().filter(|isolate| !same(Some(*isolate), entered())) {
         set_entered(isolate, true);
     }
     true
@@ -116,36 +120,23 @@ fn suspend(remote: &Remote, version: u32) -> bool {
 
 /// Resumes the guest of `remote`, which was stopped while it waited on this thread, until it has returned.
 pub fn unwind(remote: &Remote) {
-    let own = BORROWED.with(|all| {
-        let all = all.borrow();
-        all.iter().rev().find(|one| std::ptr::eq(&*one.remote, remote)).map(Rc::clone)
-    });
-    if let Some(own) = own {
-        while remote.is_stopping() && own.fiber.state() == Pause::Waiting {
-            own.resume();
-        }
+    while let Some(seat) = seat_of(remote).filter(|_| remote.is_stopping()) {
+        seat.resume();
     }
+}
+
+/// Whether guests wait on this thread.
+pub fn any() -> bool {
+    SEATS.with(|seats| !seats.taken.borrow().is_empty())
 }
 
 /// Resumes a guest that waits on this thread, if one has something to look at.
 pub fn resume() -> bool {
-    let found = BORROWED.with(|all| {
-        let all = all.borrow();
-        all.iter().rev().find(|one| one.version.get() != one.remote.mailbox.version()).map(Rc::clone)
-    });
-    found.is_some_and(|borrowed| {
-        borrowed.resume();
+    let found = SEATS.with(|seats| seats.taken.borrow().iter().rev().find(|seat| seat.has_changed()).map(Rc::clone));
+    found.is_some_and(|seat| {
+        seat.resume();
         true
     })
-}
-
-fn keep(fiber: Rc<Fiber>) {
-    SPARE.with(|spare| {
-        let mut spare = spare.borrow_mut();
-        if spare.len() < MAX_SPARE {
-            spare.push(fiber);
-        }
-    });
 }
 
 /// Enters or exits an isolate, which this thread has locked.
@@ -161,47 +152,98 @@ fn same(one: Option<v8::UnsafeRawIsolatePtr>, other: Option<v8::UnsafeRawIsolate
     one.map(address) == other.map(address)
 }
 
-impl Borrowed {
+impl Seat {
+    /// A seat without a guest; `None` if this thread can have no more.
+    fn find() -> Option<Rc<Self>> {
+        let spare = SEATS.with(|seats| seats.spare.borrow_mut().pop());
+        if spare.is_some() {
+            return spare;
+        }
+        let fiber = if fiber::prepare_thread() { Fiber::new() } else { None }?;
+        if entered().is_none() {
+            SEATS.with(|seats| seats.allowed.set(Some(engine::Allowed::now())));
+        }
+        Some(Rc::new(Self {
+            fiber,
+            context: Context::new(),
+            remote: RefCell::default(),
+            job: Cell::default(),
+            version: Cell::new(0),
+            isolate: Cell::new(None),
+        }))
+    }
+
+    /// Keeps it for other calls.
+    fn keep(self: Rc<Self>) {
+        SEATS.with(|seats| {
+            let mut spare = seats.spare.borrow_mut();
+            if spare.len() < MAX_SPARE {
+                spare.push(self);
+            }
+        });
+    }
+
+    fn begin(&self, remote: &Arc<Remote>, body: Box<Body>, job: Job) {
+        self.context.begin(self.fiber.reserve(), as_current(remote));
+        self.remote.replace(Some(Arc::clone(remote)));
+        self.isolate.set(None);
+        self.job.set(Some((body, job)));
+        // SAFETY: the thread keeps the seat until the fiber is done or left.
+        unsafe { self.fiber.begin(serve, ptr::from_ref(self).cast()) };
+    }
+
+    fn is_of(&self, remote: &Remote) -> bool {
+        self.remote.borrow().as_ref().is_some_and(|own| ptr::eq(&**own, remote))
+    }
+
+    fn has_changed(&self) -> bool {
+        self.remote.borrow().as_ref().is_some_and(|remote| remote.mailbox.version() != self.version.get())
+    }
+
     fn resume(self: &Rc<Self>) {
         // One isolate is entered at a time. The guest enters its own again.
         if let Some(other) = entered().filter(|entered| !same(Some(*entered), self.isolate.get())) {
             set_entered(other, false);
         }
-        #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-        let allowed = engine::Allowed::now();
+        RUNNING.set(Rc::as_ptr(self));
         self.context.exchange();
         let pause = self.fiber.resume();
         self.context.exchange();
-        match pause {
-            Pause::Waiting => {}
-            Pause::Done => self.end(),
-            Pause::Left | Pause::Failed => {
-                #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-                allowed.restore();
-                while let Some(own) = entered() {
-                    set_entered(own, false);
-                }
-                self.end();
-                self.remote.was_left(pause == Pause::Failed, self.context.entered());
-            }
+        RUNNING.set(ptr::null());
+        if pause == Pause::Waiting {
+            return;
         }
-    }
-
-    /// Removes it from this thread.
-    fn end(self: &Rc<Self>) {
-        BORROWED.with(|all| all.borrow_mut().retain(|one| !Rc::ptr_eq(one, self)));
-        let fiber = Rc::clone(&self.fiber);
-        if fiber.state() == Pause::Done {
-            keep(fiber);
-        } else {
-            // V8's own threads may refer to its frames.
-            std::mem::forget(fiber);
+        SEATS.with(|seats| seats.taken.borrow_mut().retain(|seat| !Rc::ptr_eq(seat, self)));
+        let remote = self.remote.take();
+        if pause == Pause::Done {
+            return Rc::clone(self).keep();
+        }
+        if let Some(allowed) = SEATS.with(|seats| seats.allowed.get()) {
+            allowed.restore();
+        }
+        while let Some(own) = entered() {
+            set_entered(own, false);
+        }
+        // V8's own threads may refer to its frames.
+        std::mem::forget(Rc::clone(self));
+        if let Some(remote) = remote {
+            remote.was_left(pause == Pause::Failed, self.context.entered());
         }
     }
 }
 
-/// Runs on the fiber.
-fn serve(remote: &Arc<Remote>, body: Box<Body>, job: Job) {
+/// Runs on the fiber of `seat`.
+fn serve(seat: *const c_void) {
+    // SAFETY: `Seat::begin` passes the seat, which the thread keeps.
+    let seat = unsafe { &*seat.cast::<Seat>() };
+    let remote = seat.remote.borrow().clone();
+    if let (Some((body, job)), Some(remote)) = (seat.job.take(), remote) {
+        run_job(seat, &remote, &body, job);
+        remote.take_back(body);
+    }
+}
+
+fn run_job(seat: &Seat, remote: &Arc<Remote>, body: &Body, job: Job) {
     /// A panic is a bug of ours; without this, the callers of the isolate would wait forever.
     struct Watch<'a>(&'a Arc<Remote>);
     impl Drop for Watch<'_> {
@@ -216,25 +258,23 @@ fn serve(remote: &Arc<Remote>, body: Box<Body>, job: Job) {
     engine::draw_on(&accounts.budget, &accounts.space, || {
         native::draw_on(accounts.quota.as_ref(), || {
             // Dropped before the body, also on a panic.
-            let lent = remote.execution.thread.lend();
-            {
-                let mut locker = body.shared.lock();
-                locks::disregard_held();
-                let Ok(guest) = Guest::of(&locker) else { return };
-                #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-                engine::limit_stack(&locker);
-                guest.tidy(remote);
-                v8::scope!(let scope, &mut *locker);
-                entry::run(scope, &guest, remote, job);
-            }
-            drop(lent);
+            let _lent = remote.execution.thread.lend();
+            let mut locker = body.shared.lock();
+            locks::disregard_held();
+            // SAFETY: only the pointer is taken.
+            seat.isolate.set(Some(unsafe { locker.as_raw_isolate_ptr() }));
+            engine::limit_stack(&locker);
+            // `make` has attached it.
+            let Ok(guest) = Guest::of(&locker) else { return remote.abandon("Internal error") };
+            guest.tidy(remote);
+            v8::scope!(let scope, &mut *locker);
+            entry::run(scope, &guest, remote, job);
         });
     });
-    remote.take_back(body);
 }
 
 impl Remote {
-    /// The call that has borrowed the isolate is over. If there is more work, a thread of ours goes on.
+    /// The call that has borrowed the isolate is over. If there is more work, a thread of ours continues.
     fn take_back(self: &Arc<Self>, body: Box<Body>) {
         let inbox = self.mailbox.lock();
         self.execution.lend(false);

@@ -6,7 +6,7 @@ mod arrivals;
 pub mod async_context;
 mod attachments;
 mod body;
-mod borrow;
+pub mod borrow;
 pub mod clock;
 mod codegen;
 mod contexts;
@@ -56,7 +56,6 @@ mod warm;
 
 pub use accounts::HeapFigures;
 pub use attachments::{attach, attached};
-pub use borrow::{resume as resume_borrowed, unwind as unwind_borrowed};
 pub use creation::Prepare;
 pub use descendants::MAX_DESCENDANTS;
 pub use guest::Guest;

@@ -214,6 +214,10 @@ impl Owner for Remote {
 
 impl Wake for Remote {
     fn wake(&self) {
+        if self.execution.is_lent() && self.waits_here() {
+            // This thread looks at it next.
+            return self.mailbox.touch();
+        }
         self.signal(self.mailbox.lock());
     }
 }

@@ -77,9 +77,12 @@ impl Context {
         });
     }
 
-    /// For a guest that begins on a stack whose reserve begins at `reserve`.
-    pub fn of_guest(reserve: usize, isolate: *const c_void) -> Self {
-        Self { reserve: Cell::new(reserve), isolate: Cell::new(isolate), ..Self::new() }
+    /// For a guest that begins on a stack whose reserve begins at `reserve`. Everything else is what the previous one has restored, unless it
+    /// was left.
+    pub fn begin(&self, reserve: usize, isolate: *const c_void) {
+        self.reserve.set(reserve);
+        self.isolate.set(isolate);
+        self.compiles.set(false);
     }
 
     /// The number of tasks of V8 in which a guest was left.
@@ -91,6 +94,11 @@ impl Context {
 thread_local! {
     // Without a destructor, so that it can be used as long as the thread runs.
     static CONTEXT: Context = const { Context::new() };
+}
+
+/// A number that no other thread has at the same time.
+pub fn thread() -> usize {
+    with(|context| ptr::from_ref(context) as usize)
 }
 
 /// Uses what this thread works for.

@@ -41,29 +41,24 @@ impl Prepared {
         }
     }
 
-    /// Begins the call on this thread if its isolate is idle and belongs to the host `host`; `None` then. Returns the call otherwise.
-    pub fn begin_here(self, host: u64, chain: Chain, completion: &Arc<dyn Completion>) -> Option<Self> {
+    /// Begins the call on this thread, which is that of `host`, if its isolate is idle and belongs to that host; `None` then. Returns the
+    /// call otherwise.
+    pub fn begin_here(self, host: *const (), chain: &Chain, completion: &Arc<dyn Completion>) -> Option<Self> {
         let (remote, limits, work, makes_context) = match self {
             Prepared::Enter { remote, limits, work } => (remote, limits, work, false),
             Prepared::MakeContext { remote, work } => (remote, Limits::standard(), work, true),
             prepared => return Some(prepared),
         };
-        let again = |remote, work| {
+        let is_own = remote.settings.host.as_ref().is_some_and(|own| std::ptr::eq(own.as_ptr().cast(), host));
+        let job = Job::new(Kind::Call, Arc::clone(completion), work).limited(limits).in_chain(chain.clone());
+        let begun = if is_own { remote.begin_here(job) } else { Err(job) };
+        begun.err().map(|Job { work, .. }| {
             if makes_context {
                 Prepared::MakeContext { remote, work }
             } else {
                 Prepared::Enter { remote, limits, work }
             }
-        };
-        let own = remote.settings.host.as_ref().and_then(Weak::upgrade);
-        if own.is_none_or(|own| own.id() != host) {
-            return Some(again(remote, work));
-        }
-        let job = Job::new(Kind::Call, Arc::clone(completion), work).limited(limits).in_chain(chain);
-        match remote.begin_here(job) {
-            Ok(()) => None,
-            Err(job) => Some(again(remote, job.work)),
-        }
+        })
     }
 
     /// Starts a task that others may follow immediately. Returns the isolate that must then be notified ([`Remote::flush_wake_ups`]), if it sleeps.

@@ -1,7 +1,7 @@
 //! Platforms on which guests do not run on threads of hosts.
 
 use std::convert::Infallible;
-use std::rc::Rc;
+use std::ffi::c_void;
 
 /// Why control returns to the host's stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,19 +29,15 @@ pub fn prepare_thread() -> bool {
 }
 
 impl Fiber {
-    pub fn new() -> Option<Rc<Self>> {
+    pub fn new() -> Option<Box<Self>> {
         None
     }
 
     /// # Safety
     /// There is no fiber.
-    pub unsafe fn begin<'a>(&self, _work: impl FnOnce() + 'a) {}
+    pub unsafe fn begin(&self, _work: fn(*const c_void), _argument: *const c_void) {}
 
     pub fn reserve(&self) -> usize {
-        match self.0 {}
-    }
-
-    pub fn state(&self) -> Pause {
         match self.0 {}
     }
 

@@ -5,10 +5,10 @@
 mod stack;
 mod switch;
 
-use std::cell::{Cell, UnsafeCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::panic::catch_unwind;
 use std::ptr;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::context;
@@ -30,13 +30,14 @@ pub enum Pause {
     Failed = 4,
 }
 
-type Work = Box<dyn FnOnce()>;
+/// What runs on a fiber, with its argument.
+type Work = (fn(*const c_void), *const c_void);
 
 pub struct Fiber {
     stack: Stack,
     /// Where it continues.
     pointer: Cell<usize>,
-    work: UnsafeCell<Option<Work>>,
+    work: Cell<Option<Work>>,
     state: Cell<Pause>,
 }
 
@@ -82,11 +83,11 @@ pub fn bounds() -> Option<(usize, usize)> {
 
 extern "C" fn main(fiber: usize) -> ! {
     loop {
-        // SAFETY: `resume` borrows the fiber. It touches the work only while the fiber is suspended.
-        let work = unsafe { (*(*(fiber as *const Fiber)).work.get()).take() };
-        if let Some(work) = work {
+        // SAFETY: `resume` borrows the fiber.
+        let work = unsafe { &(*(fiber as *const Fiber)).work }.take();
+        if let Some((work, argument)) = work {
             // The work handles its own panics; none may leave this stack.
-            let _ = catch_unwind(AssertUnwindSafe(work));
+            let _ = catch_unwind(|| work(argument));
         }
         pause(Pause::Done);
     }
@@ -142,37 +143,29 @@ pub fn own_stack() -> usize {
 
 impl Fiber {
     /// `None` if there is no memory for a stack.
-    pub fn new() -> Option<Rc<Self>> {
+    pub fn new() -> Option<Box<Self>> {
         let stack = Stack::new()?;
         EXIST.store(true, Ordering::Relaxed);
         let top = stack.bounds().1;
         let fiber =
-            Rc::new(Self { stack, pointer: Cell::new(0), work: UnsafeCell::new(None), state: Cell::new(Pause::Done) });
+            Box::new(Self { stack, pointer: Cell::new(0), work: Cell::new(None), state: Cell::new(Pause::Done) });
         // SAFETY: the stack is new, and lives as long as the fiber. `main` does not return.
-        fiber.pointer.set(unsafe { switch::prepare(top, main, Rc::as_ptr(&fiber) as usize) });
+        fiber.pointer.set(unsafe { switch::prepare(top, main, ptr::from_ref(&*fiber) as usize) });
         Some(fiber)
     }
 
     /// Sets what the next [`Fiber::resume`] begins. The previous work must be done.
     ///
     /// # Safety
-    /// What `work` borrows lives until the fiber is done, or was left.
-    pub unsafe fn begin<'a>(&self, work: impl FnOnce() + 'a) {
-        let work: Box<dyn FnOnce() + 'a> = Box::new(work);
-        // SAFETY: guaranteed by the caller.
-        let work = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'a>, Work>(work) };
-        // SAFETY: the fiber does not run, so nothing else uses the place.
-        unsafe { *self.work.get() = Some(work) };
+    /// `work` may be called with `argument` until the fiber is done, or was left.
+    pub unsafe fn begin(&self, work: fn(*const c_void), argument: *const c_void) {
+        self.work.set(Some((work, argument)));
         self.state.set(Pause::Waiting);
     }
 
     /// Where the reserve of its stack begins.
     pub fn reserve(&self) -> usize {
         self.stack.reserve()
-    }
-
-    pub fn state(&self) -> Pause {
-        self.state.get()
     }
 
     /// Runs the fiber until it waits, is done or is left. Must be called on the thread's own stack, while the fiber waits.
@@ -196,26 +189,36 @@ impl Fiber {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
+    use std::ffi::c_void;
+    use std::ptr;
 
     use super::{Fiber, Pause, active, bounds, leave, suspend};
+
+    /// Begins `work`, which must live until the fiber is done or was left.
+    fn begin<F: Fn()>(fiber: &Fiber, work: &F) {
+        fn call<F: Fn()>(work: *const c_void) {
+            // SAFETY: the pointer below, to what the caller keeps.
+            unsafe { (*work.cast::<F>())() };
+        }
+        // SAFETY: the type is that of `work`.
+        unsafe { fiber.begin(call::<F>, ptr::from_ref(work).cast()) };
+    }
 
     #[test]
     fn runs_on_a_stack_of_its_own_and_waits() {
         let fiber = Fiber::new().unwrap();
         let seen = RefCell::new(Vec::new());
         for round in 0..3 {
-            // SAFETY: `seen` outlives the fiber's work.
-            unsafe {
-                fiber.begin(|| {
-                    let here = 0_u8;
-                    let (low, high) = bounds().unwrap();
-                    assert!((low..high).contains(&(&raw const here as usize)));
-                    seen.borrow_mut().push((round, "begins"));
-                    assert!(suspend());
-                    seen.borrow_mut().push((round, "ends"));
-                });
-            }
+            let work = || {
+                let here = 0_u8;
+                let (low, high) = bounds().unwrap();
+                assert!((low..high).contains(&(&raw const here as usize)));
+                seen.borrow_mut().push((round, "begins"));
+                assert!(suspend());
+                seen.borrow_mut().push((round, "ends"));
+            };
+            begin(&fiber, &work);
             assert_eq!((fiber.resume(), active()), (Pause::Waiting, 0));
             seen.borrow_mut().push((round, "waits"));
             assert_eq!((fiber.resume(), fiber.resume()), (Pause::Done, Pause::Done));
@@ -227,36 +230,32 @@ mod tests {
 
     #[test]
     fn is_left_with_its_frames() {
-        struct Dropped<'a>(&'a std::cell::Cell<bool>);
+        struct Dropped<'a>(&'a Cell<bool>);
         impl Drop for Dropped<'_> {
             fn drop(&mut self) {
                 self.0.set(true);
             }
         }
-        let dropped = std::cell::Cell::new(false);
+        let dropped = Cell::new(false);
         let fiber = Fiber::new().unwrap();
-        // SAFETY: nothing runs on the fiber after this function.
-        unsafe {
-            fiber.begin(|| {
-                let _dropped = Dropped(&dropped);
-                leave(Pause::Failed);
-            });
-        }
+        let work = || {
+            let _dropped = Dropped(&dropped);
+            leave(Pause::Failed);
+        };
+        begin(&fiber, &work);
         assert_eq!(fiber.resume(), Pause::Failed);
         assert_eq!(fiber.resume(), Pause::Failed);
         assert!(!dropped.get());
         // Another one works on this thread.
         let other = Fiber::new().unwrap();
-        // SAFETY: the work is done before this function ends.
-        unsafe { other.begin(|| assert!(suspend())) };
+        begin(&other, &|| assert!(suspend()));
         assert_eq!([other.resume(), other.resume()], [Pause::Waiting, Pause::Done]);
     }
 
     #[test]
     fn a_panic_stays_on_the_fiber() {
         let fiber = Fiber::new().unwrap();
-        // SAFETY: the work is done before this function ends.
-        unsafe { fiber.begin(|| panic!("on purpose")) };
+        begin(&fiber, &|| panic!("on purpose"));
         assert_eq!(fiber.resume(), Pause::Done);
     }
 
@@ -264,15 +263,15 @@ mod tests {
     fn several_are_suspended_at_a_time() {
         let fibers = [(); 3].map(|()| Fiber::new().unwrap());
         let seen = RefCell::new(Vec::new());
-        for (index, fiber) in fibers.iter().enumerate() {
+        let works = [0, 1, 2].map(|index| {
             let seen = &seen;
-            // SAFETY: `seen` outlives the work.
-            unsafe {
-                fiber.begin(move || {
-                    assert!(suspend());
-                    seen.borrow_mut().push(index);
-                });
+            move || {
+                assert!(suspend());
+                seen.borrow_mut().push(index);
             }
+        });
+        for (fiber, work) in fibers.iter().zip(&works) {
+            begin(fiber, work);
             assert_eq!(fiber.resume(), Pause::Waiting);
         }
         for index in [1, 2, 0] {
