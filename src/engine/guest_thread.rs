@@ -31,6 +31,8 @@ pub struct GuestThread {
     state: Mutex<ThreadState>,
     code: OnceLock<Code>,
     heap: OnceLock<Heap>,
+    /// Start and length of the stack on which the guest was left.
+    left: OnceLock<(usize, usize)>,
     /// Bytes of the heap that were returned to the system.
     returned: AtomicUsize,
     /// Whether a thread works for the isolate. That thread changes it under the lock of `state`. Unlike `state`, this lock is held
@@ -42,7 +44,8 @@ impl Default for GuestThread {
     fn default() -> Self {
         let state = Mutex::new(ThreadState::Absent);
         let returned = AtomicUsize::new(0);
-        Self { state, code: OnceLock::new(), heap: OnceLock::new(), returned, here: Mutex::new(false) }
+        let (code, heap, left) = Default::default();
+        Self { state, code, heap, left, returned, here: Mutex::new(false) }
     }
 }
 
@@ -92,6 +95,10 @@ impl GuestThread {
             // SAFETY: guaranteed by the caller. Without its thread the isolate is never disposed.
             self.returned.fetch_add(unsafe { heap.give_back() }, Ordering::Relaxed);
         }
+        if let Some(stack) = self.left.get() {
+            // SAFETY: nothing runs on it, and nothing that V8's own threads do refers to it any more.
+            unsafe { fiber::give_back(*stack) };
+        }
     }
 
     /// This thread does not return.
@@ -99,12 +106,10 @@ impl GuestThread {
         *lock(&self.state) = ThreadState::Parked;
     }
 
-    /// The guest was left, so no thread runs it.
-    pub fn was_left(&self) {
-        let mut state = lock(&self.state);
-        if matches!(*state, ThreadState::Borrowed(..)) {
-            *state = ThreadState::Suspended;
-        }
+    /// The guest was left on a stack, so no thread runs it.
+    pub fn was_left(&self, stack: (usize, usize)) {
+        let _ = self.left.set(stack);
+        *lock(&self.state) = ThreadState::Suspended;
     }
 
     /// The kernel's id of the thread that works for the isolate; 0 if there is none.
@@ -201,7 +206,7 @@ core::arch::global_asm!(
 
 /// The range of V8's C++ code.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(any(test, fuzzing))))]
-pub fn code_of_v8() -> (usize, usize) {
+fn code_of_v8() -> (usize, usize) {
     unsafe extern "C" {
         /// `code.ld` defines these. Without it, they are null.
         static isolated_v8_code_start: u8;
@@ -212,8 +217,13 @@ pub fn code_of_v8() -> (usize, usize) {
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(any(test, fuzzing)))))]
-pub fn code_of_v8() -> (usize, usize) {
+fn code_of_v8() -> (usize, usize) {
     NOWHERE
+}
+
+/// Whether a guest can be left wherever V8 runs for it.
+pub fn knows_code_of_v8() -> bool {
+    code_of_v8().1 > 0
 }
 
 /// An empty range of memory.

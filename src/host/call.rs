@@ -21,11 +21,6 @@ use crate::value::{Chain, Charge, Completion, Handle, Outcome, Reply, Value, spi
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
 
-fn syncs_on_caller() -> bool {
-    static CALLER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *CALLER.get_or_init(|| std::env::var("ISOLATED_V8_SYNC_CALLS").is_ok_and(|value| value == "caller"))
-}
-
 /// How often a waiting thread checks whether its environment is being terminated.
 const CHECK: Duration = Duration::from_millis(100);
 
@@ -172,7 +167,7 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&local.shared).cast();
     if let Some(prepared) =
-        if syncs_on_caller() { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) }
+        if borrow::is_wanted() { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) }
     {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), receiver);
     }

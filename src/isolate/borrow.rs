@@ -14,7 +14,7 @@ use super::job::Job;
 use super::lifecycle::{Action, Event};
 use super::reason::Stop;
 use super::remote::Remote;
-use super::{entry, run};
+use super::{entry, policy, run};
 use crate::engine;
 use crate::native::context::Context;
 use crate::native::fiber::{self, Fiber, Pause};
@@ -35,6 +35,13 @@ struct Seat {
     isolate: Cell<Option<v8::UnsafeRawIsolatePtr>>,
 }
 
+impl Drop for Seats {
+    /// The thread ends. Nothing runs on the stacks of guests that still wait, but V8's own threads may refer to them.
+    fn drop(&mut self) {
+        std::mem::forget(self.taken.take());
+    }
+}
+
 #[derive(Default)]
 struct Seats {
     /// Those with a guest, in the order in which they were taken. Their guests wait, except one that runs now.
@@ -50,6 +57,16 @@ type Running = Cell<*const Seat>;
 thread_local! {
     static SEATS: Seats = Seats::default();
     static RUNNING: Running = const { Cell::new(ptr::null()) };
+}
+
+/// Whether sync calls run on the caller's thread.
+pub fn is_wanted() -> bool {
+    policy::on_caller()
+}
+
+/// Whether guests can run on threads of hosts here.
+pub fn is_available() -> bool {
+    engine::knows_code_of_v8()
 }
 
 /// Fibers that a thread keeps. Each takes the memory that the deepest guest has used.
@@ -224,11 +241,11 @@ impl Seat {
         while let Some(own) = entered() {
             set_entered(own, false);
         }
+        if let Some(remote) = remote {
+            remote.was_left(pause == Pause::Failed, self);
+        }
         // V8's own threads may refer to its frames.
         std::mem::forget(Rc::clone(self));
-        if let Some(remote) = remote {
-            remote.was_left(pause == Pause::Failed, self.context.entered());
-        }
     }
 }
 
@@ -294,18 +311,16 @@ impl Remote {
         }
     }
 
-    /// Its guest was left on this thread, inside `entered` tasks of V8. It `failed`: V8 has run out of memory.
-    fn was_left(self: &Arc<Self>, failed: bool, entered: usize) {
+    /// Its guest was left on `seat`. It `failed`: V8 cannot continue, because it has run out of memory.
+    fn was_left(self: &Arc<Self>, failed: bool, seat: &Seat) {
         self.execution.lend(false);
+        self.execution.thread.was_left(seat.fiber.unguarded());
+        self.give_back_heap(seat.context.entered());
         if failed {
-            self.execution.thread.park();
-            self.give_back_heap(entered);
             native::draw_on(self.accounts.quota.as_ref(), engine::abandon_texts);
             self.stop(Stop::Memory);
             self.abandon("Catastrophic out-of-memory error");
         } else {
-            // The one that has requested it does the rest.
-            self.execution.thread.was_left();
             self.abandon("Script failed to terminate");
         }
         self.accounts.account.freeze();

@@ -235,11 +235,11 @@ impl Remote {
                 let waited = before + delay;
                 // The host waits until its memory is safe. A thread that kept using it would end the process, or worse.
                 let borrowed = matches!(remote.execution.thread.state(), ThreadState::Borrowed(..));
-                let anywhere = (remote.may_touch_host() || borrowed) && waited >= SHARING_PATIENCE;
+                let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
                 let state = remote.execution.thread.suspend(anywhere);
                 if state == ThreadState::Suspended {
-                    // With `anywhere`, the suspended thread may hold the lock that this takes.
-                    if !anywhere {
+                    // With `anywhere`, the suspended thread may hold the lock that this takes. A host whose thread has left the guest does it.
+                    if !anywhere && !borrowed {
                         remote.give_back_heap(0);
                     }
                     remote.accounts.account.freeze();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::context;
 use stack::Stack;
-pub use stack::prepare_host as prepare_thread;
+pub use stack::{give_back, prepare_thread};
 pub use switch::redirect;
 
 /// Why control returns to the host's stack.
@@ -161,6 +161,12 @@ impl Fiber {
     pub unsafe fn begin(&self, work: fn(*const c_void), argument: *const c_void) {
         self.work.set(Some((work, argument)));
         self.state.set(Pause::Waiting);
+    }
+
+    /// Start and length of its stack without the guard.
+    pub fn unguarded(&self) -> (usize, usize) {
+        let (start, end) = (self.stack.reserve(), self.stack.bounds().1);
+        (start, end - start)
     }
 
     /// Where the reserve of its stack begins.

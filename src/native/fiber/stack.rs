@@ -1,5 +1,6 @@
 //! The memory of a stack. Its lowest part is inaccessible: a guard, and above it a reserve, as on the threads of ours (`native::stack`).
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
@@ -39,19 +40,70 @@ impl Stack {
     }
 }
 
-/// Gives this thread, which belongs to a host, a stack for signal handlers, if it has none. False if that is not possible.
-pub fn prepare_host() -> bool {
-    const SIZE: usize = 64 << 10;
-    // SAFETY: zero is a valid value of every field; the new pages are used by nothing else, as long as the thread lives.
+/// Returns the memory of a stack to the system.
+///
+/// # Safety
+/// It is a part of a [`Stack`], which nothing uses.
+pub unsafe fn give_back((start, length): (usize, usize)) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { libc::madvise(start as *mut c_void, length, libc::MADV_DONTNEED) };
+}
+
+/// A stack for signal handlers that this library has given to a thread of a host.
+struct Alternate(Cell<*mut c_void>);
+
+thread_local! {
+    static ALTERNATE: Alternate = const { Alternate(Cell::new(ptr::null_mut())) };
+}
+
+/// For a handler of ours, or of the host, with the state of all registers.
+const ALTERNATE_SIZE: usize = 64 << 10;
+
+/// What the thread has now.
+fn alternate() -> Option<libc::stack_t> {
+    // SAFETY: zero is a valid value of every field, which the call sets.
     unsafe {
-        let mut before: libc::stack_t = std::mem::zeroed();
-        if libc::sigaltstack(ptr::null(), &raw mut before) != 0 || before.ss_flags & libc::SS_DISABLE == 0 {
-            return before.ss_flags & libc::SS_DISABLE == 0;
+        let mut stack: libc::stack_t = std::mem::zeroed();
+        (libc::sigaltstack(ptr::null(), &raw mut stack) == 0).then_some(stack)
+    }
+}
+
+/// Prepares this thread for fibers: gives it a stack for signal handlers, if it has none. False if that is not possible.
+pub fn prepare_thread() -> bool {
+    if alternate().is_some_and(|stack| stack.ss_flags & libc::SS_DISABLE == 0) {
+        return true;
+    }
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the new pages are used by nothing else until `Alternate` is dropped, when the thread ends.
+    unsafe {
+        let memory =
+            libc::mmap(ptr::null_mut(), ALTERNATE_SIZE, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        if memory == libc::MAP_FAILED {
+            return false;
         }
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let memory = libc::mmap(ptr::null_mut(), SIZE, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
-        let stack = libc::stack_t { ss_sp: memory, ss_flags: 0, ss_size: SIZE };
-        memory != libc::MAP_FAILED && libc::sigaltstack(&raw const stack, ptr::null_mut()) == 0
+        let stack = libc::stack_t { ss_sp: memory, ss_flags: 0, ss_size: ALTERNATE_SIZE };
+        let is_set = libc::sigaltstack(&raw const stack, ptr::null_mut()) == 0;
+        let is_kept = is_set && ALTERNATE.try_with(|alternate| alternate.0.set(memory)).is_ok();
+        if !is_set {
+            libc::munmap(memory, ALTERNATE_SIZE);
+        }
+        is_kept
+    }
+}
+
+impl Drop for Alternate {
+    fn drop(&mut self) {
+        let memory = self.0.get();
+        if memory.is_null() || alternate().is_none_or(|stack| stack.ss_sp != memory) {
+            return;
+        }
+        let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: ALTERNATE_SIZE };
+        // SAFETY: the pages are those of `prepare_thread`. No handler runs on them, since this does not run on them.
+        unsafe {
+            if libc::sigaltstack(&raw const none, ptr::null_mut()) == 0 {
+                libc::munmap(memory, ALTERNATE_SIZE);
+            }
+        }
     }
 }
 
