@@ -9,6 +9,8 @@ mod guest_thread;
 mod heap;
 mod icu;
 pub mod library;
+#[cfg(target_os = "linux")]
+mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]

@@ -12,7 +12,8 @@ use super::event::Origin;
 use super::js::{CallInfo, Js, JsResult, JsValue};
 use super::{carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
-use crate::isolate::{Kind, Limits, Remote, Settings, borrow};
+use crate::isolate::borrow::{self, Progress};
+use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
 use crate::sandbox::{self, Equipment, Names, Sources};
@@ -180,13 +181,12 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             local.serve_now(js, request);
             continue;
         }
-        if borrow::resume() {
-            continue;
-        }
-        if !spin(SPIN, || local.shared.version() != version)
-            && !local.shared.park(version, CHECK)
-            && !local.is_alive(js)
-        {
+        let must_check = match borrow::resume() {
+            Progress::Resumed => continue,
+            Progress::Pulsed => true,
+            Progress::None => !spin(SPIN, || local.shared.version() != version) && !local.shared.park(version, CHECK),
+        };
+        if must_check && !local.is_alive(js) {
             // A worker that is being terminated: its isolates end, and this call with them.
             local.close();
         }

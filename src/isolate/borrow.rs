@@ -14,7 +14,7 @@ use super::job::Job;
 use super::lifecycle::{Action, Event};
 use super::reason::Stop;
 use super::remote::Remote;
-use super::{entry, policy, run};
+use super::{entry, policy, pulse, run};
 use crate::engine;
 use crate::native::context::Context;
 use crate::native::fiber::{self, Fiber, Pause};
@@ -31,6 +31,8 @@ struct Seat {
     job: Cell<Option<(Box<Body>, Job)>>,
     /// The version of the mailbox when the guest began to wait.
     version: Cell<u32>,
+    /// The guest waits only to let the host's loop look around.
+    pulsed: Cell<bool>,
     /// V8's isolate, once the guest has begun.
     isolate: Cell<Option<v8::UnsafeRawIsolatePtr>>,
 }
@@ -85,12 +87,13 @@ impl Remote {
         let Action::Enter(body) = self.transition(&inbox, Event::Borrow).action else {
             drop(inbox);
             // If a thread of ours has it, that returns it as soon as there is no work.
-            self.execution.want();
+            self.execution.loan.want();
             seat.keep();
             return Err(job);
         };
-        self.execution.lend(true);
+        self.execution.loan.lend(true);
         drop(inbox);
+        pulse::watch(self);
         seat.begin(self, body, job);
         SEATS.with(|seats| seats.taken.borrow_mut().push(Rc::clone(&seat)));
         seat.resume();
@@ -104,6 +107,15 @@ impl Remote {
             self.mailbox.park(version, None);
         }
         self.accounts.meter.set_running(ran);
+    }
+
+    /// The guest, which runs on this thread, lets the host's loop look around.
+    pub(super) fn look_around(&self) {
+        // SAFETY: as in `suspend`.
+        if let Some(seat) = unsafe { RUNNING.get().as_ref() } {
+            seat.pulsed.set(true);
+            suspend(self, self.mailbox.version().wrapping_sub(1));
+        }
     }
 
     /// Whether a guest of this isolate waits on this thread.
@@ -138,6 +150,7 @@ fn suspend(remote: &Remote, version: u32) -> bool {
 /// Resumes the guest of `remote`, which was stopped while it waited on this thread, until it has returned.
 pub fn unwind(remote: &Remote) {
     while let Some(seat) = seat_of(remote).filter(|_| remote.is_stopping()) {
+        seat.pulsed.set(false);
         seat.resume();
     }
 }
@@ -147,13 +160,31 @@ pub fn any() -> bool {
     SEATS.with(|seats| !seats.taken.borrow().is_empty())
 }
 
+/// What the guests of this thread need.
+pub enum Progress {
+    /// One has run.
+    Resumed,
+    /// One has run for long. The host must look whether it is alive.
+    Pulsed,
+    /// None has anything to look at.
+    None,
+}
+
 /// Resumes a guest that waits on this thread, if one has something to look at.
-pub fn resume() -> bool {
+pub fn resume() -> Progress {
     let found = SEATS.with(|seats| seats.taken.borrow().iter().rev().find(|seat| seat.has_changed()).map(Rc::clone));
-    found.is_some_and(|seat| {
-        seat.resume();
-        true
-    })
+    match found {
+        Some(seat) if seat.pulsed.get() => {
+            // Next time, it is resumed.
+            seat.pulsed.set(false);
+            Progress::Pulsed
+        }
+        Some(seat) => {
+            seat.resume();
+            Progress::Resumed
+        }
+        None => Progress::None,
+    }
 }
 
 /// Enters or exits an isolate, which this thread has locked.
@@ -186,6 +217,7 @@ impl Seat {
             remote: RefCell::default(),
             job: Cell::default(),
             version: Cell::new(0),
+            pulsed: Cell::new(false),
             isolate: Cell::new(None),
         }))
     }
@@ -294,7 +326,7 @@ impl Remote {
     /// The call that has borrowed the isolate is over. If there is more work, a thread of ours continues.
     fn take_back(self: &Arc<Self>, body: Box<Body>) {
         let inbox = self.mailbox.lock();
-        self.execution.lend(false);
+        self.execution.loan.lend(false);
         let body = if inbox.is_empty() && !self.is_disposed() {
             match self.transition(&inbox, Event::Rest(body)).action {
                 Action::Continue(body) => body,
@@ -313,7 +345,7 @@ impl Remote {
 
     /// Its guest was left on `seat`. It `failed`: V8 cannot continue, because it has run out of memory.
     fn was_left(self: &Arc<Self>, failed: bool, seat: &Seat) {
-        self.execution.lend(false);
+        self.execution.loan.lend(false);
         self.execution.thread.was_left(seat.fiber.unguarded());
         self.give_back_heap(seat.context.entered());
         if failed {

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::delayed_tasks::DelayedTasks;
 use crate::engine::GuestThread;
@@ -15,14 +15,29 @@ pub struct Execution {
     /// The thread that works for the isolate.
     pub thread: GuestThread,
     pub delayed_tasks: DelayedTasks,
-    /// That thread belongs to a host, whose loop resumes the guest.
+    /// How a thread of a host borrows the isolate.
+    pub loan: Loan,
+}
+
+/// A thread of a host works for the isolate, whose loop resumes the guest.
+#[derive(Default)]
+pub struct Loan {
     lent: AtomicBool,
     /// A thread of a host would have borrowed the isolate.
     wanted: AtomicBool,
+    /// Counts the loans.
+    pub count: AtomicU32,
+    /// See `pulse`.
+    pub watched: AtomicBool,
+    /// The guest is to let its host look around.
+    pub pulsed: AtomicBool,
 }
 
-impl Execution {
+impl Loan {
     pub fn lend(&self, lent: bool) {
+        if lent {
+            self.count.fetch_add(1, Ordering::SeqCst);
+        }
         self.lent.store(lent, Ordering::Release);
     }
 
@@ -39,7 +54,9 @@ impl Execution {
     pub fn is_lent(&self) -> bool {
         self.lent.load(Ordering::Acquire)
     }
+}
 
+impl Execution {
     /// The V8 isolate exists.
     pub fn learn(&self, isolate: &v8::OwnedIsolate) {
         // Fails only if it was set before: each isolate is created once.

@@ -39,6 +39,7 @@ mod place;
 mod policy;
 mod profiling;
 mod promises;
+mod pulse;
 mod realm;
 mod reason;
 mod registry;

@@ -56,7 +56,9 @@ impl Policy {
 pub fn on_caller() -> bool {
     static TESTED: Once = Once::new();
     TESTED.call_once(|| {
-        if std::env::var_os("ISOLATED_V8_SYNC_CALLS").is_some_and(|value| value == "caller") {
+        if std::env::var_os("ISOLATED_V8_SYNC_CALLS").is_some_and(|value| value == "caller")
+            && engine::knows_code_of_v8()
+        {
             ON_CALLER.store(true, Ordering::Relaxed);
         }
     });

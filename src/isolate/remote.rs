@@ -166,7 +166,7 @@ impl Remote {
 
     /// Makes the thread of a host that has borrowed the isolate look at it again.
     fn notify_borrower(&self) {
-        if self.execution.is_lent()
+        if self.execution.loan.is_lent()
             && !self.waits_here()
             && let Some(host) = self.settings.host.as_ref().and_then(Weak::upgrade)
         {
@@ -214,7 +214,7 @@ impl Owner for Remote {
 
 impl Wake for Remote {
     fn wake(&self) {
-        if self.execution.is_lent() && self.waits_here() {
+        if self.execution.loan.is_lent() && self.waits_here() {
             // This thread looks at it next.
             return self.mailbox.touch();
         }

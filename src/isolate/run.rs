@@ -250,7 +250,7 @@ impl Remote {
             if let Some(job) = self.mailbox.take() {
                 return Next::Job(job);
             }
-            if self.execution.take_wanted() {
+            if self.execution.loan.take_wanted() {
                 return Next::Idle;
             }
             // V8's profiler, which sessions may have started, samples the thread it was started on.
@@ -264,7 +264,7 @@ impl Remote {
     /// Spins for a short time. True if something has changed since `version`.
     pub(super) fn spin(&self, version: u32) -> bool {
         let changed = || self.mailbox.version() != version;
-        if self.execution.is_lent() {
+        if self.execution.loan.is_lent() {
             return changed();
         }
         let others = SPINNING.fetch_add(1, Ordering::Relaxed);

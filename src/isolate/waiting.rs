@@ -40,7 +40,7 @@ impl Guest {
                 None if remote.spin(version) => {}
                 None => {
                     // The thread is about to sleep, so there is time for this. A thread of a host has other work.
-                    if !remote.execution.is_lent() {
+                    if !remote.execution.loan.is_lent() {
                         remote.check_memory(scope);
                     }
                     remote.sleep(version);
