@@ -150,6 +150,10 @@ impl Remote {
             ThreadState::Working(_) | ThreadState::Borrowed(..) => self.accounts.account.lose(self.me.clone(), true),
             ThreadState::Parked | ThreadState::Suspended => self.accounts.account.lose(self.me.clone(), false),
         }
+        if matches!(self.execution.thread.state(), ThreadState::Parked | ThreadState::Suspended) {
+            // Perhaps only since it was counted.
+            self.accounts.account.freeze();
+        }
         let reason = self.stop_reason().unwrap_or(Stop::Lost);
         self.accounts.account.end(reason.end());
         // Before the calls: those keep a host alive, promises do not.
