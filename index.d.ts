@@ -1865,6 +1865,13 @@ declare namespace ivm {
      * limit of the container or process if that is less.
      */
     lostMemoryLimit?: number | null;
+    /**
+     * Where guests of `…Sync` calls run. With `'thread'`, on threads of the library. With `'caller'`, on the thread that makes the call, on a
+     * stack of their own, which takes less time if processors are busy. `'caller'` requires x64 Linux (`ERR_ISOLATE_UNSUPPORTED`), and
+     * differs in what `docs/performance.md` lists. Isolates that are busy, that can be inspected, that start from a snapshot of yours, or
+     * whose profile is taken, use a thread of the library nevertheless. Default `'thread'`.
+     */
+    syncCalls?: 'thread' | 'caller' | null;
   }
 
   /**
@@ -1873,8 +1880,9 @@ declare namespace ivm {
    * isolated-vm, for hosts only.
    * @returns the settings now in effect: milliseconds (0 for none) and megabytes
    * @throws {TypeError} `ERR_INVALID_ARG` for a value out of range, and for an unknown setting
+   * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `syncCalls: 'caller'` on another platform than x64 Linux
    */
-  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number };
+  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number; syncCalls: 'thread' | 'caller' };
 
   /** Message about an isolate of this thread. */
   interface IsolateMessage {

@@ -95,7 +95,7 @@ unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, fou
     0
 }
 
-/// The fiber that the question is about; 0 if the thread is to be frozen.
+/// The fiber that the question is about; 0 if the thread must be frozen.
 static FIBER: AtomicUsize = AtomicUsize::new(0);
 
 /// Freezes `thread` if its next instruction lies in `code` or `more`. If it works on a fiber, makes it leave that instead.

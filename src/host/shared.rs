@@ -262,8 +262,12 @@ impl Shared {
     }
 
     pub(super) fn take_call(&self) -> Option<Request> {
+        // It may be for another environment of this thread.
         if let Some(request) = ASKED.take() {
-            return Some(request);
+            if request.slot.owner().id() == self.id {
+                return Some(request);
+            }
+            ASKED.set(Some(request));
         }
         if self.waiting.calls.load(Ordering::Acquire) == 0 {
             return None;

@@ -126,6 +126,9 @@ impl Remote {
 
 /// The seat of the guest of `remote`, if that has one on this thread.
 fn seat_of(remote: &Remote) -> Option<Rc<Seat>> {
+    if !fiber::exist() {
+        return None;
+    }
     // A thread that is ending has none.
     let found =
         SEATS.try_with(|seats| seats.taken.borrow().iter().rev().find(|seat| seat.is_of(remote)).map(Rc::clone));
@@ -157,7 +160,7 @@ pub fn unwind(remote: &Remote) {
 
 /// Whether guests wait on this thread.
 pub fn any() -> bool {
-    SEATS.with(|seats| !seats.taken.borrow().is_empty())
+    fiber::exist() && SEATS.with(|seats| !seats.taken.borrow().is_empty())
 }
 
 /// What the guests of this thread need.
@@ -172,6 +175,9 @@ pub enum Progress {
 
 /// Resumes a guest that waits on this thread, if one has something to look at.
 pub fn resume() -> Progress {
+    if !fiber::exist() {
+        return Progress::None;
+    }
     let found = SEATS.with(|seats| seats.taken.borrow().iter().rev().find(|seat| seat.has_changed()).map(Rc::clone));
     match found {
         Some(seat) if seat.pulsed.get() => {
@@ -294,15 +300,18 @@ fn serve(seat: *const c_void) {
 
 fn run_job(seat: &Seat, remote: &Arc<Remote>, body: &Body, job: Job) {
     /// A panic is a bug of ours; without this, the callers of the isolate would wait forever.
-    struct Watch<'a>(&'a Arc<Remote>);
+    struct Watch<'a> {
+        remote: &'a Arc<Remote>,
+        is_done: bool,
+    }
     impl Drop for Watch<'_> {
         fn drop(&mut self) {
-            if std::thread::panicking() {
-                self.0.abandon("Internal error");
+            if !self.is_done {
+                self.remote.abandon("Internal error");
             }
         }
     }
-    let _watch = Watch(remote);
+    let mut watch = Watch { remote, is_done: false };
     let accounts = &remote.accounts;
     engine::draw_on(&accounts.budget, &accounts.space, || {
         native::draw_on(accounts.quota.as_ref(), || {
@@ -320,6 +329,7 @@ fn run_job(seat: &Seat, remote: &Arc<Remote>, body: &Body, job: Job) {
             entry::run(scope, &guest, remote, job);
         });
     });
+    watch.is_done = true;
 }
 
 impl Remote {

@@ -29,7 +29,7 @@ pub struct Loan {
     pub count: AtomicU32,
     /// See `pulse`.
     pub watched: AtomicBool,
-    /// The guest is to let its host look around.
+    /// The guest was asked to let its host look around.
     pub pulsed: AtomicBool,
 }
 

@@ -40,7 +40,7 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN2v88internal19AccountingAllocator15AllocateSegmentEm"
 );
 
-/// Ends a guest that must not go on, if it holds nothing that other threads wait for.
+/// Ends a guest that must not continue, if it holds nothing that other threads wait for.
 #[inline]
 fn check() {
     stack::check();

@@ -37,11 +37,9 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     assert.throws(() => context.evalSync('(function f() { f(); })()'), { name: 'RangeError' });`));
 
   test('run on the thread of their caller', () => here(`
-    const { threads } = ivm.engineStats();
     const all = Array.from({ length: 20 }, () => new ivm.Isolate().createContextSync());
     for (let round = 0; round < 100; round += 1) for (const one of all) assert.equal(one.evalSync('6 * 7'), 42);
     const used = process.resourceUsage?.();
-    const before = process.cpuUsage();
     for (let round = 0; round < 20_000; round += 1) context.evalSync('1');
     // A message to another thread wakes one of two threads.
     const after = process.resourceUsage?.();

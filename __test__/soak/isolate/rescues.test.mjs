@@ -1,4 +1,4 @@
-// Many guests that do not stop, on the thread of their caller: the host goes on after each.
+// Many guests that do not stop, on the thread of their caller: the host continues after each.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

@@ -47,7 +47,7 @@ struct Thread {
     active: Cell<*const Fiber>,
     /// The suspended stack of the thread.
     own: Cell<usize>,
-    /// The guest is to be left as soon as it holds no lock.
+    /// The guest must be left as soon as it holds no lock.
     leaves: Cell<bool>,
 }
 
@@ -59,7 +59,8 @@ thread_local! {
 /// There has been a fiber in this process. Without one, signal handlers do without thread-local data, and V8's C++ code need not look.
 static EXIST: AtomicBool = AtomicBool::new(false);
 
-fn exist() -> bool {
+/// Whether there has been a fiber.
+pub fn exist() -> bool {
     EXIST.load(Ordering::Relaxed)
 }
 
@@ -110,7 +111,7 @@ pub fn suspend() -> bool {
     is_fiber
 }
 
-/// Leaves the fiber that runs on this thread for ever. Returns if none does.
+/// Leaves the fiber that runs on this thread forever. Returns if none does.
 pub fn leave(reason: Pause) {
     if active() != 0 {
         let own = own_stack();
