@@ -76,20 +76,20 @@ const MAX_SPARE: usize = 4;
 
 impl Remote {
     /// Begins `job` on this thread, if the isolate is idle. Returns the job if it is not. [`resume`] must follow until it is done.
-    pub fn begin_here(self: &Arc<Self>, job: Job) -> Result<(), Job> {
+    pub fn begin_here(self: &Arc<Self>, job: Job) -> Result<(), Box<Job>> {
         // V8 may report fatal errors where it reads a snapshot of a host; threads of ours survive these.
         let keeps_thread = self.settings.inspector || self.settings.snapshot.is_some();
         if keeps_thread || self.inspector.profiles.are_wanted() || fiber::active() != 0 {
-            return Err(job);
+            return Err(Box::new(job));
         }
-        let Some(seat) = Seat::find() else { return Err(job) };
+        let Some(seat) = Seat::find() else { return Err(Box::new(job)) };
         let inbox = self.mailbox.lock();
         let Action::Enter(body) = self.transition(&inbox, Event::Borrow).action else {
             drop(inbox);
             // If a thread of ours has it, that returns it as soon as there is no work.
             self.execution.loan.want();
             seat.keep();
-            return Err(job);
+            return Err(Box::new(job));
         };
         self.execution.loan.lend(true);
         drop(inbox);

@@ -51,8 +51,9 @@ impl Prepared {
         };
         let is_own = remote.settings.host.as_ref().is_some_and(|own| std::ptr::eq(own.as_ptr().cast(), host));
         let job = Job::new(Kind::Call, Arc::clone(completion), work).limited(limits).in_chain(chain.clone());
-        let begun = if is_own { remote.begin_here(job) } else { Err(job) };
-        begun.err().map(|Job { work, .. }| {
+        let begun = if is_own { remote.begin_here(job) } else { Err(Box::new(job)) };
+        begun.err().map(|job| {
+            let work = job.work;
             if makes_context {
                 Prepared::MakeContext { remote, work }
             } else {
