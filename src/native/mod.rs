@@ -7,6 +7,7 @@
 pub mod blocks;
 pub mod context;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg_attr(fuzzing, allow(dead_code, reason = "the fuzzer's V8 does not know fibers"))]
 pub mod fiber;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 #[path = "fiber/absent.rs"]
