@@ -1,5 +1,5 @@
 import type { CodeResult } from './code-runner.js';
-import type { IsolatedVMSandboxConfig } from './index.js';
+import type { AgentSandboxConfig } from './index.js';
 
 export type { CodeResult } from './code-runner.js';
 
@@ -13,8 +13,11 @@ export interface ExecutableTool {
   needsApproval?: unknown;
 }
 
-/** Options of `createCodeTool`. Defaults that differ from those of `IsolatedVMSandbox` are those of `createSandbox`. */
-export interface CodeToolOptions extends Partial<Omit<IsolatedVMSandboxConfig, 'inspector'>> {
+/**
+ * Options of `createCodeTool`: those of `AgentSandbox`, and `tools`. `approve` gets the names in `tools`. Default `maxOutputSize` 1,048,576,
+ * `maxLogEntries` 100, and `maxLogLength` 1,000, as with `createSandbox`.
+ */
+export interface CodeToolOptions extends Partial<Omit<AgentSandboxConfig, 'form' | 'inspector'>> {
   /**
    * Tools that the code can call as `tools.NAME(input)`, which returns a promise. Characters of a name that identifiers cannot have become
    * `_`. They run on the host, with the `options` of the call that runs the code. Default: none.
@@ -28,15 +31,27 @@ export interface CodeTool {
   description: string;
   /** A schema of the AI SDK for `{ code: string }`. */
   inputSchema: any;
-  /** Runs code in an isolate of its own. Failures of the code do not reject. An abort of the AI SDK's call ends it. */
+  /**
+   * Runs code in an isolate of its own. Resolves with the outcome: failures of the code do not reject. An abort of the AI SDK's call ends
+   * it.
+   */
   execute: (input: { code: string }, options: any) => Promise<CodeResult>;
 }
 
 /**
- * Creates a tool of the [AI SDK](https://ai-sdk.dev) that runs JavaScript of the model. With `tools`, it is code mode: the model writes one
- * program that calls them, instead of one call for each step.
- * @param options those of `IsolatedVMSandbox`, and `tools`
- * @throws {TypeError} `ERR_INVALID_ARG` if an option is of a wrong type or too small, and for a tool without `execute`, one that needs
- *   approval, and two whose names are the same in code
+ * Creates a tool of the [AI SDK](https://ai-sdk.dev) that runs JavaScript of the model. With `tools`, it is code mode: the model writes
+ * one program that calls them, instead of one call for each step.
+ * @param options those of `AgentSandbox`, and `tools`. `approve` gets the names in `tools`
+ * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or out of range, and for a tool without `execute`, one
+ *   that needs approval, and two whose names are the same in code
+ * @see [For agent frameworks](https://github.com/isolated-v8/isolated-v8/blob/main/docs/agents.md#for-agent-frameworks)
+ * @example
+ * ```ts
+ * import { createCodeTool } from 'isolated-v8/ai-sdk';
+ *
+ * const add = { description: 'Adds', execute: async ({ a, b }: { a: number; b: number }) => a + b };
+ * const run_code = createCodeTool({ tools: { add }, timeout: 10_000 }); // for generateText({ tools: { run_code } })
+ * console.log((await run_code.execute({ code: 'return tools.add({ a: 1, b: 2 })' }, {})).result); // prints 3
+ * ```
  */
 export function createCodeTool(options?: CodeToolOptions): CodeTool;

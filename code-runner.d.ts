@@ -2,9 +2,9 @@
 export type CodeResult = {
   /** Whether the code ran to its end. */
   success: boolean;
-  /** What it returned. BigInts are strings of digits; null if there is nothing. */
+  /** What it returned. BigInts are strings of digits; null if there is nothing. Absent if it failed. */
   result?: unknown;
-  /** Why it failed. */
+  /** Why it failed. Absent if it succeeded. */
   error?: {
     name: string;
     /** At most 10,000 characters. */
@@ -16,7 +16,7 @@ export type CodeResult = {
     /** The surrounding lines with the place marked. */
     frame?: string;
   };
-  /** Console output; see `IsolatedVMExecutionResult.logs`. */
+  /** Console output; see `AgentResult.logs`. */
   logs: string[];
   /** Number of console calls that were not kept; absent if all were kept. */
   lostLogs?: number;

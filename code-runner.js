@@ -1,11 +1,9 @@
 'use strict';
 // Runs code of a model for the adapters of agent frameworks: its tools are functions of `tools`, and outcomes are plain JSON.
 
-const { IsolatedVMSandbox } = require('./index.js');
+const { AgentSandbox, describeTools } = require('./index.js');
+const { jsonReplacer } = require('./command/text.js');
 
-const FENCE = /^```\w*\n([^]*?)\n?```$/;
-/** A function that is an expression. A named one may be the first statement of several. */
-const FUNCTION = /^(?:async\s+)?function\s*\(|^(?:async\s*)?\([^()]*\)\s*=>|^(?:async\s+)?[\w$]+\s*=>/;
 /** What a model gets by default. */
 const LIMITS = Object.freeze({ maxOutputSize: 2 ** 20, maxLogEntries: 100, maxLogLength: 1_000 });
 const MAX_MESSAGE = 10_000;
@@ -25,26 +23,16 @@ const invalid = (message) => Object.assign(new TypeError(message), { code: 'ERR_
 const identifier = (name) => name.replaceAll(/[^\w$]/g, '_').replace(/^(?=\d|$)/, '_');
 
 /**
- * Not by an expression: those look at a row of semicolons from each of them on.
- * @param {string} text
- */
-function withoutSemicolons(text) {
-  let end = text.length;
-  while (text[end - 1] === ';') end -= 1;
-  return text.slice(0, end);
-}
-
-/**
  * A value without what JSON has not. BigInts become strings.
  * @param {unknown} value
  */
 function plainOf(value) {
-  const text = JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+  const text = JSON.stringify(value, jsonReplacer());
   return text === undefined ? null : JSON.parse(text);
 }
 
 /**
- * @param {import('./index.js').IsolatedVMExecutionResult} outcome
+ * @param {import('./index.js').AgentResult} outcome
  * @returns {import('./code-runner.js').CodeResult}
  */
 function resultOf({ result, failure, logs, lostLogs }) {
@@ -77,36 +65,43 @@ function named(tools) {
 }
 
 /**
- * @param {string} name
- * @param {Tool} tool
+ * A sandbox's options, with an `approve` that gets the names of tools outside of the sandbox.
+ * @param {Partial<import('./index.js').AgentSandboxConfig>} options
+ * @param {(name: string) => string} nameOf a tool, by its name in the sandbox
+ * @returns {Partial<import('./index.js').AgentSandboxConfig>}
  */
-function declarationOf(name, { description = '', jsonSchema }) {
-  const params = jsonSchema === undefined ? '' : `, where params has the JSON Schema ${JSON.stringify(jsonSchema)}`;
-  return `tools.${name}(params)${params}. ${description}`.trim();
+function withNames(options, nameOf) {
+  const { approve } = options;
+  return typeof approve !== 'function' ? options : {
+    ...options,
+    async approve(call) {
+      const name = nameOf(call.name);
+      if (await approve({ name, params: call.params, get signal() { return call.signal; } }) === true) return true;
+      throw new Error(`The call of the tool "${name}" was not approved`);
+    },
+  };
 }
 
 /**
  * @param {Tool[]} tools
- * @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} options
+ * @param {Partial<import('./index.js').AgentSandboxConfig>} options
  */
 function createRunner(tools, options) {
-  const sandbox = new IsolatedVMSandbox({ ...LIMITS, ...options });
   const byName = named(tools);
-  const list = [...byName.keys()].map((name) => ({ name: `tools:${name}`, description: '' }));
-  const functions = [...byName].map(([name, tool]) => `\n- ${declarationOf(name, tool)}`).join('');
+  const settings = withNames(options, (name) => String(byName.get(name.slice('tools:'.length))?.name));
+  const sandbox = new AgentSandbox({ ...LIMITS, ...settings, form: 'any' });
+  const list = [...byName].map(([name, { description = '' }]) => ({ name: `tools:${name}`, description }));
+  const declarations = describeTools([...byName.values()].map(({ jsonSchema }, index) => ({ ...list[index], inputSchema: /** @type {any} */ (jsonSchema) })));
   const language = options.typescript ? 'TypeScript' : 'JavaScript (without types)';
   return {
     description: `Runs ${language} in a sandbox, as the body of an async function: return the result. It has no network, no files and no require.`
-      + (functions === '' ? '' : ` Instead of one call for each step, write one program. It can call these functions, which return promises:${functions}`),
+      + (declarations === '' ? '' : ` Instead of one call for each step, write one program. It can call these functions:\n\n${declarations}`),
     /**
      * @param {string} code
      * @param {{ signal?: import('./index.js').AbortSignalLike, context?: unknown }} call
      */
     async run(code, { signal, context }) {
-      const text = code.trim();
-      const bare = (FENCE.exec(text)?.[1] ?? text).trim();
-      const body = FUNCTION.test(bare) ? `return (${withoutSemicolons(bare)}\n)();` : bare;
-      const outcome = await sandbox.execute(body, list, async (name, params) => byName.get(name.slice('tools:'.length))?.call(params, context), { signal });
+      const outcome = await sandbox.execute(code, list, async (name, params) => byName.get(name.slice('tools:'.length))?.call(params, context), { signal });
       return resultOf(outcome);
     },
   };
@@ -120,4 +115,4 @@ const inputSchema = () => ({
   additionalProperties: false,
 });
 
-module.exports = { createRunner, inputSchema, invalid, plainOf };
+module.exports = { createRunner, inputSchema, invalid, plainOf, withNames };

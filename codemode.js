@@ -9,7 +9,6 @@ const MAX_ARGUMENTS = 10_000;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 /** Names that the code around the user's own has. */
 const OWN_NAMES = Object.freeze(['$host', '$main']);
-const FUNCTION = /^(?:async\s+)?function\b/;
 const RESERVED = new Set(`arguments await break case catch class const continue debugger default delete do else enum eval export
   extends false finally for function if implements import in instanceof interface let new null package private protected public
   return static super switch this throw true try typeof undefined var void while with yield`.split(/\s+/));
@@ -21,16 +20,6 @@ const RESERVED = new Set(`arguments await break case catch class const continue 
 function identifier(name) {
   const word = name.replaceAll(/[-.\s]/g, '_').replaceAll(/[^\w$]/g, '').replace(/^(?=\d|$)/, '_');
   return RESERVED.has(word) ? `${word}_` : word;
-}
-
-/**
- * Not by an expression: those look at a row of semicolons from each of them on.
- * @param {string} text
- */
-function withoutSemicolons(text) {
-  let end = text.length;
-  while (text[end - 1] === ';') end -= 1;
-  return text.slice(0, end);
 }
 
 /**
@@ -101,9 +90,8 @@ function createExecutor(options) {
     let count = 0;
     const inside = providers.map(({ name, fns: own, prelude = '' }) =>
       `const ${name} = { ${Object.keys(own).map((key) => `${identifier(key)}: (...args) => $host.f${count++}(args)`)} };\n${prelude};\n`);
-    const text = withoutSemicolons(code.trim());
-    const main = FUNCTION.test(text) ? text : normalizeCode(text);
-    const body = `${inside.join('')}const $main = await (${main}\n)(); return typeof $main === 'function' ? $main() : $main;`;
+    // A function with types is called here: it is not parsed.
+    const body = `${inside.join('')}const $main = await (${normalizeCode(code)}\n)(); return typeof $main === 'function' ? $main() : $main;`;
     const { result, error, logs } = await withNames(names).execute(body, tools, async (name, args) =>
       fns[indexOf(name)](...checkArguments(args)));
     return error === undefined ? { result, logs } : { result: undefined, error, logs };

@@ -1,31 +1,41 @@
 /**
  * Secure JavaScript sandboxes on their own V8: a drop-in for isolated-vm.
  *
- * *Transferable* values cross between isolates without any option: primitives except symbols, every object of this module, and
- * functions. A function arrives as a function that calls the original; its arguments and results are copied. Every other value needs
- * a transfer option: `copy`, `externalCopy` or `reference`.
+ * *Transferable* values cross between isolates without any option: primitives except symbols, every object of this module, and functions.
+ * A function arrives as a function that calls the original; its arguments and results are copied, and a promise cannot be. Every other
+ * value needs a transfer option: `copy`, `externalCopy` or `reference`.
  *
  * A method has up to three forms. Without a suffix it returns a promise. `…Sync` blocks the calling thread until the guest is done.
- * `…Ignored` starts the work and does not report its outcome. Wrong positional arguments throw in every form. Wrong options reject in
- * the form that returns a promise and throw in the others.
+ * `…Ignored` starts the work and does not report its outcome. A `…Sync` method throws what the promise form rejects with.
  *
- * Errors that this library raises have a stable `code`: `ERR_INVALID_ARG`, or one that starts with `ERR_ISOLATE_`. Errors that a guest
- * throws have none, with one exception: `ERR_ISOLATE_TRANSFER`, if the guest calls a function of the host with a value that cannot
- * cross and does not catch that error. Only class, message, stack and name of a guest's error survive.
+ * Wrong positional arguments throw in every form, also an options argument that is not an object. Wrong options reject in the form that
+ * returns a promise and throw in the others; only `Module.evaluate` throws for them. An option that is `null` or `undefined` has its
+ * default. Unknown options of the classes of isolated-vm are ignored.
+ *
+ * Errors that this library raises have a stable `code`, one of `ErrorCode`. Errors that a guest throws have none, with one exception:
+ * `ERR_ISOLATE_TRANSFER`, if the guest calls a function of the host with a value that cannot cross and does not catch that error. Only
+ * class, message, stack and name of a guest's error survive.
  *
  * Each member documents the errors that are specific to it. Every operation that needs an isolate can also fail with:
  *
  * - `ERR_ISOLATE_DISPOSED`: the isolate has ended, or ends during the call
- * - `ERR_ISOLATE_MEMORY`: the isolate runs out of memory
+ * - `ERR_ISOLATE_MEMORY`: the isolate exceeds its memory limit, or the process has no address space for it
  * - `ERR_ISOLATE_UNRESPONSIVE`: the isolate was abandoned
  * - `ERR_ISOLATE_ENVIRONMENT`: the thread that owns a required value has ended
  * - `ERR_ISOLATE_RELEASED`: a required object was released
+ * - `ERR_ISOLATE_LIMIT`: a value is too large, too many calls wait for an answer, others hold too many references to values of the
+ *   isolate, or lost isolates take more than `lostMemoryLimit`
+ * - `ERR_ISOLATE_TIMEOUT`, `ERR_ISOLATE_DEADLINE`: a limit of the call has passed, or a default that `configureEngine` has set
+ * - `ERR_ISOLATE_UNSUPPORTED`: code inside an isolate calls a `…Sync` method of another isolate while it runs for an asynchronous call
  * - `ERR_INVALID_ARG`: an argument or option is wrong
  *
- * A `…Sync` method throws what the promise form rejects with.
- *
  * The classes are those of isolated-vm 7, with its names, defaults and messages. In addition there are ready-made sandboxes:
- * `createSandbox`, `AgentSandbox`, `PluginSandbox` and `SubprocessSandbox`.
+ * `createSandbox`, `AgentSandbox`, `PluginSandbox` and `SubprocessSandbox`. If the native part of the package cannot be loaded, every
+ * class and function throws `ERR_ISOLATE_UNSUPPORTED` when it is used; the message says why.
+ *
+ * @see [Limits and errors](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md)
+ * @see [Move from isolated-vm](https://github.com/isolated-v8/isolated-v8/blob/main/docs/migrating-from-isolated-vm.md)
+ * @see [The sandboxes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md)
  */
 declare namespace ivm {
   /** Values that cross without any option. */
@@ -48,7 +58,29 @@ declare namespace ivm {
     | ((...args: any[]) => any)
     | typeof ivm;
 
-  /** The stable `code` of the errors that this library raises. */
+  /**
+   * The stable `code` of the errors that this library raises. In sandboxes, it is in `failure.code`.
+   *
+   * - `ERR_INVALID_ARG`: an argument or option is wrong. The message names it
+   * - `ERR_ISOLATE_TIMEOUT`: the guest ran longer than `timeout`, or a plugin longer than it may
+   * - `ERR_ISOLATE_DEADLINE`: the call took longer than `deadline`, or an execution longer than the sandbox's `timeout`
+   * - `ERR_ISOLATE_ABORTED`: a `signal` ended the execution, or a limit stopped a module that the call needs
+   * - `ERR_ISOLATE_MEMORY`: the isolate exceeded `memoryLimit`, or could not get memory. It has ended
+   * - `ERR_ISOLATE_DISPOSED`: the isolate, session, sandbox or process has ended
+   * - `ERR_ISOLATE_UNRESPONSIVE`: the guest did not stop when its limit had passed, and its isolate was abandoned
+   * - `ERR_ISOLATE_RELEASED`: an object was used after `release()`, or a second time
+   * - `ERR_ISOLATE_TRANSFER`: a value cannot cross in the requested way
+   * - `ERR_ISOLATE_ENVIRONMENT`: the thread that owns a value has ended
+   * - `ERR_ISOLATE_LIMIT`: another limit was exceeded. The message says which
+   * - `ERR_ISOLATE_NOT_FOUND`: a `NotFoundError`
+   * - `ERR_ISOLATE_PERMISSION`: a plugin used a domain or an event that is not permitted
+   * - `ERR_ISOLATE_PLUGIN`: a `PluginError`
+   * - `ERR_ISOLATE_CRASH`, `ERR_ISOLATE_SYSTEM_CALL`, `ERR_ISOLATE_PROTOCOL`: the process of a `SubprocessSandbox` ended, made a
+   *   forbidden system call, or sent an invalid message
+   * - `ERR_ISOLATE_UNSUPPORTED`: not available on this platform, host or side. The message says what
+   *
+   * @see [Codes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#codes)
+   */
   type ErrorCode =
     | 'ERR_INVALID_ARG'
     | 'ERR_ISOLATE_TIMEOUT'
@@ -69,48 +101,84 @@ declare namespace ivm {
     | 'ERR_ISOLATE_PROTOCOL'
     | 'ERR_ISOLATE_UNSUPPORTED';
 
-  /** A separate heap with its own limits. It lives while anything refers to it or to a value in it. `dispose()` ends it at once. */
+  /**
+   * A separate heap with its own limits. It lives while anything refers to it or to a value in it. `dispose()` ends it at once.
+   * @example
+   * ```ts
+   * import { Isolate } from 'isolated-v8';
+   *
+   * const isolate = new Isolate({ memoryLimit: 32 });
+   * const context = await isolate.createContext();
+   * await context.global.set('log', (text: string) => console.log(text));
+   * await context.eval('log(`1 + 1 is ${1 + 1}`)', { timeout: 100 }); // prints 1 + 1 is 2
+   * isolate.dispose();
+   * ```
+   */
   class Isolate {
     /**
-     * @throws {TypeError} `ERR_INVALID_ARG` for options of wrong types
-     * @throws {TypeError} `ERR_INVALID_ARG` for a `snapshot` that is damaged or that this version did not make
-     * @throws {Error} `ERR_INVALID_ARG` if `memoryLimit` is less than 8 or not finite, or `warm` is negative; `ERR_ISOLATE_MEMORY` if
-     *   `snapshot` needs more than `memoryLimit`; inside isolates, `ERR_ISOLATE_UNSUPPORTED` for `snapshot` and `inspector`
-     * @throws {RangeError} `ERR_ISOLATE_LIMIT` inside isolates: each isolate made by a host allows at most 16 of them, with at most
-     *   four times its memory in total. They end with the isolate that made them
+     * Creates an isolate. It becomes usable in the background: calls wait for it, and fail if it could not be created.
+     * @throws {TypeError} `ERR_INVALID_ARG` for options of wrong types, and for a `snapshot` that is damaged or that this version did not
+     *   make
+     * @throws {Error} `ERR_INVALID_ARG` if `memoryLimit` is less than 8 or not finite, or `warm` is negative
+     * @throws {Error} `ERR_ISOLATE_MEMORY` if `snapshot` needs more than `memoryLimit`
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` inside isolates for `snapshot` and `inspector`
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` inside isolates: each isolate made by a host allows at most 16 of them, with at most four
+     *   times its memory in total, and each with at most the memory of its maker. They end with the isolate that made them
      */
     constructor(options?: IsolateOptions);
 
     /**
      * Nanoseconds for which code in this isolate has run, without waiting. As in isolated-vm, this is elapsed time, which can exceed the
-     * thread's processor time. Throws once the isolate is disposed.
+     * thread's processor time.
+     * @throws {Error} `ERR_ISOLATE_DISPOSED`
      */
     readonly cpuTime: bigint;
-    /** Nanoseconds that this isolate has been in use, including waiting. Throws once the isolate is disposed. */
+    /**
+     * Nanoseconds that this isolate has been in use, including waiting.
+     * @throws {Error} `ERR_ISOLATE_DISPOSED`
+     */
     readonly wallTime: bigint;
     /** Whether the isolate has ended: it was disposed, ran out of memory, or was abandoned. */
     readonly isDisposed: boolean;
-    /** Number of live handles on values in this isolate. Throws once the isolate is disposed. */
+    /**
+     * Number of live handles on values in this isolate.
+     * @throws {Error} `ERR_ISOLATE_DISPOSED`
+     */
     readonly referenceCount: number;
 
     /**
      * Runs scripts and saves the resulting heap. Every context of an isolate made with this `snapshot` starts with their globals and
-     * compiled functions. Blocks the host's thread.
+     * compiled functions. Blocks the host's thread. For hosts only.
      *
      * A snapshot can hold functions, classes, plain data, pending promises, generators and buffers. While the scripts run,
      * `FinalizationRegistry`, `SharedArrayBuffer`, `Temporal`, `WebAssembly` and the newest built-ins (such as `DisposableStack` and
      * `Promise.try`) are absent. Contexts have all of them, in place of anything a script defined under these names.
      * `Error.stackTraceLimit` is reset to 10. Functions that may call `eval` directly are compiled again.
      *
-     * You can store the snapshot and use it in another process with the same version of isolated-v8 on the same kind of machine.
-     * Do not use a snapshot from an untrusted source.
-     * @param scripts run one after the other, each with the promises that it has resolved
-     * @param warmup_script runs in a context of its own after the scripts, so that the snapshot contains compiled code for the
-     *   functions it calls. Its changes are not kept
+     * You can store the snapshot and use it in another process with the same version of isolated-v8 on the same kind of machine. Do not
+     * use a snapshot from an untrusted source.
+     * @param scripts run one after the other. The microtasks of each run before the next one
+     * @param warmup_script runs in a context of its own after the scripts, so that the snapshot contains compiled code for the functions
+     *   it calls. Its changes are not kept
      * @param options limits of the scripts. An addition to isolated-vm
      * @throws the error that a script throws
+     * @throws {TypeError} `ERR_INVALID_ARG` for arguments and options of wrong types; `Error` with this code for a `memoryLimit` out of
+     *   range
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` if the scripts leave something that V8 cannot serialize, such as an object of `Intl`,
-     *   freeze built-ins, or replace `Math`, `Atomics` or `Uint8Array`; `ERR_ISOLATE_DEADLINE`; `ERR_ISOLATE_MEMORY`
+     *   freeze built-ins, or replace `Math`, `Atomics` or `Uint8Array`; also inside isolates
+     * @throws {Error} `ERR_ISOLATE_DEADLINE` or `ERR_ISOLATE_MEMORY` if a limit is exceeded; `ERR_ISOLATE_TIMEOUT` if `configureEngine`
+     *   has set a `timeout`
+     * @see
+     *   [Prepared isolates and heaps](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md#prepared-isolates-and-heaps)
+     * @example
+     * ```ts
+     * import { Isolate } from 'isolated-v8';
+     *
+     * const snapshot = Isolate.createSnapshot([{ code: 'function twice(n) { return 2 * n; }', filename: 'library.js' }]);
+     * const isolate = new Isolate({ snapshot });
+     * const context = await isolate.createContext();
+     * console.log(await context.eval('twice(21)')); // prints 42
+     * ```
      */
     static createSnapshot(
       scripts: SnapshotScriptInfo[],
@@ -119,88 +187,135 @@ declare namespace ivm {
     ): ExternalCopy<ArrayBuffer>;
 
     /**
-     * Compiles a script that can run in any context of this isolate.
+     * Compiles a script that can run in any context of this isolate. Resolves with the script, which does not run yet.
      * @throws {SyntaxError} with a message that ends in ` [file:line:column]`
+     * @throws {TypeError} `ERR_INVALID_ARG` for options of wrong types, and for `cachedData` that is no copy of an ArrayBuffer
      */
     compileScript(code: string, options?: ScriptInfo & SignalOptions): Promise<Script>;
     /** Like `compileScript`, but blocks the calling thread. */
     compileScriptSync(code: string, options?: ScriptInfo): Script;
 
     /**
-     * Compiles an ES module.
+     * Compiles an ES module. Resolves with the module. Then call its `instantiate` and `evaluate`.
      * @throws {SyntaxError} with a message that ends in ` [file:line:column]`
+     * @throws {TypeError} `ERR_INVALID_ARG` for options of wrong types; `Error` with this code for a `meta` function of another isolate
      * @throws {RangeError} `ERR_ISOLATE_LIMIT` if it imports more than 100,000 other modules directly
+     * @example
+     * ```ts
+     * import { Isolate } from 'isolated-v8';
+     *
+     * const isolate = new Isolate();
+     * const context = await isolate.createContext();
+     * const sources: Record<string, string> = { './math.js': 'export const twice = (n) => 2 * n;' };
+     * const main = await isolate.compileModule('import { twice } from "./math.js"; export default twice(21);');
+     * await main.instantiate(context, (specifier) => isolate.compileModule(sources[specifier], { filename: specifier }));
+     * await main.evaluate();
+     * console.log(await main.namespace.get('default')); // prints 42
+     * ```
      */
     compileModule(code: string, options?: CompileModuleOptions & SignalOptions): Promise<Module>;
     /** Like `compileModule`, but blocks the calling thread. */
     compileModuleSync(code: string, options?: CompileModuleOptions): Module;
 
-    /** Creates a context: a global object with its own built-ins. */
+    /**
+     * Creates a context: a global object with its own built-ins. Resolves with the context. If the isolate is disposed before that, the
+     * promise still resolves, with a context that cannot be used.
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `inspector: true` if the isolate was not made with that option
+     * @throws {Error} `ERR_ISOLATE_MEMORY` if another context of the isolate's `snapshot` needs more memory than `memoryLimit` allows.
+     *   The isolate continues
+     */
     createContext(options?: ContextOptions & SignalOptions): Promise<Context>;
-    /** Like `createContext`, but blocks the calling thread. */
+    /** Like `createContext`, but blocks the calling thread. Throws `ERR_ISOLATE_DISPOSED` if the isolate is disposed meanwhile. */
     createContextSync(options?: ContextOptions): Context;
 
     /**
      * Opens a session with V8's inspector. To connect DevTools, use `serve` of `isolated-v8/inspector`.
-     * @throws {Error} `Inspector is not enabled for this isolate` (`ERR_ISOLATE_UNSUPPORTED`) unless it was made with
-     *   `inspector: true`
+     * @throws {Error} `Inspector is not enabled for this isolate` (`ERR_ISOLATE_UNSUPPORTED`) unless it was made with `inspector: true`;
+     *   `ERR_ISOLATE_UNSUPPORTED` also inside isolates
+     * @throws {Error} `ERR_ISOLATE_DISPOSED`
      * @throws {RangeError} `ERR_ISOLATE_LIMIT` beyond 100 sessions
+     * @see [Debugging](https://github.com/isolated-v8/isolated-v8/blob/main/docs/debugging.md)
      */
     createInspectorSession(): InspectorSession;
 
     /**
-     * Ends the isolate and frees its memory. Terminates code that runs in it. Everything that refers to a value in it becomes
-     * unusable.
-     * @throws {Error} `Isolate is already disposed` (`ERR_ISOLATE_DISPOSED`) the second time
+     * Ends the isolate and frees its memory. Terminates code that runs in it: calls that run or wait fail with `ERR_ISOLATE_DISPOSED`.
+     * Everything that refers to a value in it becomes unusable.
+     * @throws {Error} `Isolate is already disposed` (`ERR_ISOLATE_DISPOSED`) if it has already ended, for whatever reason
      */
     dispose(): void;
-    /** Like `dispose()`, for `using`. Calling it again does nothing. */
+    /** Like `dispose()`, for `using`. Does nothing if the isolate has already ended. */
     [Symbol.dispose](): void;
     /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
-    /** Returns statistics of the isolate's heap, in bytes. */
+    /** Resolves with statistics of the isolate's heap, in bytes. Waits until running code and earlier calls are done. */
     getHeapStatistics(options?: SignalOptions): Promise<HeapStatistics & HeapDetails>;
     /** Like `getHeapStatistics`, but blocks the calling thread. */
     getHeapStatisticsSync(): HeapStatistics & HeapDetails;
 
     /**
-     * Starts CPU profiling. Each run in this isolate (a call from outside, with its microtasks) produces a CPU profile,
-     * until all titles have been stopped. Nothing is profiled while the host profiles itself. Profiles may take 256 MB; later
-     * ones are not kept. The profile of one long run of hostile code can take more while it is recorded: give such runs a `timeout`.
+     * Starts CPU profiling. Each run in this isolate (a call from outside, with its microtasks) produces a CPU profile, until all titles
+     * have been stopped. Nothing is profiled while the host profiles itself. Profiles may take 256 MB; later ones are not kept. The
+     * profile of one long run of hostile code can take more while it is recorded: give such runs a `timeout`.
+     * @param title identifies the request. Starting the same title twice has no effect
      * @throws {Error} `ERR_ISOLATE_DISPOSED`; inside isolates, `ERR_ISOLATE_UNSUPPORTED`
+     * @see [Debugging: limits](https://github.com/isolated-v8/isolated-v8/blob/main/docs/debugging.md#limits)
+     * @example
+     * ```ts
+     * import { Isolate } from 'isolated-v8';
+     *
+     * const isolate = new Isolate();
+     * const context = await isolate.createContext();
+     * isolate.startCpuProfiler('work');
+     * await context.eval('for (let i = 0; i < 1e6; i++) Math.sqrt(i)', { timeout: 1_000 });
+     * const [{ profile }] = await isolate.stopCpuProfiler('work');
+     * console.log(profile.nodes[0].callFrame.functionName); // prints (root)
+     * ```
      */
     startCpuProfiler(title: string): void;
     /**
-     * Resolves with the profiles of all runs since `startCpuProfiler(title)`, once earlier requests to the isolate are done. The array
-     * is empty for a title that was not started. Runs of one isolate may be on different threads.
+     * Resolves with the profiles of all runs since `startCpuProfiler(title)`, once earlier requests to the isolate are done. The array is
+     * empty for a title that was not started. Runs of one isolate may be on different threads.
+     * @throws {Error} `ERR_ISOLATE_DISPOSED`, at once instead of as a rejection if the isolate has already ended; inside isolates,
+     *   `ERR_ISOLATE_UNSUPPORTED`
      */
     stopCpuProfiler(title: string, options?: SignalOptions): Promise<ThreadCpuProfile[]>;
   }
 
-  /** Options of `new Isolate`. */
+  /** Options of `new Isolate`. A wrong type is a `TypeError` with the code `ERR_INVALID_ARG`. Unknown options are ignored. */
   type IsolateOptions = {
     /**
-     * Memory limit in MB (2^20 bytes), at least 8. Fractions are cut off. Default 128. The limit applies to V8's heap. Beyond it, the
-     * isolate is disposed and running calls fail with `ERR_ISOLATE_MEMORY`. Buffers, including resizable ones and those of
-     * `WebAssembly.Memory`, have a separate budget of the same size; beyond it, the guest gets a `RangeError`. Memory that V8 uses
-     * elsewhere, such as for `Intl` or JSON, has a budget of 32 MB more than this limit; beyond it, the isolate is also disposed. A
-     * guest may use more for a moment while it is being stopped.
+     * Memory limit in MB (2^20 bytes), at least 8; anything less, and `Infinity`, is an `Error` with the code `ERR_INVALID_ARG`.
+     * Fractions are cut off. Default 128.
      *
-     * Inside an isolate, it must not exceed that isolate's own limit (`ERR_ISOLATE_LIMIT`), and the default does not exceed it either.
+     * - It applies to V8's heap. Beyond it, the isolate is disposed and running calls fail with `ERR_ISOLATE_MEMORY`.
+     * - Buffers, including resizable ones and those of `WebAssembly.Memory`, have a separate budget of the same size. Beyond it, the
+     *   guest gets a `RangeError`.
+     * - Memory that V8 uses elsewhere, such as for `Intl` or JSON, has a budget of 32 MB more than this limit. Beyond it, the isolate is
+     *   also disposed.
+     *
+     * A guest may use more for a moment while it is being stopped. Inside an isolate, the limit must not exceed that isolate's own
+     * (`ERR_ISOLATE_LIMIT`), and the default does not exceed it either.
+     * @see [Limits](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#limits)
      */
     memoryLimit?: number;
     /**
-     * Allows inspector sessions. For debugging: up to 1,000 messages that guests print are kept for later sessions, outside the
-     * memory limit. Default false. Hosts only.
+     * Allows inspector sessions. For debugging: up to 1,000 messages that guests print are kept for later sessions, outside the memory
+     * limit. Default false. Hosts only (`ERR_ISOLATE_UNSUPPORTED`).
+     * @see [Debugging](https://github.com/isolated-v8/isolated-v8/blob/main/docs/debugging.md)
      */
     inspector?: boolean;
-    /** The heap that contexts start from, made by `createSnapshot`. Isolates share its bytes. You may release the copy. Hosts only. */
+    /**
+     * The heap that contexts start from, made by `createSnapshot`. Isolates share its bytes. You may release the copy. Default: an empty
+     * heap. Hosts only (`ERR_ISOLATE_UNSUPPORTED`).
+     */
     snapshot?: ExternalCopy<ArrayBuffer>;
     /**
      * Called if the isolate had to be abandoned: it did not stop within the grace period (one second by default, up to four times as long
      * if its thread got no processor; see `EngineOptions.terminationGrace`), or V8 ran out of memory in the middle of an operation. Its
-     * memory is lost until the process ends.
+     * memory is lost until the process ends; {@link engineStats} counts it.
+     * @see [Metrics](https://github.com/isolated-v8/isolated-v8/blob/main/docs/guides/production.md#metrics)
      */
     onCatastrophicError?: (message: string) => void;
     /**
@@ -211,22 +326,26 @@ declare namespace ivm {
      */
     hostStacks?: boolean;
     /**
-     * Number of isolates like this one that are kept ready, each with a context, for later calls of the constructor. They are made in
-     * the background after one has ended. Each becomes one isolate, whose first `createContext` uses the prepared context. Isolates
-     * with `snapshot`, `inspector` or `hostStacks`, and those made by guests, are never prepared. A prepared isolate that is not used
-     * within a minute ends. {@link engineStats} counts them as `spare`. At most 64 wait in a host thread. Default 1; 0 disables it.
-     * Not part of isolated-vm.
+     * Number of isolates like this one that are kept ready, each with a context, for later calls of the constructor. They are made in the
+     * background after one has ended. Each becomes one isolate, whose first `createContext` uses the prepared context. Isolates with
+     * `snapshot`, `inspector` or `hostStacks`, and those made by guests, are never prepared. A prepared isolate that is not used within a
+     * minute ends. {@link engineStats} counts them as `spare`. At most 64 wait in a host thread. Default 1; 0 disables it; a negative
+     * number is an `Error` with the code `ERR_INVALID_ARG`. Not part of isolated-vm.
+     * @see [Performance](https://github.com/isolated-v8/isolated-v8/blob/main/docs/performance.md)
      */
     warm?: number;
   };
 
   /** Options of `Isolate.createContext`. */
   type ContextOptions = {
-    /** Makes the context visible to inspector sessions. Its isolate must have been made with the option too. Default false. */
+    /**
+     * Makes the context visible to inspector sessions. Its isolate must have been made with the option too (`ERR_ISOLATE_UNSUPPORTED`).
+     * Default false.
+     */
     inspector?: boolean;
   };
 
-  /** In bytes, unless the name says otherwise. */
+  /** Statistics of an isolate's heap, under V8's names. In bytes, unless the name says otherwise. */
   type HeapStatistics = {
     /** Size of the heap that V8 has allocated from the system. */
     total_heap_size: number;
@@ -262,7 +381,7 @@ declare namespace ivm {
     number_of_detached_contexts: number;
   };
 
-  /** A global object of an isolate, with the code that runs there. */
+  /** A global object of an isolate, with the code that runs there. Made by `Isolate.createContext`. */
   class Context {
     private constructor();
 
@@ -272,25 +391,54 @@ declare namespace ivm {
     globalReference(): Reference<Record<number | string | symbol, any>>;
 
     /**
-     * Runs code as a script. The result is its completion value if that is transferable, or as the transfer options specify;
-     * otherwise `undefined`.
-     * @throws the error that the code throws; `ERR_ISOLATE_TIMEOUT` (`Script execution timed out.`) and `ERR_ISOLATE_DEADLINE`
+     * Runs code as a script. Resolves with its completion value if that is transferable, or as the transfer options specify; otherwise
+     * with `undefined`. It does not wait for promises of the code, unless `promise` is set and the value is a promise.
+     * @throws the error that the code throws; `SyntaxError` with a message that ends in ` [file:line:column]`
+     * @throws {TypeError} `ERR_ISOLATE_TRANSFER` if the value cannot cross as the options specify
+     * @throws {Error} `ERR_ISOLATE_TIMEOUT` (`Script execution timed out.`) or `ERR_ISOLATE_DEADLINE` if a limit has passed. The isolate
+     *   continues
+     * @see [Time limits](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#time-limits)
+     * @example
+     * ```ts
+     * import { Isolate } from 'isolated-v8';
+     *
+     * const context = await new Isolate().createContext();
+     * console.log(await context.eval('[1, 2, 3].map((n) => 2 * n)', { copy: true, timeout: 100 })); // prints [ 2, 4, 6 ]
+     * console.log(await context.eval('(async () => 42)()', { promise: true, deadline: 1_000 })); // prints 42
+     * ```
      */
     eval<Options extends ContextEvalOptions = {}>(code: string, options?: Options): Promise<Awaited<ResultTypeSync<Options>>>;
-    /** Like `eval`, but discards the result and any error that the code throws. */
+    /** Like `eval`, but discards the result and any error that the code throws. Wrong arguments and options, also `signal`, throw. */
     evalIgnored(code: string, options?: ContextEvalOptions): void;
     /** Like `eval`, but blocks the calling thread. With `promise: true` the result is still a promise. */
     evalSync<Options extends ContextEvalOptions = {}>(code: string, options?: Options): ResultTypeSync<Options>;
 
     /**
-     * Runs code as the body of a function, so that `return` gives the result. The arguments are `$0`, `$1` and so on. The result must
-     * be transferable, or a transfer option must say how it crosses.
-     * @throws the error that the code throws; `TypeError` with `ERR_ISOLATE_TRANSFER` for an argument or a result that cannot cross
+     * Runs code as the body of a function, so that `return` gives the result. The arguments are `$0`, `$1` and so on. The result must be
+     * transferable, or a transfer option must say how it crosses. It does not wait for promises, unless `result: { promise: true }` is
+     * set.
+     * @throws the error that the code throws; `SyntaxError` with a message that ends in ` [file:line:column]`
+     * @throws {TypeError} `ERR_ISOLATE_TRANSFER` for an argument or a result that cannot cross; `ERR_INVALID_ARG`, at once, if `args` is
+     *   not an array
+     * @throws {Error} `ERR_ISOLATE_TIMEOUT` or `ERR_ISOLATE_DEADLINE` if a limit has passed. The isolate continues
+     * @example
+     * ```ts
+     * import { Isolate } from 'isolated-v8';
+     *
+     * const context = await new Isolate().createContext();
+     * const sum = await context.evalClosure('return $0.reduce((all, n) => all + n)', [[1, 2, 3]], {
+     *   arguments: { copy: true },
+     *   timeout: 100,
+     * });
+     * console.log(sum); // prints 6
+     * ```
      */
     evalClosure<Options extends ContextEvalClosureOptions = {}>(
       code: string, args?: ArgumentsTypeBidirectional<Options> | null, options?: Options,
     ): Promise<Awaited<ResultTypeBidirectionalSync<Options>>>;
-    /** Like `evalClosure`, but discards the result and any error that the code throws. */
+    /**
+     * Like `evalClosure`, but discards the result and any error that the code throws. Wrong arguments and options, also `signal`, throw.
+     */
     evalClosureIgnored<Options extends ContextEvalClosureOptions = {}>(
       code: string, args?: ArgumentsTypeBidirectional<Options> | null, options?: Options,
     ): void;
@@ -310,12 +458,15 @@ declare namespace ivm {
     [Symbol.asyncDispose](): Promise<void>;
   }
 
-  /** Options of `Context.eval`. */
+  /**
+   * Options of `Context.eval`. `cachedData` and `produceCachedData`, which isolated-vm declares, have no effect: use
+   * `Isolate.compileScript`.
+   */
   type ContextEvalOptions = RunOptions & ScriptOrigin & CachedDataOptions & TransferOptions;
-  /** Options of `Context.evalClosure`. */
+  /** Options of `Context.evalClosure`. `cachedData` and `produceCachedData`, which isolated-vm declares, have no effect. */
   type ContextEvalClosureOptions = RunOptions & ScriptOrigin & CachedDataOptions & TransferOptionsBidirectional;
 
-  /** Compiled code that can run in any context of its isolate. Instances are not frozen. */
+  /** Compiled code that can run in any context of its isolate. Made by `Isolate.compileScript`. Instances are not frozen. */
   class Script {
     private constructor();
 
@@ -332,12 +483,16 @@ declare namespace ivm {
     [Symbol.asyncDispose](): Promise<void>;
 
     /**
-     * Runs the script in a context. The result is its completion value if that is transferable, or as the transfer options specify;
-     * otherwise `undefined`.
+     * Runs the script in a context. Resolves with its completion value if that is transferable, or as the transfer options specify;
+     * otherwise with `undefined`.
+     * @throws the error that the script throws
      * @throws {Error} `Invalid context` (`ERR_INVALID_ARG`) for a context of another isolate
+     * @throws {Error} `ERR_ISOLATE_RELEASED` if the script or the context was released
+     * @throws {TypeError} `ERR_ISOLATE_TRANSFER` if the value cannot cross as the options specify
+     * @throws {Error} `ERR_ISOLATE_TIMEOUT` or `ERR_ISOLATE_DEADLINE` if a limit has passed. The isolate continues
      */
     run<Options extends ScriptRunOptions = {}>(context: Context, options?: Options): ResultTypeAsync<Options>;
-    /** Like `run`, but discards the result and any error that the script throws. */
+    /** Like `run`, but discards the result and any error that the script throws. Wrong arguments and options, also `signal`, throw. */
     runIgnored(context: Context, options?: ScriptRunOptions): void;
     /** Like `run`, but blocks the calling thread. */
     runSync<Options extends ScriptRunOptions = {}>(context: Context, options?: Options): ResultTypeSync<Options>;
@@ -348,11 +503,12 @@ declare namespace ivm {
 
   /**
    * Resolves an import of a module. Called once for each import of each module that is being instantiated, and each time module code
-   * calls `import()`.
+   * calls `import()`. What it throws or rejects with is the outcome of `instantiate` or of `import()`.
    * @param specifier as written in the importing module
    * @param referrer the importing module. For `import()`: that object if it still exists, otherwise `undefined`
    * @param attributes the import attributes after `with`, frozen and without a prototype. Only `type` is supported; an import with any
-   *   other attribute is refused (`ERR_ISOLATE_UNSUPPORTED`)
+   *   other attribute is refused before the resolver is called: `instantiate` fails with `ERR_ISOLATE_UNSUPPORTED`, and `import()`
+   *   rejects with a `TypeError`
    * @returns a module of the same isolate; for `instantiate` and `import()`, also a promise of one
    */
   type ModuleResolver<Result = Module | Promise<Module>> =
@@ -365,36 +521,48 @@ declare namespace ivm {
     /** With `cachedData`: whether the cache was rejected. */
     cachedDataRejected?: boolean;
 
-    /** Specifiers of the module's imports, in order, without duplicates. A new array each time. */
+    /**
+     * Specifiers of the module's imports, in order, without duplicates. A new array each time.
+     * @throws {Error} `ERR_ISOLATE_RELEASED`
+     */
     readonly dependencySpecifiers: string[];
 
     /**
      * A Reference to the module's exports, a new one each time. `get` runs no getters on it: the exports are bindings.
      * @throws {Error} `Module has not been instantiated.` (`ERR_INVALID_ARG`) before it was evaluated
+     * @throws {Error} `ERR_ISOLATE_RELEASED`
      */
     readonly namespace: Reference<any>;
 
     /**
-     * Links the module and everything it imports, in a context. Does nothing if the module is already instantiated. If it fails, you
-     * can try again. While imports are being resolved, no other call can instantiate the same modules. It rejects if the isolate
-     * ends before the resolver has answered.
+     * Links the module and everything it imports, in a context. Does nothing if the module is already instantiated. If it fails, you can
+     * try again. It settles once the resolver has answered for all imports, and rejects if the isolate ends before that. While imports
+     * are being resolved, no other call can instantiate the same modules.
      *
-     * A module that calls `import()` keeps the resolver alive while anything refers to the module or to a value in its context, or
-     * waits for its code. If the resolver itself refers to such values, they stay alive until the isolate is disposed. In all
-     * other code, `import()` rejects with `Not supported`.
-     * @throws {TypeError} ``Resolved dependency was not `Module` `` (`ERR_INVALID_ARG`)
-     * @throws {Error} `Invalid context` (`ERR_INVALID_ARG`) for a context of another isolate
+     * A module that calls `import()` keeps the resolver alive while anything refers to the module or to a value in its context, or waits
+     * for its code. If the resolver itself refers to such values, they stay alive until the isolate is disposed. In all other code,
+     * `import()` rejects with `Not supported` (`ERR_ISOLATE_UNSUPPORTED`).
+     * @throws what the resolver throws or rejects with; `SyntaxError` if an imported name does not exist
+     * @throws {TypeError} ``Resolved dependency was not `Module` `` (`ERR_INVALID_ARG`); with the same code for a module of another
+     *   isolate
+     * @throws {Error} `Invalid context` (`ERR_INVALID_ARG`) for a context of another isolate; with the same code while another call
+     *   instantiates the same modules
+     * @throws {SyntaxError} `ERR_ISOLATE_UNSUPPORTED` for an import attribute other than `type`
+     * @throws {Error} `ERR_ISOLATE_RELEASED`: `Context is released` at once, otherwise as a rejection
      */
     instantiate(context: Context, resolveCallback: ModuleResolver, options?: SignalOptions): Promise<void>;
     /** Like `instantiate`, but blocks the calling thread. The resolver must return modules, not promises. */
     instantiateSync(context: Context, resolveCallback: ModuleResolver<Module>): void;
 
     /**
-     * Runs the module and what it imports, once. The result is `undefined`. If the module throws, this and every later call fail with
-     * that error. The call does not wait for top-level `await` that outlasts its own microtasks; with `promise` it gives a promise that
-     * does. Other transfer options have no effect.
+     * Runs the module and what it imports, once. Resolves with `undefined`. If the module throws, this and every later call fail with
+     * that error. The call does not wait for top-level `await` that outlasts its own microtasks; with `promise` it does. Other transfer
+     * options have no effect. Wrong options throw at once, as in isolated-vm.
+     * @throws the error that the module throws
      * @throws {Error} `Module is uninstantiated`, `Module is being evaluated` (`ERR_INVALID_ARG`)
-     * @throws {Error} `Module was stopped while it was evaluated` (`ERR_ISOLATE_ABORTED`) if a limit has stopped an earlier evaluation
+     * @throws {Error} `Module was stopped while it was evaluated` (`ERR_ISOLATE_ABORTED`) if a limit has stopped an earlier evaluation:
+     *   compile the module again
+     * @throws {Error} `ERR_ISOLATE_TIMEOUT` or `ERR_ISOLATE_DEADLINE` if a limit has passed; `ERR_ISOLATE_RELEASED`
      */
     evaluate(options?: ScriptRunOptions): Promise<Transferable>;
     /** Like `evaluate`, but blocks the calling thread. With `promise` it returns a promise for the end of top-level `await`. */
@@ -412,7 +580,7 @@ declare namespace ivm {
   type CompileModuleOptions = ScriptInfo & {
     /**
      * Initializes `import.meta`, an object without a prototype, when it is first read. Works only for code inside an isolate that
-     * compiles a module of the same isolate; otherwise it throws.
+     * compiles a module of the same isolate; otherwise compiling fails with `ERR_INVALID_ARG`.
      */
     meta?: ((meta: any) => void);
   };
@@ -421,31 +589,42 @@ declare namespace ivm {
    * A session with the inspector of an isolate, in the Chrome DevTools protocol. It keeps its isolate alive and on one thread. It ends
    * with `dispose()`, with its isolate, or when it is no longer referenced.
    *
-   * Messages are handled as soon as they arrive: between runs, during running code, while the guest waits for its host, and while it
-   * is paused. During a pause, timeouts stop and deadlines continue. The pause ends when the isolate or the session ends. `…Sync`
-   * calls to a paused isolate run at once, and do not pause.
+   * Messages are handled as soon as they arrive: between runs, during running code, while the guest waits for its host, and while it is
+   * paused. During a pause, timeouts stop and deadlines continue. The pause ends when the isolate or the session ends. `…Sync` calls to a
+   * paused isolate run at once, and do not pause.
    *
-   * Listeners run as tasks of the host's event loop. If the host runs the guest with a `…Sync` method, they do not run until it
-   * returns, so the host cannot resume a guest that pauses meanwhile: give such calls a `deadline`, or use the asynchronous methods.
-   * When 10,000 messages or 64 MB wait for a listener, the guest also waits; in a `…Sync` call it continues, and further notifications
-   * are lost.
+   * Listeners run as tasks of the host's event loop. If the host runs the guest with a `…Sync` method, they do not run until it returns,
+   * so the host cannot resume a guest that pauses meanwhile: give such calls a `deadline`, or use the asynchronous methods. When 10,000
+   * messages or 64 MB wait for a listener, the guest also waits; in a `…Sync` call it continues, and further notifications are lost.
+   * @see [Debugging](https://github.com/isolated-v8/isolated-v8/blob/main/docs/debugging.md)
    */
   type InspectorSession = {
     /**
      * Sends a message. Errors in the message are reported as errors of the protocol.
-     * @throws {Error} `Session is dead` (`ERR_ISOLATE_DISPOSED`)
+     * @throws {Error} `Session is dead` (`ERR_ISOLATE_DISPOSED`) after `dispose()` or the end of the isolate
      * @throws {RangeError} `ERR_ISOLATE_LIMIT` when 10,000 messages or 64 MB wait for the isolate
      */
     dispatchProtocolMessage(message: string): void;
-    /** Ends the session. This also ends a pause. */
+    /**
+     * Ends the session. This also ends a pause.
+     * @throws {Error} `Session is dead` (`ERR_ISOLATE_DISPOSED`) the second time
+     */
     dispose(): void;
     /** Like `dispose()`, for `using`. Calling it again does nothing. */
     [Symbol.dispose](): void;
     /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
-    /** Called for each notification of the inspector. Errors of this function are reported as for a `Callback` with `ignored`. */
+    /**
+     * Called for each notification of the inspector; `undefined` until you set it. Errors of this function are reported as for a
+     * `Callback` with `ignored`.
+     * @throws {TypeError} `ERR_INVALID_ARG` when it is set to anything but a function; `ERR_ISOLATE_DISPOSED` after `dispose()`
+     */
     onNotification: (message: string) => void;
-    /** Called with the answer to the message with the `id`. Errors of this function are reported as for a `Callback` with `ignored`. */
+    /**
+     * Called with the answer to the message with the `id`; `undefined` until you set it. Errors of this function are reported as for a
+     * `Callback` with `ignored`.
+     * @throws {TypeError} `ERR_INVALID_ARG` when it is set to anything but a function; `ERR_ISOLATE_DISPOSED` after `dispose()`
+     */
     onResponse: (callId: number, message: string) => void;
   };
 
@@ -457,7 +636,7 @@ declare namespace ivm {
     profile: CpuProfile;
   };
 
-  /** Times are in microseconds, from an arbitrary starting point. */
+  /** What V8's sampling profiler has recorded of one run. Times are in microseconds, from an arbitrary starting point. */
   type CpuProfile = {
     /** Start of the run. */
     startTime: number;
@@ -495,18 +674,40 @@ declare namespace ivm {
     }[];
   };
 
-  /** A reference to a value in the realm that owns it. */
+  /**
+   * A reference to a value in the realm that owns it. Pass it to another isolate, or get one by `reference: true`, to work with a value
+   * that is not copied.
+   * @example
+   * ```ts
+   * import { Isolate, Reference } from 'isolated-v8';
+   *
+   * const context = await new Isolate().createContext();
+   * const add = await context.eval('(a, b) => a + b', { reference: true });
+   * console.log(await add.apply(undefined, [1, 2], { timeout: 100 })); // prints 3
+   *
+   * await context.global.set('twice', new Reference(async (n: number) => 2 * n));
+   * console.log(await context.eval('twice.applySyncPromise(undefined, [21])')); // prints 42
+   * ```
+   */
   class Reference<T = any> {
     /**
      * Creates a Reference to a value of this realm. If the value is a `Callback`, `apply` calls its function.
      * @param options `unsafeInherit`: `get` also reads inherited properties, here and in References that it returns. Default false
+     * @throws {TypeError} `ERR_INVALID_ARG` without a value, and for options of wrong types
      */
     constructor(value: T, options?: { unsafeInherit?: boolean });
 
-    /** The result of `typeof`, except that null is `"null"` and symbols and BigInts are `"object"`. */
+    /**
+     * The result of `typeof`, except that null is `"null"` and symbols and BigInts are `"object"`.
+     * @throws {Error} `ERR_ISOLATE_RELEASED`
+     */
     readonly typeof: 'undefined' | 'null' | 'boolean' | 'number' | 'string' | 'object' | 'function' | (string & {});
 
-    /** Returns a structured clone of the value. */
+    /**
+     * Resolves with a structured clone of the value.
+     * @throws {TypeError} `ERR_ISOLATE_TRANSFER` (`… could not be cloned.`)
+     * @throws what accessors and proxies in the value throw
+     */
     copy(options?: RunOptions): Promise<T>;
     /** Like `copy`, but blocks the calling thread. */
     copySync(options?: RunOptions): T;
@@ -514,10 +715,15 @@ declare namespace ivm {
     /**
      * Returns the value itself. Works only in the realm that owns it.
      * @throws {TypeError} `Cannot dereference this from current isolate` (`ERR_INVALID_ARG`) elsewhere
+     * @throws {Error} `ERR_ISOLATE_RELEASED`
      */
     deref(options?: ReleaseOptions): T;
 
-    /** Returns an object that arrives as the value itself when you pass it to the isolate that owns the value. It can be used once. */
+    /**
+     * Returns an object that arrives as the value itself when you pass it to the isolate that owns the value. Passing it a second time
+     * throws `ERR_ISOLATE_RELEASED`, and passing it elsewhere `ERR_ISOLATE_TRANSFER`.
+     * @throws {Error} `ERR_ISOLATE_RELEASED`
+     */
     derefInto(options?: ReleaseOptions): Dereference<T>;
 
     /**
@@ -533,18 +739,25 @@ declare namespace ivm {
     [Symbol.asyncDispose](): Promise<void>;
 
     /**
-     * Deletes a property.
-     * @throws {TypeError} `Delete failed`, `Object is or has proxy`, `Reference is not an object` (`ERR_INVALID_ARG`)
+     * Deletes a property. Resolves when it is deleted, or did not exist.
+     * @param property a string, or an integer from 0 to 4,294,967,295
+     * @throws {TypeError} `Delete failed`, `Object is or has proxy`, `Reference is not an object` (also for a function),
+     *   ``Invalid `key` `` (`ERR_INVALID_ARG`)
      */
     delete(property: keyof T, options?: RunOptions): Promise<void>;
-    /** Like `delete`, but does not report whether it succeeded. */
+    /** Like `delete`, but does not report whether it succeeded. Wrong arguments and options still throw. */
     deleteIgnored(property: keyof T, options?: RunOptions): void;
     /** Like `delete`, but blocks the calling thread. */
     deleteSync(property: keyof T, options?: RunOptions): void;
 
     /**
-     * Reads an own property. A value that is not transferable arrives as a Reference.
-     * @throws {TypeError} `Property is getter`, `Object is or has proxy`, `Reference is not an object` (`ERR_INVALID_ARG`)
+     * Reads an own property. Resolves with its value, which arrives as a Reference if it is not transferable, or with `undefined` if
+     * there is no such property.
+     * @param property a string, or an integer from 0 to 4,294,967,295
+     * @throws {TypeError} `Property is getter` without `accessors`, `Object is or has proxy`, `Reference is not an object` (also for a
+     *   function), ``Invalid `key` `` (`ERR_INVALID_ARG`)
+     * @throws {TypeError} `ERR_ISOLATE_TRANSFER` if the value cannot be copied as the options request
+     * @throws what a getter throws
      */
     get<Options extends ReferenceGetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, options?: Options,
@@ -555,14 +768,16 @@ declare namespace ivm {
     ): ResultTypeSync<Options & FallbackReference, T[Key]>;
 
     /**
-     * Defines a property. Deletes an existing one first, so no setter runs.
-     * @throws {TypeError} `Set failed`, `Object is or has proxy`, `Reference is not an object` (`ERR_INVALID_ARG`);
-     *   `ERR_ISOLATE_TRANSFER` for a value that cannot cross
+     * Defines a property. Deletes an existing one first, so no setter runs. Resolves when it is defined.
+     * @param property a string, or an integer from 0 to 4,294,967,295
+     * @throws {TypeError} `Set failed`, `Object is or has proxy`, `Reference is not an object` (also for a function), ``Invalid `key` ``
+     *   (`ERR_INVALID_ARG`)
+     * @throws {TypeError} `ERR_ISOLATE_TRANSFER` for a value that cannot cross
      */
     set<Options extends ReferenceSetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): Promise<void>;
-    /** Like `set`, but does not report whether it succeeded. */
+    /** Like `set`, but does not report whether it succeeded. Wrong arguments and options still throw. */
     setIgnored<Options extends ReferenceSetOptions = {}, Key extends keyof T = keyof T>(
       property: Key, value: ArgumentType<Options, T[Key]>, options?: Options,
     ): void;
@@ -572,10 +787,13 @@ declare namespace ivm {
     ): void;
 
     /**
-     * Calls the value. A result that is not transferable arrives as a Reference. Without `result: { promise: true }`, a promise also
-     * arrives as a Reference, and its rejection is reported as for `applyIgnored`. The receiver must be transferable; transfer options do
-     * not apply to it.
-     * @throws {TypeError} `Reference is not a function` (`ERR_INVALID_ARG`); `ERR_ISOLATE_TRANSFER` for an argument that cannot cross
+     * Calls the value. Resolves with its result, which arrives as a Reference if it is not transferable. Without
+     * `result: { promise: true }`, a promise also arrives as a Reference, and its rejection is reported as for `applyIgnored`. The
+     * receiver must be transferable; transfer options do not apply to it.
+     * @throws the error that the function throws
+     * @throws {TypeError} `Reference is not a function` (`ERR_INVALID_ARG`); `ERR_INVALID_ARG`, at once, if `args` is not an array
+     * @throws {TypeError} `ERR_ISOLATE_TRANSFER` for a receiver, an argument or a result that cannot cross
+     * @throws {Error} `ERR_ISOLATE_TIMEOUT` or `ERR_ISOLATE_DEADLINE` if a limit has passed. The isolate continues
      */
     apply<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
@@ -583,7 +801,10 @@ declare namespace ivm {
     /**
      * Like `apply`, but discards the result. What a function of a host throws, or its promise rejects with, is published to the channel
      * `isolated-v8:unhandled-host-error` of `node:diagnostics_channel`, as `{ error, origin }`. If the channel has no subscribers, the
-     * first error of each origin is a process warning with the code `ISOLATED_V8_UNHANDLED_HOST_ERROR`.
+     * first error of each origin is a process warning with the code `ISOLATED_V8_UNHANDLED_HOST_ERROR`. Wrong arguments and options, also
+     * `signal`, throw.
+     * @see
+     *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
      */
     applyIgnored<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
@@ -594,16 +815,19 @@ declare namespace ivm {
     ): ResultTypeBidirectionalSync<Options & FallbackReference, ApplyResult<T>>;
 
     /**
-     * For guests: calls a function of the host and blocks until the promise that it returns has settled.
-     * @throws {Error} `This function may not be called from the default thread` (`ERR_ISOLATE_UNSUPPORTED`) on a host
+     * For guests: calls a function of the host and blocks until the promise that it returns has settled. Returns what it resolves to.
+     * Works only while the host has called the guest asynchronously: otherwise the host's event loop could not settle the promise.
+     * @throws {Error} `This function may not be called from the default thread` (`ERR_ISOLATE_UNSUPPORTED`) on a host, for a value of the
+     *   caller's own realm, and while a `…Sync` call of the host waits
      * @throws {TypeError} `ERR_INVALID_ARG` for `result` options
+     * @throws what the function throws, or its promise rejects with
      */
     applySyncPromise<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
     ): Awaited<ApplyResult<T>>;
   }
 
-  /** The result of `Reference.derefInto()`. */
+  /** The result of `Reference.derefInto()`. It can be used once. */
   class Dereference<T> {
     private constructor();
     private readonly dereferenced: T;
@@ -619,26 +843,47 @@ declare namespace ivm {
   /** Options of `Reference.apply`. */
   type ReferenceApplyOptions = RunOptions & TransferOptionsBidirectional;
 
-  /** A copy of a value, stored outside any heap. It can be copied into any isolate any number of times. */
+  /**
+   * A copy of a value, stored outside any heap. It can be copied into any isolate any number of times.
+   * @example
+   * ```ts
+   * import { ExternalCopy, Isolate } from 'isolated-v8';
+   *
+   * const settings = new ExternalCopy({ rates: [1, 1.5] });
+   * const context = await new Isolate().createContext();
+   * await context.global.set('settings', settings.copyInto());
+   * console.log(await context.eval('settings.rates[1]')); // prints 1.5
+   * ```
+   */
   class ExternalCopy<T = any> {
     /**
      * Copies the value with the structured clone algorithm. Objects of this module may appear anywhere in it. A `SharedArrayBuffer` is
-     * shared, not copied; one that can grow or belongs to a `WebAssembly.Memory` is refused. One made by a guest
-     * arrives at a host on Node 22, 24, 26 and Bun; elsewhere `copy()` throws `ERR_ISOLATE_UNSUPPORTED`. For a `Buffer`, and for any view
-     * of a buffer of 8 KB or more, only the view's own bytes are copied: the rest may belong to other code. Other views are copied with
-     * their whole buffer.
+     * shared, not copied; one that can grow or belongs to a `WebAssembly.Memory` is refused. One made by a guest arrives at a host on
+     * Node 22, 24, 26 and Bun; elsewhere `copy()` throws `ERR_ISOLATE_UNSUPPORTED`. For a `Buffer`, and for any view of a buffer of 8 KB
+     * or more, only the view's own bytes are copied: the rest may belong to other code. Other views are copied with their whole buffer.
      * @throws {TypeError} `ERR_ISOLATE_TRANSFER`: `… could not be cloned.`, `A growable SharedArrayBuffer could not be shared.`,
-     *   `Unsupported type`
+     *   `Unsupported type` (a symbol), and for buffers that cannot be moved
+     * @throws {TypeError} `ERR_INVALID_ARG` without a value, for options of wrong types, and for members of `transferList` that are no
+     *   ArrayBuffers
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` inside isolates, if the guest's copies take more than its memory limit
      */
     constructor(value: T, options?: ExternalCopyOptions);
 
     /** Total bytes of the strings in all copies of this process. As in isolated-vm, only strings count. */
     static readonly totalExternalSize: number;
 
-    /** Creates the value in this realm. */
+    /**
+     * Creates the value in this realm, and returns it.
+     * @throws {Error} `Copy has been released`, or `Array buffer is invalid` after `transferIn` (`ERR_ISOLATE_RELEASED`)
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for a guest's `SharedArrayBuffer` on hosts that cannot receive it
+     */
     copy(options?: ExternalCopyCopyOptions): T;
 
-    /** Returns an object that arrives as the value when you pass it to another isolate. It can be used once. */
+    /**
+     * Returns an object that arrives as the value when you pass it to another isolate. Passing it a second time throws
+     * `ERR_ISOLATE_RELEASED`.
+     * @throws {Error} `Copy has been released` (`ERR_ISOLATE_RELEASED`)
+     */
     copyInto(options?: ExternalCopyCopyOptions): Copy<T>;
 
     /**
@@ -654,19 +899,19 @@ declare namespace ivm {
     [Symbol.asyncDispose](): Promise<void>;
   }
 
-  /** The result of `ExternalCopy.copyInto()`. */
+  /** The result of `ExternalCopy.copyInto()`. It can be used once. */
   class Copy<T> {
     private constructor();
     private readonly copied: T;
   }
 
-  /** Options of `new ExternalCopy`. */
+  /** Options of `new ExternalCopy`. A wrong type is a `TypeError` with the code `ERR_INVALID_ARG`. */
   type ExternalCopyOptions = {
     /**
      * ArrayBuffers to move into the copy; they are detached afterwards. On Node on Linux, the memory of buffers of 128 KiB or more is
-     * handed over without copying; elsewhere it is copied once. A buffer that the host keeps is refused (`ERR_ISOLATE_TRANSFER`), such
-     * as Node's pool for small Buffers or the memory of WebAssembly. On Node 20 and Deno, the other buffers in the list may be detached
-     * in that case.
+     * handed over without copying; elsewhere it is copied once. A buffer that is detached, or that the host keeps, is refused
+     * (`ERR_ISOLATE_TRANSFER`), such as Node's pool for small Buffers or the memory of WebAssembly. On Node 20 and Deno, the other
+     * buffers in the list may be detached in that case. Default: none.
      */
     transferList?: any[];
     /** Moves the value itself, an ArrayBuffer or the buffer of a view, into the copy, like `transferList`. Default false. */
@@ -682,23 +927,50 @@ declare namespace ivm {
   /**
    * A function to pass to other isolates, where it arrives as a plain function. Arguments and results are copied. A function that you
    * pass directly becomes a synchronous callback.
+   *
+   * If the function throws, so does the call in the guest (with `async`, its promise rejects), with class, name, message and stack of the
+   * error. A result that cannot be copied is a `TypeError` with the code `ERR_ISOLATE_TRANSFER` there. So is a promise, also with
+   * `async`: for a function that returns promises, pass a `Reference`, and let the guest call `applySyncPromise`, or `apply` with
+   * `result: { promise: true }`.
+   * @see
+   *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
+   * @example
+   * ```ts
+   * import { Callback, Isolate, Reference } from 'isolated-v8';
+   *
+   * const context = await new Isolate().createContext();
+   * await context.global.set('next', new Callback((n: number) => n + 1, { async: true }));
+   * console.log(await context.eval('next(1).then((n) => 10 * n)', { promise: true })); // prints 20
+   *
+   * await context.global.set('load', new Reference(async (id: number) => ({ id })));
+   * const code = 'load.apply(undefined, [7], { result: { promise: true, copy: true } }).then(({ id }) => id)';
+   * console.log(await context.eval(code, { promise: true })); // prints 7
+   * ```
    */
   class Callback<T extends (...args: any[]) => any = any> {
-    /** @throws {TypeError} `ERR_INVALID_ARG` if `value` is not a function, or an option is of a wrong type */
+    /**
+     * Wraps a function of this realm.
+     * @throws {TypeError} `ERR_INVALID_ARG` if `value` is not a function, or an option is of a wrong type
+     */
     constructor(value: T, options?: CallbackOptions);
     private readonly called: T;
   }
 
-  /** Set at most one of these options. */
+  /** How the guest calls the function. Set at most one of these options; `async` counts before `ignored`. */
   type CallbackOptions = {
-    /** The guest gets a promise and continues. */
+    /**
+     * The guest gets a promise and continues. It resolves with a copy of what the function returns, which must not be a promise. Default
+     * false.
+     */
     async?: boolean;
     /**
      * The guest gets `undefined` and continues; the result is discarded. What the function throws or rejects with is reported as for
-     * `applyIgnored`.
+     * `applyIgnored`. Default false.
+     * @see
+     *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
      */
     ignored?: boolean;
-    /** The guest waits for the result. This is the default. */
+    /** The guest waits for the result. This is the default; the option is not read. */
     sync?: boolean;
   } & (
     | { async?: true; ignored?: never; sync?: never }
@@ -721,39 +993,55 @@ declare namespace ivm {
 
   /** Helpers that isolated-vm has for its own tests. */
   interface Lib {
-    /** Seconds and nanoseconds of a monotonic clock, or the time since an earlier result. */
+    /**
+     * Seconds and nanoseconds of a monotonic clock, or the time since an earlier result.
+     * @throws {TypeError} `ERR_INVALID_ARG` if `since` is not an array of two numbers
+     */
     hrtime(since?: [seconds: number, nanoseconds: number] | null): [seconds: number, nanoseconds: number];
     /** Returns a new symbol. */
     privateSymbol(name?: string | null): symbol;
     /** Keeps its thread busy for a minute. */
     testHang(): void;
-    /** Fills the memory of the isolate that calls it. Throws on a host. */
+    /**
+     * Fills the memory of the isolate that calls it, which ends.
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` on a host
+     */
     testOOM(): never;
   }
   const lib: Lib;
 
-  /** Options of `createSandbox`. */
+  /**
+   * Options of `createSandbox`. A value of a wrong type or out of range, and an unknown option, is a `TypeError` with the code
+   * `ERR_INVALID_ARG`.
+   * @see [createSandbox](https://github.com/isolated-v8/isolated-v8/blob/main/docs/create-sandbox.md)
+   * @see [What the sandboxes share](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md)
+   */
   interface SandboxOptions {
-    /** Time limit of an execution in milliseconds, at least 1. All time counts, including waiting for host functions. Default 30,000. */
+    /**
+     * Time limit of an execution in milliseconds, at least 1. All time counts, including waiting for host functions. Default 30,000. An
+     * execution that takes longer fails with `ERR_ISOLATE_DEADLINE`.
+     */
     timeout?: number;
     /**
-     * Maximum size of the result, in bytes of UTF-8 when written as JSON. A larger result is a `RangeError` with the code
-     * `ERR_ISOLATE_LIMIT` that names both sizes. A value that appears several times in the result counts each time, as in JSON. Values
-     * that JSON leaves out also count: entries of maps and sets, fields of errors, buffers, and named keys of arrays. Keys whose value
-     * is `undefined` do not count, up to 16 times the limit. `Infinity` disables the limit. Default 1,048,576.
+     * Maximum size of the result, in bytes of UTF-8 when written as JSON, at least 0. `Infinity` disables the limit. Default 1,048,576.
+     * An execution with a larger result fails with a `RangeError` `ERR_ISOLATE_LIMIT` that names both sizes.
+     *
+     * A value that appears several times in the result counts each time, as in JSON. Values that JSON leaves out also count: entries of
+     * maps and sets, fields of errors, buffers, and named keys of arrays. Keys whose value is `undefined` do not count, up to 16 times
+     * the limit.
      */
     maxOutputSize?: number;
     /**
-     * Maximum number of calls of host functions in one execution; a further call throws in the guest. Default: 50 calls of `api.request`,
-     * any number of others.
+     * Maximum number of calls of host functions in one execution, at least 0. A further call throws an `Error` in the guest. Default: 50
+     * calls of `api.request`, any number of others.
      */
     maxApiCalls?: number;
     /**
-     * Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. Default: the environment variable `SANDBOX_MEMORY_MB` if it is
-     * at least 8, otherwise 32.
+     * Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. Default: the environment variable `SANDBOX_MEMORY_MB` if it is at
+     * least 8, otherwise 32. An execution that exceeds it fails with `ERR_ISOLATE_MEMORY`.
      */
     memoryLimit?: number;
-    /** Maximum number of console calls kept in `logs`; further ones are only counted. Default 100. */
+    /** Maximum number of console calls kept in `logs`, at least 0. Further ones are only counted, in `lostLogs`. Default 100. */
     maxLogEntries?: number;
     /** Maximum length of each log entry in characters, at least 1; longer ones are cut and end in `...`. Default 1,000. */
     maxLogLength?: number;
@@ -763,15 +1051,16 @@ declare namespace ivm {
      */
     onLog?: (entry: SandboxLogEntry) => void;
     /**
-     * Provides `setTimeout`, `setInterval`, `setImmediate`, their `clear…` functions, and `queueMicrotask`. At most 1,000 may be pending
-     * (`RangeError`). Delays are at least 1 ms. An error thrown by a callback ends the execution. Default false.
+     * Provides `setTimeout`, `setInterval`, `setImmediate`, their `clear…` functions, and `queueMicrotask`. At most 1,000 may be pending:
+     * one more is a `RangeError` in the guest. Delays are at least 1 ms. An error thrown by a callback ends the execution. Default false.
      */
     timers?: boolean;
     /**
      * Provides the named web APIs, or all of them with `true`. `DOMException` is included with APIs that throw it. `crypto` has
      * `getRandomValues` and `randomUUID`. `performance` has `now`, in whole milliseconds since the execution was requested. A URL is at
-     * most 2 MB. A `TextDecoder` in the middle of a stream counts as 1 KB of memory. Long strings made by these APIs count like
-     * buffers. Default false.
+     * most 2 MB. A `TextDecoder` in the middle of a stream counts as 1 KB of memory. Long strings made by these APIs count like buffers.
+     * Default false.
+     * @see [The web inside sandboxes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md#the-web-inside-sandboxes)
      */
     web?: boolean | readonly WebName[];
     /**
@@ -781,13 +1070,14 @@ declare namespace ivm {
     wasm?: boolean;
     /**
      * Allows TypeScript types in the code; they are replaced by blanks. Syntax that is more than types (`enum`, `namespace`, parameter
-     * properties, `<T>x`) is a `SyntaxError`. Adds about 40 ms to each execution. Code in a Markdown fence `ts`, `typescript`, `mts`, `cts` or `tsx` may
-     * use types without this option. Default false.
+     * properties, `<T>x`) fails with a `SyntaxError`. Adds about 40 ms to each execution. Code in a Markdown fence `ts`, `typescript`,
+     * `mts`, `cts` or `tsx` may use types without this option. Default false.
      */
     typescript?: boolean;
     /**
-     * ES modules that the code can import: sources by name, read once. Names are URLs, or paths from a common root: `lib/a.js` and
-     * `./lib/a.js` are the same. A specifier that starts with `./`, `../` or `/` is resolved against the importing module; any other
+     * ES modules that the code can import: sources by name, read once. Names are URLs, or paths from a common root, of at most 1,000
+     * characters: `lib/a.js` and `./lib/a.js` are the same, and only one of them may be set. The names `sandbox.js` and `sandbox.js#…`
+     * belong to the code itself. A specifier that starts with `./`, `../` or `/` is resolved against the importing module; any other
      * specifier is a name. An unknown module is an error that names it. The modules run under the same limits as the code, and are
      * evaluated again for each execution. `import()` works everywhere.
      *
@@ -797,26 +1087,43 @@ declare namespace ivm {
      * With `typescript`, modules may also have types, except those whose names end in `.js` or `.mjs`.
      *
      * Modules whose names end in `.json` are JSON. Imports of these modules, and of no others, use `with { type: 'json' }` and get the
-     * parsed value as the default export. Other import attributes are an error with the code `ERR_ISOLATE_UNSUPPORTED`. Default: no
-     * modules, and `import()` rejects.
+     * parsed value as the default export. Other import attributes are a `SyntaxError` with the code `ERR_ISOLATE_UNSUPPORTED`; with
+     * `import()`, a `TypeError` in the guest.
+     *
+     * Default: no modules, and `import()` rejects.
+     * @see [Modules inside sandboxes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md#modules-inside-sandboxes)
+     * @example
+     * ```ts
+     * import { createSandbox } from 'isolated-v8';
+     *
+     * const sandbox = createSandbox({}, { modules: { 'lib/math.js': 'export const twice = (n) => 2 * n;' } });
+     * const { result } = await sandbox.execute('import { twice } from "lib/math.js"; export default twice(21);');
+     * console.log(result); // prints 42
+     * ```
      */
     modules?: Readonly<Record<string, string>>;
     /**
-     * Number of prepared isolates that wait for the next execution, at most 64; 0 disables this. Each serves one execution and ends
-     * with it. They are made after the first execution, when it is over or waits for something. Sandboxes with the same settings on one
-     * thread share them. They end after waiting for a minute, and do not keep the program running. Each takes about 1.1 MB, plus the
-     * contents of a `snapshot`. Default 1.
+     * Number of prepared isolates that wait for the next execution, at most 64 (larger numbers count as 64); 0 disables this. Each serves
+     * one execution and ends with it. They are made after the first execution, when it is over or waits for something. Sandboxes with the
+     * same settings on one thread share them. They end after waiting for a minute, and do not keep the program running. Each takes about
+     * 1.1 MB, plus the contents of a `snapshot`. Default 1.
+     * @see
+     *   [Prepared isolates and heaps](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md#prepared-isolates-and-heaps)
      */
     poolSize?: number;
-    /** Another name of `poolSize`. Setting both is refused. */
+    /** Another name of `poolSize`. Setting both is refused (`ERR_INVALID_ARG`). */
     warm?: number;
     /**
-     * A heap that executions start from, made by `Isolate.createSnapshot`. Each execution gets a new copy of what the scripts left on
-     * the global object. The sandbox's own globals (`console`, and those of the options and tools) replace what a script assigned or
-     * declared with `var` under the same name. If a script declared such a name with `const`, `let` or `class`, it cannot be replaced:
-     * executions then fail with a `TypeError` `ERR_INVALID_ARG` that names it. The snapshot is read when the sandbox is created,
-     * and you may release the copy afterwards. Creating the sandbox throws a `TypeError` `ERR_INVALID_ARG` if this version did not make
-     * the snapshot, and `ERR_ISOLATE_MEMORY` if it needs more than `memoryLimit`.
+     * A heap that executions start from, made by `Isolate.createSnapshot`. Each execution gets a new copy of what the scripts left on the
+     * global object. The snapshot is read when the sandbox is created, and you may release the copy afterwards. Creating the sandbox
+     * throws a `TypeError` `ERR_INVALID_ARG` if this version did not make the snapshot, and an `Error` `ERR_ISOLATE_MEMORY` if it needs
+     * more than `memoryLimit`. Default: an empty heap.
+     *
+     * The sandbox's own globals (`console`, and those of the options and tools) replace what a script assigned or declared with `var`
+     * under the same name. If a script declared such a name with `const`, `let` or `class`, it cannot be replaced: executions then fail
+     * with a `TypeError` `ERR_INVALID_ARG` that names it.
+     * @see
+     *   [Prepared isolates and heaps](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md#prepared-isolates-and-heaps)
      */
     snapshot?: ExternalCopy<ArrayBuffer>;
   }
@@ -832,7 +1139,10 @@ declare namespace ivm {
     message: string;
   }
 
-  /** Resources that an execution used. */
+  /**
+   * Resources that an execution used.
+   * @see [Observability](https://github.com/isolated-v8/isolated-v8/blob/main/docs/observability.md)
+   */
   interface SandboxUsage {
     /** Time for which the guest ran, in milliseconds. */
     cpuMs: number;
@@ -850,7 +1160,18 @@ declare namespace ivm {
     name: string;
     /** Same as `error`; for a plugin, the message of the error itself. */
     message: string;
-    /** Set if a limit or this library is the reason: `ERR_ISOLATE_DEADLINE`, `_MEMORY`, `_LIMIT`, `_ABORTED`, `_DISPOSED`, … */
+    /**
+     * Absent for errors of the code itself. Set if a limit or this library is the reason:
+     *
+     * - `ERR_ISOLATE_DEADLINE`: the execution took longer than `timeout`
+     * - `ERR_ISOLATE_MEMORY`: it exceeded `memoryLimit`
+     * - `ERR_ISOLATE_LIMIT`: the result is too large, or another limit was exceeded
+     * - `ERR_ISOLATE_TRANSFER`: the result, or a value passed to or from a host function, cannot be copied
+     * - `ERR_ISOLATE_ABORTED`: `signal` was aborted
+     * - `ERR_ISOLATE_DISPOSED`: the sandbox was disposed of or closed
+     * - `ERR_ISOLATE_UNSUPPORTED`: for example an import attribute other than `type`
+     * - `ERR_INVALID_ARG`: a name of `snapshot` cannot be replaced, or a wrong argument (`createSandbox`)
+     */
     code?: ErrorCode;
     /** Name, message and the guest's frames, with lines and columns of the code as it was passed. Paths of the host are hidden. */
     stack: string;
@@ -870,7 +1191,7 @@ declare namespace ivm {
     lostLogs?: number;
     /** Absent if the execution could not start. */
     usage?: SandboxUsage;
-    /** Duration in milliseconds, rounded. */
+    /** Milliseconds from the call to the outcome, rounded. */
     durationMs: number;
   }
 
@@ -898,14 +1219,17 @@ declare namespace ivm {
   interface SandboxResultDetails extends SandboxOutcome {
     /**
      * Output of `console.log`, `info`, `warn`, `error` and `debug`. Strings are unchanged, other values are JSON, joined by a space. See
-     * `maxLogEntries` and `maxLogLength`. At most 8 MB in all.
+     * `maxLogEntries` and `maxLogLength`. At most 8 MB in all; a last entry says when that is reached.
      */
     logs: string[];
-    /** Number of calls that `maxApiCalls` limits; absent if it limits none of the globals' functions. */
+    /** Number of calls that `maxApiCalls` limits, without refused ones; absent if it limits none of the globals' functions. */
     apiCallCount?: number;
   }
 
-  /** The outcome of `Sandbox.execute`. `error` tells whether it is a failure: it is a string then, and otherwise absent. */
+  /**
+   * The outcome of `Sandbox.execute`. `error` tells whether it is a failure: it is a string then, and otherwise absent.
+   * @see [Results in TypeScript](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md#results-in-typescript)
+   */
   type SandboxResult<T = unknown> = (SandboxSuccessResult<T> | SandboxErrorResult) & SandboxResultDetails;
 
   /** A sandbox made by `createSandbox`. */
@@ -913,16 +1237,22 @@ declare namespace ivm {
     /**
      * Runs code in a new isolate, which is disposed afterwards.
      *
-     * If the whole code is one function expression, that function is called. If it is one expression, its value is the result.
-     * Otherwise it runs as the body of an async function. Only the code in a Markdown fence runs, if there is one. If the result is a
-     * promise, it is awaited. Failures do not reject: they are in `error`, including an abort by `signal`.
+     * If the whole code is one function expression, that function is called. If it is one expression, its value is the result. Otherwise
+     * it runs as the body of an async function. Only the code in a Markdown fence runs, if there is one. If the result is a promise, it
+     * is awaited. Executions may overlap.
+     *
+     * The promise never rejects. Failures are in `error` and `failure`, also wrong arguments (`ERR_INVALID_ARG`) and an abort by `signal`
+     * (`ERR_ISOLATE_ABORTED`).
      */
     execute<T = unknown>(code: string, options?: SignalOptions): Promise<SandboxResult<T>>;
 
-    /** Ends running executions, which resolve with the error `Sandbox has been disposed`. Later executions are not affected. */
+    /**
+     * Ends running executions, which resolve with the error `Sandbox has been disposed` (`ERR_ISOLATE_DISPOSED`). Later executions are
+     * not affected.
+     */
     dispose(): void;
     /**
-     * Ends running executions. They, and later ones, resolve with the error `Sandbox has been disposed`.
+     * Ends running executions. They, and later ones, resolve with the error `Sandbox has been disposed` (`ERR_ISOLATE_DISPOSED`).
      * @returns a promise that resolves when the running executions have resolved
      */
     close(): Promise<void>;
@@ -936,25 +1266,46 @@ declare namespace ivm {
    * Creates a sandbox for code that a model wrote.
    *
    * Globals are copied in. Functions in them, at any depth of plain objects and arrays, become functions that look synchronous to the
-   * guest. The guest waits until the result of the host's function has settled, and gets a structured clone of it, or an `Error` with
-   * the message. The host's event loop is free meanwhile. The code has ECMAScript's built-ins, `console`, `WebAssembly` and the given
+   * guest. The guest waits until the result of the host's function has settled, and gets a structured clone of it, or an `Error` with the
+   * message. The host's event loop is free meanwhile. The code has ECMAScript's built-ins, `console`, `WebAssembly` and the given
    * globals. `globalThis` is shadowed (undefined in the code itself), and there is no `require`, `process` or `fetch`.
-   * @throws {TypeError} `ERR_INVALID_ARG` if `globals` is not an object, or an option is unknown, of a wrong type or too small
+   * @param globals what the code can use. Read again for each execution
+   * @throws {TypeError} `ERR_INVALID_ARG` if `globals` is not an object, or an option is unknown, of a wrong type or out of range
+   * @throws {Error} `ERR_ISOLATE_MEMORY` if `snapshot` needs more than `memoryLimit`
+   * @see [createSandbox](https://github.com/isolated-v8/isolated-v8/blob/main/docs/create-sandbox.md)
+   * @see [Run code that a model wrote](https://github.com/isolated-v8/isolated-v8/blob/main/docs/guides/model-code.md)
+   * @example
+   * ```ts
+   * import { createSandbox } from 'isolated-v8';
+   *
+   * const sandbox = createSandbox({ price: async (item: string) => item.length }, { timeout: 1_000 });
+   * const outcome = await sandbox.execute<number>('price("fig") * 2');
+   * if (outcome.error === undefined) console.log(outcome.result); // prints 6
+   * else console.log(outcome.failure.code, outcome.error);
+   * ```
    */
   function createSandbox(globals: Record<string, unknown>, options?: SandboxOptions): Sandbox;
 
   /**
-   * Wraps code that a model wrote in an async arrow function. Surrounding whitespace and a Markdown fence are removed. Code that starts
-   * with `async (` stays as it is. Code that starts with `const`, `let`, `var`, `for`, `while`, `if`, `try`, `switch`, `return`,
-   * `throw`, `class` or `function` becomes `async () => { CODE }`, anything else `async () => { return CODE }`. `execute` tells
-   * expressions and statements apart by parsing them, and needs no call of this function.
+   * Converts code that a model wrote to the text of an async arrow function. Only the code of a Markdown fence is used, if there is one.
+   * V8 parses it, in an isolate, but nothing runs: an async arrow function stays as it is, another function becomes
+   * `async () => (CODE)()`, an expression `async () => { return CODE }`, and statements become `async () => { CODE }`. `execute` of
+   * `createSandbox`, and of `AgentSandbox` with `form: 'any'`, does the same and also removes types.
+   *
+   * Code that V8 cannot parse, because it has types or is wrong, is an expression if it is one line without `;`. Otherwise it is
+   * statements, or a function if it starts with `async (` or `function`.
+   * @throws {TypeError} `ERR_INVALID_ARG` if `code` is not a string
+   * @throws {Error} `ERR_ISOLATE_MEMORY` or `ERR_ISOLATE_LIMIT` if no isolate can be created
    */
   function normalizeCode(code: string): string;
 
-  /** A tool that code may call. */
+  /**
+   * A tool that code may call.
+   * @see [Tools](https://github.com/isolated-v8/isolated-v8/blob/main/docs/agents.md#tools)
+   */
   interface SandboxTool {
     /**
-     * `a:b` or `a.b` is called as `a.b(params)`; further parts are joined by `_`. A name of one part is called as
+     * Not empty. `a:b` or `a.b` is called as `a.b(params)`; further parts are joined by `_`. A name of one part is called as
      * `name.call(params)`. Characters outside `[A-Za-z0-9_$]` become `_`.
      */
     name: string;
@@ -999,13 +1350,13 @@ declare namespace ivm {
     /**
      * Aborts if the execution ends before the call has settled: at its timeout, when it is aborted or disposed of, or because its code
      * has ended without waiting for the call. The `reason` is that of the execution's own `signal` if that has aborted, and otherwise an
-     * `Error` whose `name` is `AbortError`, with a `code`. What a listener throws or rejects with is reported
-     * (`isolated-v8:unhandled-host-error`). The signal of a call that has settled does not abort.
+     * `Error` whose `name` is `AbortError`, with a `code`: that of the execution's failure, or `ERR_ISOLATE_ABORTED`. What a listener
+     * throws or rejects with is reported (`isolated-v8:unhandled-host-error`). The signal of a call that has settled does not abort.
      */
     readonly signal: HostAbortSignal;
   }
 
-  /** Runs the tools that code calls. */
+  /** Runs the tools that code calls. See `execute` of the sandboxes. */
   type ToolExecutor = (toolName: string, params: any, context: ToolContext) => Promise<unknown>;
 
   /** A call of a tool that needs approval. */
@@ -1020,8 +1371,8 @@ declare namespace ivm {
   interface ToolOptions {
     /**
      * Called before each call of a tool, with valid params. The tool is called only if the function returns `true`, or a promise for it.
-     * For any other value, the call in the guest rejects with an `Error` that says so; if the function throws or rejects, with an
-     * `Error` that has the same message. Waiting counts towards the execution's `timeout`.
+     * For any other value, the call in the guest rejects with an `Error` that says so; if the function throws or rejects, with an `Error`
+     * that has the same message. Waiting counts towards the execution's `timeout`. Default: every call is approved.
      */
     approve?: (call: ToolCall) => boolean | Promise<boolean>;
     /**
@@ -1036,6 +1387,15 @@ declare namespace ivm {
    * types are those of the schemas: of JSON Schemas, and of Standard Schemas that can be converted to one (`~standard.jsonSchema`, as in
    * zod 4.2 and ArkType). Others are `unknown`.
    * @throws {TypeError} `ERR_INVALID_ARG` if `tools` is not an array of objects with a `name`
+   * @see [Tools](https://github.com/isolated-v8/isolated-v8/blob/main/docs/agents.md#tools)
+   * @example
+   * ```ts
+   * import { describeTools } from 'isolated-v8';
+   *
+   * const inputSchema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+   * // Declares `weather.today(params: { city: string })`, which returns a `Promise<unknown>`.
+   * console.log(describeTools([{ name: 'weather:today', description: 'The weather', inputSchema }]));
+   * ```
    */
   function describeTools(tools: readonly SandboxTool[]): string;
 
@@ -1043,7 +1403,8 @@ declare namespace ivm {
   interface AgentResultDetails extends SandboxOutcome {
     /**
      * Output of `console`. Strings are unchanged, other values are JSON, joined by a space. Errors start with `[ERROR] `, warnings with
-     * `[WARN] `. See `maxLogEntries` and `maxLogLength`. At most 8 MB in all.
+     * `[WARN] `. If the code threw an error, the last entry is `[ERROR] Execution error: ` and its message. See `maxLogEntries` and
+     * `maxLogLength`. At most 8 MB in all; an entry says when that is reached.
      */
     logs: string[];
     /** Same as `durationMs`. */
@@ -1055,17 +1416,33 @@ declare namespace ivm {
   /** Another name of `AgentResult`. */
   type IsolatedVMExecutionResult<T = unknown> = AgentResult<T>;
 
-  /** Options of `new AgentSandbox`. */
+  /**
+   * Options of `new AgentSandbox`; all are optional. A value of a wrong type or out of range, and an unknown option, is a `TypeError`
+   * with the code `ERR_INVALID_ARG`.
+   * @see [AgentSandbox](https://github.com/isolated-v8/isolated-v8/blob/main/docs/agents.md)
+   * @see [What the sandboxes share](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md)
+   */
   interface AgentSandboxConfig extends ToolOptions {
-    /** Time limit of an execution in milliseconds, at least 1. All time counts, including pending tools. Default 30,000. */
+    /**
+     * Time limit of an execution in milliseconds, at least 1. All time counts, including pending tools. Default 30,000. An execution that
+     * takes longer fails with `ERR_ISOLATE_DEADLINE`.
+     */
     timeout: number;
-    /** Memory limit of an execution in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
+    /**
+     * Memory limit of an execution in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. An execution that exceeds it fails
+     * with `ERR_ISOLATE_MEMORY`.
+     */
     memoryLimit: number;
-    /** Like `SandboxOptions.maxOutputSize`. Default: as many bytes as `memoryLimit`, and at least 67,108,864. */
+    /**
+     * Maximum size of the result in bytes of JSON; see `SandboxOptions.maxOutputSize`. Default: as many bytes as `memoryLimit`, and at
+     * least 67,108,864. An execution with a larger result fails with `ERR_ISOLATE_LIMIT`.
+     */
     maxOutputSize?: number;
-    /** Maximum number of tool calls in one execution; a further call rejects in the guest. Default: no limit. */
+    /**
+     * Maximum number of tool calls in one execution, at least 0. A further call rejects in the guest with an `Error`. Default: no limit.
+     */
     maxApiCalls?: number;
-    /** Maximum number of console calls kept in `logs`; further ones are only counted. Default 10,000. */
+    /** Maximum number of console calls kept in `logs`, at least 0. Further ones are only counted, in `lostLogs`. Default 10,000. */
     maxLogEntries?: number;
     /** Maximum length of each log entry in characters, at least 1; longer ones are cut and end in `...`. Default 10,000. */
     maxLogLength?: number;
@@ -1080,13 +1457,19 @@ declare namespace ivm {
     wasm?: boolean;
     /** Allows TypeScript types in the code; see `SandboxOptions.typescript`. Default false. */
     typescript?: boolean;
-    /** ES modules that the code can import; see `SandboxOptions.modules`. */
+    /**
+     * What the code may be. `'body'`: the body of an async function, or an ES module if there are `modules`. `'any'`: also one function,
+     * which is called, or one expression, whose value is the result, and each of them in a Markdown fence, as for `createSandbox`.
+     * Default `'body'`.
+     */
+    form?: 'body' | 'any';
+    /** ES modules that the code can import; see `SandboxOptions.modules`. Default: none. */
     modules?: Readonly<Record<string, string>>;
     /** Number of prepared isolates that wait for the next execution; see `SandboxOptions.poolSize`. Default 1. */
     poolSize?: number;
-    /** Another name of `poolSize`. Setting both is refused. */
+    /** Another name of `poolSize`. Setting both is refused (`ERR_INVALID_ARG`). */
     warm?: number;
-    /** A heap that executions start from; see `SandboxOptions.snapshot`. */
+    /** A heap that executions start from; see `SandboxOptions.snapshot`. Default: an empty heap. */
     snapshot?: ExternalCopy<ArrayBuffer>;
     /** Not available yet: `true` throws `ERR_ISOLATE_UNSUPPORTED`. Default false. */
     inspector: boolean;
@@ -1095,23 +1478,45 @@ declare namespace ivm {
   /** Another name of `AgentSandboxConfig`. */
   type IsolatedVMSandboxConfig = AgentSandboxConfig;
 
-  /** A sandbox for code of an agent that calls tools. The code has timers, as with `SandboxOptions.timers`. */
+  /**
+   * A sandbox for code of an agent that calls tools. The code has timers, as with `SandboxOptions.timers`.
+   * @see [AgentSandbox](https://github.com/isolated-v8/isolated-v8/blob/main/docs/agents.md)
+   * @see [Give an agent tools](https://github.com/isolated-v8/isolated-v8/blob/main/docs/guides/agent-tools.md)
+   * @example
+   * ```ts
+   * import { AgentSandbox } from 'isolated-v8';
+   *
+   * const sandbox = new AgentSandbox({ timeout: 5_000, maxApiCalls: 100 });
+   * const tools = [{ name: 'weather:today', description: 'The weather in a city' }];
+   * const { result, error } = await sandbox.execute<number>(
+   *   'const { degrees } = await weather.today({ city: "Oslo" }); return 2 * degrees;',
+   *   tools,
+   *   async (name, { city }, { signal }) => ({ city, degrees: city.length }),
+   * );
+   * console.log(error ?? result); // prints 8
+   * ```
+   */
   class AgentSandbox {
     /**
-     * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or too small
-     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `inspector`
+     * Creates a sandbox. Isolates are made from its first execution on.
+     * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or out of range
+     * @throws {Error} `ERR_ISOLATE_MEMORY` if `snapshot` needs more than `memoryLimit`
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `inspector: true`, and if the native part of the package cannot be loaded
      */
     constructor(config?: Partial<AgentSandboxConfig> | null);
 
     /**
-     * False if the native part of the package cannot be loaded: then the constructor throws `ERR_ISOLATE_UNSUPPORTED`, whose message says
-     * why. Also false if the environment variable `NCP_DISABLE_ISOLATED_VM` is `true`; the constructor works then.
+     * Whether this class can be used. False if the native part of the package cannot be loaded: then the constructor throws
+     * `ERR_ISOLATE_UNSUPPORTED`, whose message says why. Also false if the environment variable `NCP_DISABLE_ISOLATED_VM` is `true`; the
+     * constructor works then.
+     * @see [When it does not load](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#when-it-does-not-load)
      */
     static isAvailable(): boolean;
 
     /**
-     * Runs code as the body of an async function, in a new isolate that is disposed afterwards. Failures of the code, of its tools and
-     * of its limits do not reject: they are in `error`. Executions may overlap.
+     * Runs code as the body of an async function, in a new isolate that is disposed afterwards. Resolves when the code has ended, or one
+     * of its limits. Failures of the code, of its tools and of its limits do not reject: they are in `error` and `failure`. Executions
+     * may overlap.
      * @param tools validated before each call if they have an `inputSchema`
      * @param toolExecutor called with the tool's `name`, its params, which are copied as JSON (`{}` if there are none), and an
      *   `AbortSignal`. The call in the guest resolves with a structured clone of the result (or the result as JSON if it cannot be
@@ -1122,10 +1527,13 @@ declare namespace ivm {
       code: string, tools: readonly SandboxTool[], toolExecutor: ToolExecutor, options?: SignalOptions,
     ): Promise<AgentResult<T>>;
 
-    /** Ends running executions, which resolve with the error `Sandbox has been disposed`. Later executions are not affected. */
+    /**
+     * Ends running executions, which resolve with the error `Sandbox has been disposed` (`ERR_ISOLATE_DISPOSED`). Later executions are
+     * not affected.
+     */
     dispose(): void;
     /**
-     * Ends running executions. They, and later ones, resolve with the error `Sandbox has been disposed`.
+     * Ends running executions. They, and later ones, resolve with the error `Sandbox has been disposed` (`ERR_ISOLATE_DISPOSED`).
      * @returns a promise that resolves when the running executions have resolved
      */
     close(): Promise<void>;
@@ -1134,7 +1542,10 @@ declare namespace ivm {
     /** Like `close()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
-    /** Heap statistics of the execution that started last, from its last garbage collection; null if nothing runs. */
+    /**
+     * Returns heap statistics of the execution that started last, from its last garbage collection; null if nothing runs, or before the
+     * first measurement.
+     */
     getHeapStatistics(): (HeapStatistics & HeapDetails) | null;
   }
 
@@ -1146,8 +1557,8 @@ declare namespace ivm {
   function createIsolatedVMSandbox(config?: Partial<AgentSandboxConfig> | null): AgentSandbox;
 
   /**
-   * Layers that confine the processes of a `SubprocessSandbox`. For what each layer refuses, see
-   * [confinement](https://github.com/isolated-v8/isolated-v8/blob/main/docs/confinement.md).
+   * Layers that confine the processes of a `SubprocessSandbox`.
+   * @see [What confines the processes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/confinement.md)
    */
   type ConfinementLayerName =
     | 'cgroup'
@@ -1182,31 +1593,45 @@ declare namespace ivm {
   }
 
   /**
-   * The option `confinement` of a `SubprocessSandbox`. A layer set to `false` is left out, for debugging. Do not run untrusted code that
-   * way.
+   * The option `confinement` of a `SubprocessSandbox`. A layer set to `false` is left out, for debugging: do not run untrusted code that
+   * way. Default: every layer that the system supports and permits. Unknown names are a `TypeError` with the code `ERR_INVALID_ARG`.
+   * @see [Switching layers off](https://github.com/isolated-v8/isolated-v8/blob/main/docs/confinement.md#switching-layers-off)
    */
   interface SubprocessConfinement extends Partial<Record<ConfinementLayerName, boolean>> {
     /**
      * Required layers. If one is not in effect, no code is sent to the process: `execute` fails with `ERR_ISOLATE_UNSUPPORTED`, and the
-     * error names the layer and the reason. `namespaces` means all six namespace layers. Default: none; a layer that the system does
-     * not support is left out.
+     * error names the layer and the reason. `namespaces` means all six namespace layers. Default: none; a layer that the system does not
+     * support is left out.
      * @throws {TypeError} `ERR_INVALID_ARG`, from the constructor, for unknown names and for a layer that is also `false`
      */
     require?: readonly (ConfinementLayerName | 'namespaces')[];
   }
 
-  /** Options of `new SubprocessSandbox`. */
+  /**
+   * Options of `new SubprocessSandbox`; all are optional. A value of a wrong type or out of range, and an unknown option, is a
+   * `TypeError` with the code `ERR_INVALID_ARG`.
+   * @see [SubprocessSandbox](https://github.com/isolated-v8/isolated-v8/blob/main/docs/subprocess.md)
+   * @see [What the sandboxes share](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md)
+   */
   interface SubprocessSandboxConfig extends ToolOptions {
     /**
-     * Time until the process of an execution is killed, in milliseconds, at least 1. All time counts, including starting the process
-     * and pending tools. Default 30,000.
+     * Time until the process of an execution is killed, in milliseconds, at least 1. All time counts, including starting the process and
+     * pending tools. Default 30,000. The execution then fails with `ERR_ISOLATE_DEADLINE`.
      */
     timeout: number;
-    /** Memory limit of an execution in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. */
+    /**
+     * Memory limit of an execution in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. An execution that exceeds it fails
+     * with `ERR_ISOLATE_MEMORY`.
+     */
     memoryLimit: number;
-    /** Like `SandboxOptions.maxOutputSize`. Default: as many bytes as `memoryLimit`, and at least 67,108,864. */
+    /**
+     * Maximum size of the result in bytes of JSON; see `SandboxOptions.maxOutputSize`. Default: as many bytes as `memoryLimit`, and at
+     * least 67,108,864. An execution with a larger result fails with `ERR_ISOLATE_LIMIT`.
+     */
     maxOutputSize?: number;
-    /** Maximum number of tool calls in one execution; a further call rejects in the guest. Default: no limit. */
+    /**
+     * Maximum number of tool calls in one execution, at least 0. A further call rejects in the guest with an `Error`. Default: no limit.
+     */
     maxApiCalls?: number;
     /**
      * Whether the environment of the process contains only `PATH`, `NODE_ENV=sandbox` and, if it is set here, `TZ`. With `false` it
@@ -1215,15 +1640,19 @@ declare namespace ivm {
      */
     minimalEnv: boolean;
     /**
-     * Number of processes that wait for the next execution, at most 64. They are started after the first execution or call of
-     * `confinement()`. Sandboxes with the same settings share them, whatever their timeouts up to a minute. A process ends after waiting
-     * for a minute. All sandboxes together have at most 64 waiting processes. Beyond that, settings with more waiting processes make
-     * room for others, oldest process first. Default 1.
+     * Number of processes that wait for the next execution, at most 64 (larger numbers count as 64); 0 disables this. They are started
+     * after the first execution or call of `confinement()`. Sandboxes with the same settings share them, whatever their timeouts up to a
+     * minute. A process ends after waiting for a minute. All sandboxes together have at most 64 waiting processes. Beyond that, settings
+     * with more waiting processes make room for others, oldest process first. Default 1.
+     * @see [Waiting processes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/subprocess.md#waiting-processes)
      */
     poolSize?: number;
-    /** Which layers a process requires or leaves out. */
+    /** Which layers a process requires or leaves out. Default: it requires none and leaves out none. */
     confinement?: SubprocessConfinement;
-    /** Maximum number of console calls and lines of process output kept in `logs`; further ones are only counted. Default 10,000. */
+    /**
+     * Maximum number of console calls and lines of process output kept in `logs`, at least 0. Further ones are only counted, in
+     * `lostLogs`. Default 10,000.
+     */
     maxLogEntries?: number;
     /** Maximum length of each log entry in characters, at least 1; longer ones are cut and end in `...`. Default 10,000. */
     maxLogLength?: number;
@@ -1238,11 +1667,11 @@ declare namespace ivm {
     wasm?: boolean;
     /** Allows TypeScript types in the code; see `SandboxOptions.typescript`. This process removes them. Default false. */
     typescript?: boolean;
-    /** ES modules that the code can import; see `SandboxOptions.modules`. They are sent with each execution. */
+    /** ES modules that the code can import; see `SandboxOptions.modules`. They are sent with each execution. Default: none. */
     modules?: Readonly<Record<string, string>>;
     /**
-     * A heap that executions start from; see `SandboxOptions.snapshot`. It is sent to each process once, when the process starts, and
-     * the process validates it again. Waiting processes serve only sandboxes with the same ExternalCopy.
+     * A heap that executions start from; see `SandboxOptions.snapshot`. It is sent to each process once, when the process starts, and the
+     * process validates it again. Waiting processes serve only sandboxes with the same ExternalCopy. Default: an empty heap.
      */
     snapshot?: ExternalCopy<ArrayBuffer>;
   }
@@ -1252,14 +1681,18 @@ declare namespace ivm {
     /**
      * Set for failures of a limit or of the process; absent for errors of the code. One of:
      *
-     * - `ERR_ISOLATE_DEADLINE`, `ERR_ISOLATE_MEMORY`, `ERR_ISOLATE_ABORTED`
-     * - `ERR_ISOLATE_DISPOSED` after `dispose()` or `close()`
+     * - `ERR_ISOLATE_DEADLINE` if the execution took longer than `timeout`, or the system did not start a process within 5 s
+     * - `ERR_ISOLATE_MEMORY` if the process took more memory than it may
+     * - `ERR_ISOLATE_ABORTED` after an abort by `signal`, `ERR_ISOLATE_DISPOSED` after `dispose()` or `close()`
      * - `ERR_ISOLATE_SYSTEM_CALL` if the process made a forbidden system call
      * - `ERR_ISOLATE_PROTOCOL` if it sent a message that no valid process sends
      * - `ERR_ISOLATE_CRASH` if it ended by itself
      * - `ERR_ISOLATE_TRANSFER` for a result that cannot leave the process, or that this host cannot receive
-     * - `ERR_ISOLATE_LIMIT` if the system provided no process, or the result is too large for this process
-     * - `ERR_ISOLATE_UNSUPPORTED` if the executable or a required layer of confinement is missing
+     * - `ERR_ISOLATE_LIMIT` if the system provided no process, or the result is too large
+     * - `ERR_ISOLATE_UNSUPPORTED` if the executable or a required layer of confinement is missing, and for unsupported imports
+     * - `ERR_INVALID_ARG` if a name of `snapshot` cannot be replaced
+     *
+     * @see [How an execution ends](https://github.com/isolated-v8/isolated-v8/blob/main/docs/subprocess.md#how-an-execution-ends)
      */
     code?: ErrorCode;
     /** The signal that ended the process, such as `SIGSEGV`, unless the sandbox killed it. */
@@ -1315,27 +1748,46 @@ declare namespace ivm {
 
   /**
    * A sandbox for code of an agent, with a process for each execution. Available on Linux. It compiles on macOS but is not tested there.
+   * @see [SubprocessSandbox](https://github.com/isolated-v8/isolated-v8/blob/main/docs/subprocess.md)
+   * @example
+   * ```ts
+   * import { SubprocessSandbox } from 'isolated-v8';
+   *
+   * const sandbox = new SubprocessSandbox({ timeout: 5_000, memoryLimit: 64 });
+   * const { result, failure } = await sandbox.execute<string>('return "x".repeat(3)', [], async () => undefined);
+   * console.log(failure?.code ?? result); // prints xxx
+   * await sandbox.close();
+   * ```
    */
   class SubprocessSandbox {
     /**
-     * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or too small
-     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` on Windows
+     * Creates a sandbox. Processes are started from its first execution, or call of `confinement()`, on.
+     * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or out of range
+     * @throws {Error} `ERR_ISOLATE_MEMORY` if `snapshot` needs more than `memoryLimit`
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` on systems other than Linux and macOS, and if the native part of the package cannot be
+     *   loaded
      */
     constructor(config?: Partial<SubprocessSandboxConfig> | null);
 
-    /** False on Windows, and if the native part of the package cannot be loaded. Then the constructor throws `ERR_ISOLATE_UNSUPPORTED`. */
+    /**
+     * Whether this class can be used. False on systems other than Linux and macOS, and if the native part of the package cannot be
+     * loaded. Then the constructor throws `ERR_ISOLATE_UNSUPPORTED`.
+     */
     static isAvailable(): boolean;
 
     /**
      * Runs code as the body of an async function, in strict mode, in a process that serves only this execution and is killed afterwards.
+     * Resolves when the code, its process or one of its limits has ended. Failures of the code or its process do not reject: they are in
+     * `error` and `failure`. Executions may overlap.
+     *
      * The code has timers. The prototypes of `Object`, `Array`, `String`, `Number`, `Boolean`, `Function`, `RegExp`, `Date`, `Error`,
      * `Map`, `Set` and `Promise` are frozen. Assignment still creates own properties on objects that inherit from them, except
      * `constructor` from `Array`, `Promise` and `RegExp`, `then`, `exec`, and methods of `String`, `Number` and `Boolean` other than
-     * `toString` and `valueOf`. Failures of the code or its process do not reject: they are in `error`. Executions may overlap.
-     * @param tools as for `AgentSandbox`; a tool `a` without a namespace can also be called as `tools.a(params)`
+     * `toString` and `valueOf`.
+     * @param tools as for `AgentSandbox`; a tool whose name has no `:` can also be called as `tools.NAME(params)`
      * @param toolExecutor called with the tool's `name`, its params, which are copied as JSON (`{}` if there are none), and an
-     *   `AbortSignal`. Params take at most 8 MB and at most a sixteenth of `memoryLimit` (`RangeError` in the guest), and wait until other
-     *   calls have been answered. The call in the guest resolves with a structured clone of the result (or the result as JSON if it
+     *   `AbortSignal`. Params take at most 8 MB and at most a sixteenth of `memoryLimit` (`RangeError` in the guest), and wait until
+     *   other calls have been answered. The call in the guest resolves with a structured clone of the result (or the result as JSON if it
      *   cannot be cloned; see also `results`), or rejects with an `Error` that has the same message.
      * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types, and for an `inputSchema` that is not supported
      */
@@ -1343,12 +1795,16 @@ declare namespace ivm {
       code: string, tools: readonly SandboxTool[], toolExecutor: ToolExecutor, options?: SignalOptions,
     ): Promise<SubprocessExecutionResult<T>>;
 
-    /** Kills the processes of running executions, which resolve with an error. Later executions are not affected. */
+    /**
+     * Kills the processes of running executions, which resolve with the error `Execution terminated (timeout or resource limit)`
+     * (`ERR_ISOLATE_DISPOSED`). Later executions are not affected.
+     */
     dispose(): void;
     /** Another name of `dispose`. */
     terminate(): void;
     /**
-     * Kills the processes of running executions. They, and later ones, resolve with the error `Sandbox has been disposed`.
+     * Kills the processes of running executions. They, and later ones, resolve with the error `Sandbox has been disposed`
+     * (`ERR_ISOLATE_DISPOSED`).
      * @returns a promise that resolves when the running executions have resolved
      */
     close(): Promise<void>;
@@ -1373,9 +1829,13 @@ declare namespace ivm {
   /** Same as `new SubprocessSandbox(config)`. */
   function createSubprocessSandbox(config?: Partial<SubprocessSandboxConfig> | null): SubprocessSandbox;
 
-  /** A plugin manifest, written by the plugin's author. The sandbox reads `id`, `permissions` and `limits`, once. */
+  /**
+   * A plugin manifest, written by the plugin's author. The sandbox reads `id`, `permissions` and `limits`, once. Wrong types there are a
+   * `TypeError` with the code `ERR_INVALID_ARG` from `createIsolate`.
+   * @see [PluginSandbox](https://github.com/isolated-v8/isolated-v8/blob/main/docs/plugins.md)
+   */
   interface IPluginManifest {
-    /** Identifies the plugin to the sandbox: the prefix of its cache keys. Isolates with the same `id` share their storage. */
+    /** Identifies the plugin to the sandbox: the prefix of its cache keys. Not empty. Isolates with the same `id` share their storage. */
     id: string;
     /** For people to read, like the following members up to `dependencies`. Not read by the sandbox. */
     name: string;
@@ -1389,25 +1849,34 @@ declare namespace ivm {
     permissions: {
       /**
        * Domains, without scheme, port or wildcard, that URLs in the arguments of host methods may lead to, including their subdomains.
+       * Another domain is a `SandboxViolationError` of kind `NETWORK`. Default: none.
+       * @see [URLs](https://github.com/isolated-v8/isolated-v8/blob/main/docs/plugins.md#urls)
        */
       network?: { allowedDomains: string[] };
       /**
-       * Bytes that the plugin may keep in the cache: keys, including their prefix, and values. The size of a value that is not a string is
-       * measured as for `SandboxOptions.maxOutputSize`, including keys whose value is `undefined`. Each entry beyond 1,000 counts as 256
-       * bytes more, for its bookkeeping.
+       * Bytes that the plugin may keep in the cache, at least 0: keys, including their prefix, and values. More is a
+       * `SandboxViolationError` of kind `STORAGE`, and so is any call of the cache without this permission. The size of a value that is
+       * not a string is measured as for `SandboxOptions.maxOutputSize`, including keys whose value is `undefined`. Each entry beyond
+       * 1,000 counts as 256 bytes more, for its bookkeeping.
        */
       storage?: { maxSize: number };
-      /** Names of events that the plugin may listen to and emit. */
+      /**
+       * Names of events that the plugin may listen to and emit. Another name is a `SandboxViolationError` of kind `HOOK`. Default: none.
+       */
       hooks?: string[];
     };
-    /** An addition to the manifest. Unlike other members, unknown limits are refused. */
+    /** Limits of the plugin. An addition to the manifest. Unlike other members, unknown limits are refused (`ERR_INVALID_ARG`). */
     limits?: {
       /**
-       * Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. An execution is refused if the plugin already uses that much in
-       * all (`getMemoryUsage`) and a garbage collection does not change that. Default 128.
+       * Memory limit in MB, at least 8; see `IsolateOptions.memoryLimit`. Default 128. A plugin that exceeds it loses its isolate, with a
+       * `SandboxViolationError` of kind `MEMORY`. An execution is refused with the same error if the plugin already uses that much in all
+       * (`getMemoryUsage`) and a garbage collection does not change that.
        */
       memoryMB?: number;
-      /** Time that an execution or an event handler may run, in milliseconds, at least 1. Default 5,000. */
+      /**
+       * Time that an execution or an event handler may run, in milliseconds, from 1 to 2,147,483,647. Default 5,000. An execution that
+       * runs longer fails with a `SandboxViolationError` of kind `CPU`.
+       */
       cpuMs?: number;
     };
   }
@@ -1428,8 +1897,8 @@ declare namespace ivm {
 
   /**
    * A cache, synchronous or not. Plugins can call only the methods listed here, and your cache gets only the arguments listed here. A key
-   * must be a string of at most 65,536 characters, without control characters and lone surrogates. Other arguments of a plugin throw
-   * `ERR_INVALID_ARG`.
+   * must be a string of at most 65,536 characters, without control characters and lone surrogates, and a time to live a finite number.
+   * Other arguments are a `TypeError` in the plugin.
    */
   interface ICacheProvider {
     /** Returns the value for the key. */
@@ -1490,20 +1959,22 @@ declare namespace ivm {
    * You can add other members: functions, and objects of functions, including methods of their classes. Every URL or host in their
    * arguments must be permitted, and your function gets it in normalized form, such as `https://example.org/` for `HTTPS://Example.org`.
    *
-   * Each execution has its own global `context`, also in code that continues by promises and timers while other executions run. In an event
-   * handler it is that of the execution that registered the handler. A `context` that a plugin keeps in a variable works while it is used or
-   * has listeners, and for 256 further executions. Names that start with `_`, and `constructor`, `prototype` and `then`, are left out.
+   * Each execution has its own global `context`, also in code that continues by promises and timers while other executions run. In an
+   * event handler it is that of the execution that registered the handler. A `context` that a plugin keeps in a variable works while it
+   * is used or has listeners, and for 256 further executions. Names that start with `_`, and `constructor`, `prototype` and `then`, are
+   * left out.
+   * @see [URLs](https://github.com/isolated-v8/isolated-v8/blob/main/docs/plugins.md#urls)
    */
   interface SandboxContext {
     /** Provides its methods `trace`, `debug`, `info`, `warn`, `error` and `fatal`. */
     logger: ILogger;
-    /** Requires `storage`. Keys are strings, and get the plugin's id and a colon as a prefix. */
+    /** Requires `storage`. Keys are strings, and get the plugin's id (with `%` and `:` percent-encoded) and a colon as a prefix. */
     cache: ICacheProvider;
     /** Provides all of its methods. */
     metrics: object;
     /** Copied, without functions. */
     config: Record<string, unknown>;
-    /** Inside, this is the manifest's list, which decides. */
+    /** The host's value is not read. Inside, this is the manifest's list, which decides. */
     allowedDomains: string[];
     /**
      * Requires the event's name in `hooks`. Handlers of the plugin run after the host's `emit`, with clones of the arguments and under the
@@ -1514,36 +1985,53 @@ declare namespace ivm {
     eventBus?: IPluginEventBus;
   }
 
-  /** Options of `createPluginFetch`. */
+  /**
+   * Options of `createPluginFetch`. A value of a wrong type or out of range, and an unknown option, is a `TypeError` with the code
+   * `ERR_INVALID_ARG`.
+   */
   interface PluginFetchOptions {
-    /** Domains that requests and redirects may lead to, including their subdomains, as in a manifest. */
+    /**
+     * Domains that requests and redirects may lead to, including their subdomains, as in a manifest. Others reject with
+     * `ERR_ISOLATE_PERMISSION`.
+     */
     allowedDomains: string[];
     /**
-     * Domains, including their subdomains, whose names may resolve to addresses that are not public: of this machine, private networks, or
-     * link-local. `localhost`, and literal addresses, need only be in `allowedDomains`. Default: none.
+     * Domains, including their subdomains, whose names may resolve to addresses that are not public: of this machine, private networks,
+     * or link-local. Other names that do so reject with `ERR_ISOLATE_PERMISSION`. `localhost`, and literal addresses, need only be in
+     * `allowedDomains`. Default: none.
      */
     privateDomains?: string[];
-    /** Maximum number of redirects that a request follows, from 0 to 20. Default 5. */
+    /** Maximum number of redirects that a request follows, from 0 to 20. One more rejects with `ERR_ISOLATE_PERMISSION`. Default 5. */
     maxRedirects?: number;
-    /** Maximum size of a request's body, and of a response's, in bytes. Default 10 MB. */
+    /**
+     * Maximum size of a request's body, and of a response's, in bytes, at least 0. A larger request rejects with `ERR_INVALID_ARG`, a
+     * larger response with `ERR_ISOLATE_LIMIT`. Default 10,485,760.
+     */
     maxBodySize?: number;
     /**
-     * Time limit of a request in milliseconds, at least 1, including redirects and time in the queue. Each function makes 64 requests at a
-     * time. Default 30,000.
+     * Time limit of a request in milliseconds, from 1 to 2,147,483,647, including redirects and time in the queue. A longer request
+     * rejects with `ERR_ISOLATE_DEADLINE`. Each function makes 64 requests at a time, and up to 10,000 wait. Default 30,000.
      */
     timeout?: number;
-    /** Certificates of authorities to trust instead of the host's own, in the format of `tls.createSecureContext`. */
+    /**
+     * Certificates of authorities to trust instead of the host's own, in the format of `tls.createSecureContext`. Default: those of the
+     * host.
+     */
     ca?: string | Uint8Array | (string | Uint8Array)[];
   }
 
-  /** Options of a plugin's request. */
+  /** Options of a plugin's request. A wrong or unknown one rejects with a `TypeError` `ERR_INVALID_ARG`. */
   interface PluginFetchInit {
     /** Default `'GET'`. */
     method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
-    /** At most 100, with 16,384 characters in all. Headers of the connection, such as `host`, and `accept-encoding` are refused. */
+    /**
+     * At most 100, with 16,384 characters in all, names included. Headers of the connection, such as `host`, and `accept-encoding` are
+     * refused (`ERR_INVALID_ARG`). Default: none.
+     */
     headers?: Record<string, string>;
+    /** Not for `GET` and `HEAD`. A string is sent as UTF-8. Default: none. */
     body?: string | Uint8Array;
-    /** `'manual'` returns a redirect as the response, `'error'` fails for it. Default `'follow'`. */
+    /** `'manual'` returns a redirect as the response, `'error'` rejects for it with `ERR_ISOLATE_PERMISSION`. Default `'follow'`. */
     redirect?: 'follow' | 'manual' | 'error';
     /** Type of the response's `body`. Default `'text'`, decoded from UTF-8. */
     responseType?: 'text' | 'bytes';
@@ -1553,13 +2041,17 @@ declare namespace ivm {
   interface PluginFetchResponse {
     /** The URL that answered, after redirects. */
     url: string;
+    /** The HTTP status, such as 200. */
     status: number;
+    /** The text that the server sent with the status. */
     statusText: string;
     /** Whether the status is 200 to 299. */
     ok: boolean;
+    /** Whether a redirect was followed. */
     redirected: boolean;
-    /** Names are in lower case. */
+    /** Names are in lower case. Several values of a name are joined by `, `. */
     headers: Record<string, string>;
+    /** Of the type that `responseType` asks for. */
     body: string | Uint8Array;
   }
 
@@ -1569,38 +2061,67 @@ declare namespace ivm {
    * when the origin changes. It refuses names that have an address that is not public, except in `privateDomains`. It connects to the
    * addresses that it checked, so a name that changes its address after the check leads nowhere else. Each request has its own
    * connection, without a proxy.
-   * @throws {TypeError} `ERR_INVALID_ARG` for wrong options. The function rejects with the same code for wrong arguments, with
-   *   `ERR_ISOLATE_PERMISSION` for a destination that is not permitted, with `ERR_ISOLATE_LIMIT` for a response that is too large, and
-   *   with `ERR_ISOLATE_DEADLINE` if it takes too long
+   *
+   * The function resolves when the whole response has arrived, whatever its status. It rejects with:
+   *
+   * - `ERR_INVALID_ARG` for wrong arguments
+   * - `ERR_ISOLATE_PERMISSION` for a destination that is not permitted, and for redirects that it may not follow
+   * - `ERR_ISOLATE_LIMIT` for a response that is too large, or if too many requests wait
+   * - `ERR_ISOLATE_DEADLINE` if it takes longer than `timeout`
+   * - the host's error, such as `ECONNREFUSED`, if the connection fails
+   *
+   * In a plugin, these errors have the same class and message, but no `code`.
+   *
+   * @throws {TypeError} `ERR_INVALID_ARG` for wrong options
+   * @see [Requests and redirects](https://github.com/isolated-v8/isolated-v8/blob/main/docs/plugins.md#requests-and-redirects)
+   * @example
+   * ```ts
+   * import { createPluginFetch, PluginSandbox } from 'isolated-v8';
+   *
+   * const network = { allowedDomains: ['example.org'] };
+   * const sandbox = new PluginSandbox();
+   * const isolate = await sandbox.createIsolate({ id: 'org.example.reader', permissions: { network } });
+   * const context = { fetch: createPluginFetch(network) };
+   * const outcome = sandbox.executeInSandbox(isolate, "context.fetch('https://example.com/')", context);
+   * await outcome.catch(({ kind }) => console.log(kind)); // prints NETWORK
+   * sandbox.dispose(isolate);
+   * ```
    */
   function createPluginFetch(options: PluginFetchOptions): (url: string, init?: PluginFetchInit | null) => Promise<PluginFetchResponse>;
 
-  /** An isolate of a plugin. It ends with its scope with `using` and `await using`. */
+  /** An isolate of a plugin, made by `PluginSandbox.createIsolate`. It ends with its scope with `using` and `await using`. */
   interface SandboxIsolate {
     /** Unique in its sandbox. */
     readonly id: string;
     /** The manifest's `id`. */
     readonly pluginId: string;
-    /** In MB. */
+    /** Memory limit in MB: `limits.memoryMB` of the manifest. */
     readonly memoryLimit: number;
-    /** In milliseconds. */
+    /** Time that an execution may run, in milliseconds: `limits.cpuMs` of the manifest. */
     readonly cpuLimit: number;
-    /** Like `dispose(isolate)`. */
+    /** Like `dispose(isolate)` of its sandbox. */
     [Symbol.dispose](): void;
     /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
   }
 
-  /** Options of `PluginSandbox.executeInSandbox`. */
+  /**
+   * Options of `PluginSandbox.executeInSandbox`. A value of a wrong type or out of range, and an unknown option, rejects with a
+   * `TypeError` `ERR_INVALID_ARG`.
+   */
   interface PluginExecutionOptions extends SignalOptions {
     /** Runs the code in a new isolate, which is disposed afterwards. Default false. */
     fresh?: boolean;
-    /** Time limit of the execution in milliseconds, at least 1, including all waiting. Default 30,000, or `cpuLimit` if that is more. */
+    /**
+     * Time limit of the execution in milliseconds, from 1 to 2,147,483,647, including all waiting. Default 30,000, or `cpuLimit` if that
+     * is more. An execution that takes longer rejects with a `SandboxViolationError` of kind `CPU`.
+     */
     deadline?: number;
     /**
-     * Called once before the execution settles, also if it failed, with the resources that it used. `cpuMs` and `heapPeak` are those of the
-     * isolate during the execution, including other code that ran there. `hostCalls` counts the execution's own calls of host methods. What
-     * this function throws or rejects with is reported (`isolated-v8:unhandled-host-error`).
+     * Called once before the execution settles, also if it failed, with the resources that it used. Not called if the execution was
+     * refused. `cpuMs` and `heapPeak` are those of the isolate during the execution, including other code that ran there. `hostCalls`
+     * counts the execution's own calls of host methods, without those beyond `maxApiCalls`. What this function throws or rejects with is
+     * reported (`isolated-v8:unhandled-host-error`).
      */
     onUsage?: (usage: SandboxUsage) => void;
   }
@@ -1613,31 +2134,43 @@ declare namespace ivm {
     isolateId: string;
   }
 
-  /** Options of `new PluginSandbox`, its second argument. */
+  /**
+   * Options of `new PluginSandbox`, its second argument. A value of a wrong type or out of range, and an unknown option, is a `TypeError`
+   * with the code `ERR_INVALID_ARG`.
+   * @see [PluginSandbox](https://github.com/isolated-v8/isolated-v8/blob/main/docs/plugins.md)
+   * @see [What the sandboxes share](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md)
+   */
   interface PluginSandboxOptions {
     /**
      * Provides `setTimeout`, `setInterval`, `setImmediate`, their `clear…` functions, and `queueMicrotask`. At most 1,000 may be pending
-     * in an isolate (`RangeError`). Delays are at least 1 ms. Timers continue after the execution or event handler that set them has ended,
-     * until its deadline has passed, and count towards its running time. Errors thrown by callbacks go to the logger. Default false.
+     * in an isolate: one more is a `RangeError` in the plugin. Delays are at least 1 ms. Timers continue after the execution or event
+     * handler that set them has ended, until its deadline has passed, and count towards its running time. Errors thrown by callbacks go
+     * to the logger. Default false.
      */
     timers?: boolean;
-    /** Like `SandboxOptions.maxOutputSize`, for each execution. Default: as many bytes as the plugin's memory limit, at least 67,108,864. */
+    /**
+     * Maximum size of the result of an execution in bytes of JSON; see `SandboxOptions.maxOutputSize`. Default: as many bytes as the
+     * plugin's memory limit, at least 67,108,864. An execution with a larger result rejects with a `PluginError` whose `failure.code` is
+     * `ERR_ISOLATE_LIMIT`.
+     */
     maxOutputSize?: number;
     /**
-     * Maximum number of calls of host methods in one execution, including calls from its promises and timers, and through the `context` of
-     * another execution; a further call throws in the plugin. The delivery of an event to a handler counts separately, unless it happens
-     * during the plugin's own `emit`. With this limit, code that still runs after 1,000 further executions and events can no longer call.
-     * Default: no limit.
+     * Maximum number of calls of host methods in one execution, at least 0, including calls from its promises and timers, and through the
+     * `context` of another execution; a further call throws in the plugin. The delivery of an event to a handler counts separately,
+     * unless it happens during the plugin's own `emit`. With this limit, code that still runs after 1,000 further executions and events
+     * can no longer call. Default: no limit.
      */
     maxApiCalls?: number;
-    /** Provides web APIs to plugins; see `SandboxOptions.web`. `performance.now()` counts from the creation of the isolate. */
+    /**
+     * Provides web APIs to plugins; see `SandboxOptions.web`. `performance.now()` counts from the creation of the isolate. Default false.
+     */
     web?: boolean | readonly WebName[];
     /** Whether plugins have `WebAssembly`; see `SandboxOptions.wasm`. Default true. */
     wasm?: boolean;
     /**
-     * ES modules that plugins can import; see `SandboxOptions.modules`. They keep their state as long as the isolate lives, except modules
-     * that a limit stopped. Code that is a module instead of a script runs as one. The result is its default export, or what that returns
-     * if it is a function.
+     * ES modules that plugins can import; see `SandboxOptions.modules`. They keep their state as long as the isolate lives, except
+     * modules that a limit stopped. Code that is a module instead of a script runs as one. The result is its default export, or what that
+     * returns if it is a function. Default: none.
      */
     modules?: Readonly<Record<string, string>>;
     /**
@@ -1646,8 +2179,8 @@ declare namespace ivm {
      */
     typescript?: boolean;
     /**
-     * Maximum number of console calls that are passed on for each execution or event. The logger gets one warning about further ones.
-     * Default 10,000, which is also the most that the logger gets.
+     * Maximum number of console calls that are passed on for each execution or event, at least 0. The logger gets one warning about
+     * further ones. Default 10,000, which is also the most that the logger gets.
      */
     maxLogEntries?: number;
     /**
@@ -1663,9 +2196,12 @@ declare namespace ivm {
     onLog?: (entry: PluginLogEntry) => void;
     /** Number of prepared isolates that wait for the next plugin, or execution with `fresh`; see `SandboxOptions.poolSize`. Default 1. */
     poolSize?: number;
-    /** Another name of `poolSize`. Setting both is refused. */
+    /** Another name of `poolSize`. Setting both is refused (`ERR_INVALID_ARG`). */
     warm?: number;
-    /** A heap that isolates of plugins start from; see `SandboxOptions.snapshot`. */
+    /**
+     * A heap that isolates of plugins start from; see `SandboxOptions.snapshot`. `createIsolate` rejects with `ERR_ISOLATE_MEMORY` if it
+     * needs more than the plugin's memory limit. Default: an empty heap.
+     */
     snapshot?: ExternalCopy<ArrayBuffer>;
   }
 
@@ -1686,17 +2222,42 @@ declare namespace ivm {
     getMemoryUsage(isolate: SandboxIsolate): number;
   }
 
-  /** A sandbox for plugins. */
+  /**
+   * A sandbox for plugins, each in an isolate that keeps its state.
+   * @see [PluginSandbox](https://github.com/isolated-v8/isolated-v8/blob/main/docs/plugins.md)
+   * @see [Plugins in a SaaS](https://github.com/isolated-v8/isolated-v8/blob/main/docs/guides/saas-plugins.md)
+   * @example
+   * ```ts
+   * import { PluginSandbox } from 'isolated-v8';
+   *
+   * const sandbox = new PluginSandbox();
+   * const isolate = await sandbox.createIsolate({ id: 'org.example.counter', limits: { memoryMB: 32, cpuMs: 1_000 } });
+   * const context = { store: { rate: async () => 1.5 } };
+   * await sandbox.executeInSandbox(isolate, 'var seen = 0; function add(n) { seen += n; }', context);
+   * await sandbox.executeInSandbox(isolate, 'add(2)', context);
+   * const price = await sandbox.executeInSandbox<number>(isolate, 'context.store.rate().then((rate) => rate * seen)', context);
+   * console.log(price); // prints 3
+   * sandbox.dispose(isolate);
+   * ```
+   */
   class PluginSandbox implements IPluginSandbox {
     /**
-     * @param logger if it has a `child` method, the sandbox uses `logger.child({ component: 'IsolatedVmSandbox' })`
-     * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown or of a wrong type
+     * Creates a sandbox without isolates.
+     * @param logger if it has a `child` method, the sandbox uses `logger.child({ component: 'IsolatedVmSandbox' })`. Default: nothing is
+     *   logged
+     * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or out of range, or `logger` is not an object
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` if the native part of the package cannot be loaded
      */
     constructor(logger?: Partial<ILogger> | null, options?: PluginSandboxOptions | null);
 
     /**
-     * Creates an isolate for a plugin. All isolates of a plugin share its storage quota, including those that have ended.
-     * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for an invalid manifest or an unknown limit
+     * Creates an isolate for a plugin. Resolves when it is ready. All isolates of a plugin share its storage quota, including those that
+     * have ended.
+     * @throws {TypeError} as a rejection, like all of these: `ERR_INVALID_ARG` for an invalid manifest or an unknown limit
+     * @throws {Error} `ERR_ISOLATE_DISPOSED` after `close()`; `ERR_ISOLATE_MEMORY` if `snapshot` needs more than the plugin's memory
+     *   limit
+     * @throws {PluginError} `ERR_ISOLATE_PLUGIN` if the isolate cannot start, for example because of TypeScript syntax in `modules` that
+     *   is more than types
      */
     createIsolate(manifest: Pick<IPluginManifest, 'id'> & Partial<IPluginManifest>): Promise<SandboxIsolate>;
 
@@ -1704,22 +2265,28 @@ declare namespace ivm {
      * Runs a script. It has `context`, `pluginId`, `console`, which writes to the logger and to `onLog`, and what earlier executions in
      * this isolate left. Resolves with a structured clone of its completion value, which is awaited if it is a promise. The isolate
      * survives a failure, unless the plugin exceeded its memory limit, could not be stopped, or kept running by promises indefinitely.
-     * @throws {NotFoundError} as a rejection, like all of these: the isolate has ended, or never existed
-     * @throws {SandboxViolationError} `CPU` if the plugin ran longer than `cpuLimit`, including code that continues by promises, or passed
-     *   its `deadline`; `MEMORY`; another kind if the plugin did not catch a denied call
-     * @throws {PluginError} `EXECUTE` for all other failures of the plugin, including disposal during the execution. This and
-     *   `SandboxViolationError` have `failure`: what failed, and where
+     * @throws {TypeError} as a rejection, like all of these: `ERR_INVALID_ARG` for arguments of wrong types and wrong options
+     * @throws {NotFoundError} `ERR_ISOLATE_NOT_FOUND`: the isolate has ended, or is not of this sandbox
+     * @throws {SandboxViolationError} `CPU` (`ERR_ISOLATE_TIMEOUT`) if the plugin ran longer than `cpuLimit`, including code that
+     *   continues by promises, or passed its `deadline`; `MEMORY` (`ERR_ISOLATE_MEMORY`); another kind if the plugin did not catch a
+     *   denied call
+     * @throws {PluginError} `EXECUTE` (`ERR_ISOLATE_PLUGIN`) for all other failures of the plugin, including disposal during the
+     *   execution. This and `SandboxViolationError` have `failure`: what failed, and where
+     * @throws the `reason` of `signal`, if that was aborted
      */
     executeInSandbox<T = unknown>(
       isolate: SandboxIsolate, code: string, context: Partial<SandboxContext> | (Partial<SandboxContext> & Record<string, unknown>),
       options?: PluginExecutionOptions | null,
     ): Promise<T>;
 
-    /** Ends an isolate and the code that runs there. Does nothing if it has already ended. */
+    /** Ends an isolate and the code that runs there: its executions reject with a `PluginError`. Does nothing if it has already ended. */
     dispose(isolate: SandboxIsolate): void;
     /** Ends all isolates. Later ones are not affected. */
     disposeAll(): void;
-    /** Ends all isolates. Later calls of `createIsolate` reject with `ERR_ISOLATE_DISPOSED`. */
+    /**
+     * Ends all isolates: running executions reject with a `PluginError`. Later calls of `createIsolate` reject with `ERR_ISOLATE_DISPOSED`.
+     * @returns a promise that resolves when the running executions have rejected
+     */
     close(): Promise<void>;
     /** Like `close()`, for `using`. */
     [Symbol.dispose](): void;
@@ -1727,14 +2294,16 @@ declare namespace ivm {
     [Symbol.asyncDispose](): Promise<void>;
 
     /**
-     * Bytes of memory in use now: the heap, buffers, and V8's memory outside them, or the value set by a later `updateMemoryUsage`; 0 for
-     * an isolate that has ended. It does not wait for the plugin. While the plugin runs, the heap counts as of its last garbage
-     * collection, or as of when the plugin last waited. Includes objects that no collection has freed yet.
+     * Returns the bytes of memory in use now: the heap, buffers, and V8's memory outside them, or the value set by a later
+     * `updateMemoryUsage`; 0 for an isolate that has ended. It does not wait for the plugin. While the plugin runs, the heap counts as of
+     * its last garbage collection, or as of when the plugin last waited. Includes objects that no collection has freed yet.
      */
     getMemoryUsage(isolate: SandboxIsolate): number;
     /**
-     * Sets the memory use of an isolate, in MB, until its next execution has ended. At or above the isolate's limit, executions are refused.
-     * Above 90 % of it, the logger gets a warning, as it does for the measured memory.
+     * Sets the memory use of an isolate, in MB, until its next execution has ended. At or above the isolate's limit, executions are
+     * refused. Above 90 % of it, the logger gets a warning, as it does for the measured memory. A refused execution does not end this:
+     * call it again with a smaller value. An unknown `isolateId` is ignored.
+     * @throws {TypeError} `ERR_INVALID_ARG` if `memoryMB` is not a number of at least 0
      */
     updateMemoryUsage(isolateId: string, memoryMB: number): void;
 
@@ -1748,7 +2317,10 @@ declare namespace ivm {
   const IsolatedVmSandbox: typeof PluginSandbox;
   type IsolatedVmSandbox = PluginSandbox;
 
-  /** An isolate has ended or never existed. `code` is `ERR_ISOLATE_NOT_FOUND`. */
+  /**
+   * An isolate has ended or never existed. `code` is `ERR_ISOLATE_NOT_FOUND`. Call `createIsolate` again.
+   * @see [Codes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#codes)
+   */
   class NotFoundError extends Error {
     constructor(resourceType: string, resourceId: string);
     readonly code: ErrorCode;
@@ -1758,7 +2330,10 @@ declare namespace ivm {
     readonly resourceId: string;
   }
 
-  /** A plugin failed. `code` is `ERR_ISOLATE_PLUGIN`. */
+  /**
+   * A plugin failed, for a reason other than its limits and permissions. `code` is `ERR_ISOLATE_PLUGIN`, and `cause` the error itself.
+   * @see [Codes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#codes)
+   */
   class PluginError extends Error {
     constructor(pluginId: string, operation: string, message: string, cause?: unknown);
     readonly code: ErrorCode;
@@ -1777,6 +2352,7 @@ declare namespace ivm {
   /**
    * A plugin exceeded a limit or a permission. `code` is `ERR_ISOLATE_TIMEOUT` for `CPU`, `ERR_ISOLATE_MEMORY` for `MEMORY`,
    * `ERR_ISOLATE_LIMIT` for `STORAGE` and `ERR_ISOLATE_PERMISSION` for `NETWORK` and `HOOK`.
+   * @see [Codes](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#codes)
    */
   class SandboxViolationError extends Error {
     constructor(pluginId: string, violationType: SandboxViolationType, message: string, cause?: unknown);
@@ -1787,14 +2363,17 @@ declare namespace ivm {
     readonly violationType: SandboxViolationType;
     /** Same as `violationType`. */
     readonly kind: SandboxViolationType;
-    /** As in `PluginError`, if an execution failed; its `message` is that of the violation. */
+    /** As in `PluginError`, if an execution failed; its `message` is that of the violation. Absent if the execution was refused. */
     readonly failure?: SandboxFailure;
   }
 
   /** What a plugin exceeded: time or memory, or what its manifest permits of events, network and storage. */
   type SandboxViolationType = 'CPU' | 'HOOK' | 'MEMORY' | 'NETWORK' | 'STORAGE';
 
-  /** Counts for the whole process, including worker threads, since it started. Snapshots in the making count as isolates. */
+  /**
+   * Counts for the whole process, including worker threads, since it started. Snapshots in the making count as isolates.
+   * @see [Counting isolates](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#counting-isolates)
+   */
   interface EngineStats {
     /** Isolates created. */
     made: number;
@@ -1815,7 +2394,7 @@ declare namespace ivm {
       disposed: number;
       /** No longer referenced, and found by the host's garbage collector. */
       collected: number;
-      /** Exceeded their `memoryLimit`. */
+      /** Exceeded their `memoryLimit`, or could not be created for lack of memory. */
       outOfMemory: number;
       /** The worker thread that created them has ended. */
       environmentGone: number;
@@ -1847,7 +2426,10 @@ declare namespace ivm {
    */
   function engineStats(): EngineStats;
 
-  /** Options of `configureEngine`. */
+  /**
+   * Options of `configureEngine`. A value of a wrong type or out of range, and an unknown option, is a `TypeError` with the code
+   * `ERR_INVALID_ARG`.
+   */
   interface EngineOptions {
     /**
      * Grace period in milliseconds, 10 to 600,000: the time a guest has to stop after its limit has passed or its isolate is disposed.
@@ -1855,9 +2437,15 @@ declare namespace ivm {
      * processor, the period is up to four times as long. Default 1,000.
      */
     terminationGrace?: number | null;
-    /** Default `timeout` of calls, in milliseconds; 0 for none. Default 0. */
+    /**
+     * Default `timeout` of calls, in milliseconds, 0 to 2,147,483,647; 0 for none. It also applies to calls that only compile, link,
+     * create a context or read statistics. Default 0.
+     */
     timeout?: number | null;
-    /** Default `deadline` of calls, in milliseconds; 0 for none. Default 0. */
+    /**
+     * Default `deadline` of calls, in milliseconds, 0 to 2,147,483,647; 0 for none. It also applies to calls that only compile, link,
+     * create a context or read statistics. Default 0.
+     */
     deadline?: number | null;
     /**
      * Megabytes that lost isolates may use in total (`lostBytes` of `engineStats`), 16 to 1,073,741,824. While they use more, this process
@@ -1881,6 +2469,15 @@ declare namespace ivm {
    * @returns the settings now in effect: milliseconds (0 for none) and megabytes
    * @throws {TypeError} `ERR_INVALID_ARG` for a value out of range, and for an unknown setting
    * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `syncCalls: 'caller'` on another platform than x64 Linux
+   * @see [Time limits](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#time-limits)
+   * @see [Limits to set](https://github.com/isolated-v8/isolated-v8/blob/main/docs/guides/production.md#limits-to-set)
+   * @example
+   * ```ts
+   * import { configureEngine } from 'isolated-v8';
+   *
+   * const { terminationGrace } = configureEngine({ timeout: 1_000, deadline: 30_000 });
+   * console.log(terminationGrace); // prints 1000
+   * ```
    */
   function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number; syncCalls: 'thread' | 'caller' };
 
@@ -1890,7 +2487,7 @@ declare namespace ivm {
     isolate: number;
     /** `threadId` of `node:worker_threads`. */
     threadId: number;
-    /** Who uses it: the program itself, an execution of `createSandbox` or `IsolatedVMSandbox`, or a plugin of `IsolatedVmSandbox`. */
+    /** Who uses it: the program itself, an execution of `createSandbox` or `AgentSandbox`, or a plugin of `PluginSandbox`. */
     owner: 'program' | 'execution' | 'plugin';
     /** Megabytes. */
     memoryLimit: number;
@@ -1917,8 +2514,8 @@ declare namespace ivm {
     /** `threadId` of `node:worker_threads`. */
     threadId: number;
     /** The function or class of its sandbox. */
-    sandbox: 'createSandbox' | 'IsolatedVMSandbox' | 'IsolatedVmSandbox' | 'SubprocessSandbox';
-    /** `id` of the plugin's manifest; for `IsolatedVmSandbox` only. */
+    sandbox: 'createSandbox' | 'AgentSandbox' | 'PluginSandbox' | 'SubprocessSandbox';
+    /** `id` of the plugin's manifest; for `PluginSandbox` only. */
     pluginId?: string;
     /** Milliseconds that it may take in all. */
     timeout: number;
@@ -1940,13 +2537,25 @@ declare namespace ivm {
     errorCode?: string;
     /** Milliseconds from its start to its outcome. */
     durationMs: number;
-    /** Number of console calls; absent for `IsolatedVmSandbox`. */
+    /** Number of entries in its `logs`, and of those that were not kept; absent for `PluginSandbox`. */
     logs?: number;
   }
 
   /**
    * Messages that this library publishes to channels of `node:diagnostics_channel`, by the names of the channels. All but the last are
    * frozen, and their members are primitives. Nothing is published to channels without subscribers, and nothing else is done for them.
+   * @see [Observability](https://github.com/isolated-v8/isolated-v8/blob/main/docs/observability.md)
+   * @example
+   * ```ts
+   * import { subscribe } from 'node:diagnostics_channel';
+   * import { createSandbox, type DiagnosticsMessages } from 'isolated-v8';
+   *
+   * subscribe('isolated-v8:execution:end', (message) => {
+   *   const { ok, hostCalls } = message as DiagnosticsMessages['isolated-v8:execution:end'];
+   *   console.log(ok, hostCalls); // prints true 0
+   * });
+   * await createSandbox({}).execute('1 + 1');
+   * ```
    */
   interface DiagnosticsMessages {
     /** An isolate was created. */
@@ -1962,16 +2571,22 @@ declare namespace ivm {
     'isolated-v8:execution:start': ExecutionMessage;
     /** An execution has ended, before its promise settles. */
     'isolated-v8:execution:end': ExecutionEndMessage;
-    /** A host function failed, and nothing receives the error: what the function threw. */
+    /**
+     * A host function failed, and nothing receives the error: what the function threw. Without subscribers, the first error of each
+     * `origin` is a process warning.
+     * @see
+     *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
+     */
     'isolated-v8:unhandled-host-error': { error: unknown; origin: string };
   }
 
   /** For calls that compile: a compilation cache to use or to create. */
   type CachedDataOptions = {
     /**
-     * A compilation cache from an earlier `produceCachedData` for the same code, compared by SHA-256; filename and offsets may differ. Any
-     * other cache is rejected, and so is one passed by code inside an isolate. V8 runs its contents: do not accept a cache from a source
-     * whose code you would not run in the host.
+     * A compilation cache from an earlier `produceCachedData` for the same code, compared by SHA-256; filename and offsets may differ.
+     * Any other cache is rejected (`cachedDataRejected`), and so is one passed by code inside an isolate. An ExternalCopy of anything but
+     * an ArrayBuffer is a `TypeError` `ERR_INVALID_ARG`. V8 runs its contents: do not accept a cache from a source whose code you would
+     * not run in the host. Default: none.
      */
     cachedData?: ExternalCopy<ArrayBuffer>;
     /** Creates a compilation cache as `cachedData` of the script, unless a given one was accepted. Default false. */
@@ -1984,30 +2599,44 @@ declare namespace ivm {
     release?: boolean;
   };
 
-  /** Limits of calls that run code. */
+  /**
+   * Limits of calls that run code. A value of a wrong type is a `TypeError` with the code `ERR_INVALID_ARG`.
+   * @see [Time limits](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#time-limits)
+   */
   type RunOptions = SignalOptions & {
     /**
-     * Milliseconds that the code may run, a 32-bit integer; 0 or less for no limit. Waiting for the host does not count. In a synchronous call,
-     * reading the result may take the same time again, or 250 ms if that is longer. Default: that of `configureEngine`, which is none
-     * unless set. When it has passed, the call fails with `ERR_ISOLATE_TIMEOUT`. In isolated-vm, calls that only run accessors or proxies
-     * (`get`, `set`, `delete` and `copy` of a Reference) have no timeout.
+     * Milliseconds that the code may run, a 32-bit integer; 0 or less for no limit. Waiting for the host does not count. When it has
+     * passed, the call fails with `ERR_ISOLATE_TIMEOUT`, and the isolate continues. In a synchronous call, reading the result may take
+     * the same time again, or 250 ms if that is longer. Default: that of `configureEngine`, which is none unless set. In isolated-vm,
+     * calls that only run accessors or proxies (`get`, `set`, `delete` and `copy` of a Reference) have no timeout.
      */
     timeout?: number;
     /**
      * Milliseconds until the call ends, including all waiting and reading the result; a 32-bit integer of at least 0; 0 for no limit.
-     * Default: that of `configureEngine`, which is none unless set. When it has passed, the call fails with `ERR_ISOLATE_DEADLINE`. Not
-     * part of isolated-vm.
+     * When it has passed, the call fails with `ERR_ISOLATE_DEADLINE`, and the isolate continues. Default: that of `configureEngine`,
+     * which is none unless set. Not part of isolated-vm.
      */
     deadline?: number;
   };
 
-  /** Not part of isolated-vm. */
+  /** How to abort a call. Not part of isolated-vm. */
   type SignalOptions = {
     /**
-     * Aborts an asynchronous call. The call rejects at once with the signal's `reason`. Code that runs for it is stopped, and code that has
+     * Aborts an asynchronous call. The call rejects at once with the signal's `reason`, or with `ERR_ISOLATE_ABORTED` if it has none;
+     * executions that never reject have the failure `ERR_ISOLATE_ABORTED` instead. Code that runs for it is stopped, and code that has
      * not started does not start. The isolate continues. What the call has already started also continues, such as code after an `await`:
-     * `dispose()` ends that. A call with a signal does not keep the process alive longer than one without. Hosts only. Synchronous and
-     * `…Ignored` calls refuse this option.
+     * `dispose()` ends that. A call with a signal does not keep the process alive longer than one without. Default: none.
+     *
+     * Hosts only (`ERR_ISOLATE_UNSUPPORTED`). Synchronous and `…Ignored` calls refuse this option, and everything that is not a signal is
+     * refused (`ERR_INVALID_ARG`).
+     * @example
+     * ```ts
+     * import { Isolate } from 'isolated-v8';
+     *
+     * const context = await new Isolate().createContext();
+     * const call = context.eval('for (;;);', { signal: AbortSignal.timeout(50) });
+     * await call.catch((error) => console.log(error.name)); // prints TimeoutError
+     * ```
      */
     signal?: AbortSignalLike | null;
   };
@@ -2022,13 +2651,13 @@ declare namespace ivm {
     removeEventListener(type: 'abort', listener: () => void): void;
   }
 
-  /** Origin of code, for stacks and debuggers. */
+  /** Origin of code, for stacks and debuggers. A value of a wrong type is a `TypeError` with the code `ERR_INVALID_ARG`. */
   type ScriptOrigin = {
     /** Name of the code in stacks, preferably a URL. Default `<isolated-vm>`. */
     filename?: string;
-    /** Added to column numbers of the first line. Default 0. */
+    /** Added to column numbers of the first line; a 32-bit integer. Default 0. */
     columnOffset?: number;
-    /** Added to line numbers. Default 0. */
+    /** Added to line numbers; a 32-bit integer. Default 0. */
     lineOffset?: number;
   };
 
@@ -2050,13 +2679,22 @@ declare namespace ivm {
 
   /** Limits of the scripts that `Isolate.createSnapshot` runs. */
   interface SnapshotOptions {
-    /** Limit in MB for the heap, and the same again for buffers; 8 to 512, fractions are cut off. Default 128. */
+    /**
+     * Limit in MB for the heap, and the same again for buffers; 8 to 512, fractions are cut off. Default 128. Scripts whose heap exceeds
+     * it fail with `ERR_ISOLATE_MEMORY`; beyond the limit for buffers, they get a `RangeError`.
+     */
     memoryLimit?: number | null;
-    /** Milliseconds until creating the snapshot fails. Default 30,000, also for 0. */
+    /**
+     * Milliseconds until creating the snapshot fails (`ERR_ISOLATE_DEADLINE`); a 32-bit integer of at least 0. Default 30,000, also for
+     * 0.
+     */
     deadline?: number | null;
   }
 
-  /** How a value crosses. Set at most one of `copy`, `externalCopy` and `reference`. */
+  /**
+   * How a value crosses. Set at most one of `copy`, `externalCopy` and `reference`: more are a `TypeError` with the code
+   * `ERR_INVALID_ARG`. A value that cannot cross in this way is a `TypeError` with the code `ERR_ISOLATE_TRANSFER`.
+   */
   type TransferOptions = {
     /**
      * Transfers the value as a promise. For a promise, it settles with the outcome of that promise. For any other value, it is already
@@ -2064,7 +2702,7 @@ declare namespace ivm {
      * other options. Default false.
      */
     promise?: boolean;
-    /** Transfers a structured clone. Default false. */
+    /** Transfers a structured clone. Functions and symbols cannot be cloned. Default false. */
     copy?: boolean;
     /** Transfers an `ExternalCopy`. Default false. */
     externalCopy?: boolean;

@@ -38,7 +38,7 @@ const invalid = (message, code = 'ERR_INVALID_ARG') => Object.assign(new TypeErr
 function checkOptions(options) {
   const { host = DEFAULT_HOST, port = DEFAULT_PORT, title = DEFAULT_TITLE, origins = [] } = options ?? {};
   for (const [name, value] of Object.entries(options ?? {})) {
-    if (!OPTIONS.includes(name) && value != null) throw invalid(`There is no option \`${name}\`, but ${OPTIONS.map((each) => `\`${each}\``).join(', ')}`);
+    if (!OPTIONS.includes(name) && value != null) throw invalid(`Unknown option \`${name}\`. The options are ${OPTIONS.map((each) => `\`${each}\``).join(', ')}`);
   }
   if (!Number.isInteger(port) || port < 0 || port > 0xffff) throw invalid('`port` must be a port number');
   if (typeof host !== 'string' || host === '') throw invalid('`host` must be a string');

@@ -1,8 +1,8 @@
 'use strict';
 // A `CodeModeTransport` of `@mastra/core`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
-const { IsolatedVMSandbox } = require('./index.js');
-const { plainOf } = require('./code-runner.js');
+const { AgentSandbox } = require('./index.js');
+const { plainOf, withNames } = require('./code-runner.js');
 
 const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
 
@@ -12,20 +12,21 @@ const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
  */
 const identifier = (id) => `external_${id.replaceAll(/[^\w$]/g, '_').replace(/^(?![A-Za-z_$])/, '_')}`;
 
-/** @param {Partial<import('./index.js').IsolatedVMSandboxConfig>} [options] */
+/** @param {Partial<import('./index.js').AgentSandboxConfig>} [options] */
 function createCodeModeTransport(options) {
   // Reports wrong options.
-  new IsolatedVMSandbox(options);
+  new AgentSandbox(options);
   /** @type {import('./mastra.js').CodeModeTransport['run']} */
   async function run({ program, toolIds, dispatch, timeout, abortSignal, onExternalCall, onExternalResult }) {
     /** @type {string[]} */
     const logs = [];
-    const sandbox = new IsolatedVMSandbox({ typescript: true, ...options, timeout, onLog: ({ message }) => { logs.push(message); } });
+    const idOf = (/** @type {string} */ name) => toolIds[Number(name.slice('$host:f'.length))];
+    const sandbox = new AgentSandbox({ typescript: true, ...withNames(options ?? {}, idOf), timeout, onLog: ({ message }) => { logs.push(message); } });
     const tools = toolIds.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
     const inside = toolIds.map((id, index) => `const ${identifier(id)} = (input) => $host.f${index}(input);`).join(' ');
     /** @param {string} name @param {unknown} args */
     const call = async (name, args) => {
-      const id = toolIds[Number(name.slice('$host:f'.length))];
+      const id = idOf(name);
       const start = performance.now();
       onExternalCall?.(id, args);
       try {

@@ -5,7 +5,7 @@
 // The paths are literals so that bundlers and single-file builds see them, each inside of a `try` so that they leave out those that are not
 // there.
 
-const { existsSync, openSync, readSync, closeSync } = require('node:fs');
+const { existsSync, fstatSync, openSync, readSync, closeSync } = require('node:fs');
 const { join } = require('node:path');
 
 /**
@@ -155,6 +155,30 @@ const PREFIX = 'isolated-v8-';
 const GLIBC = '2.28';
 const MUSL_LOADER = 'ld-musl-';
 const ELF_HEAD_BYTES = 4096;
+/** The beginning of an ELF file of 64 bits, little-endian, and where its header says where its last part is. */
+const ELF_64 = '\x7fELF\x02\x01';
+const ELF_HEADER = Object.freeze({ bytes: 64, sections: 40, sectionSize: 58, sectionCount: 60 });
+
+/**
+ * Whether a file has fewer bytes than its header says. The system loads such a file and then ends the process (SIGBUS).
+ * @param {string} path
+ */
+function isTruncated(path) {
+  try {
+    const descriptor = openSync(path, 'r');
+    try {
+      const head = Buffer.alloc(ELF_HEADER.bytes);
+      const length = readSync(descriptor, head, 0, head.length, 0);
+      if (length < head.length || head.toString('latin1', 0, ELF_64.length) !== ELF_64) return false;
+      const sections = head.readUInt16LE(ELF_HEADER.sectionSize) * head.readUInt16LE(ELF_HEADER.sectionCount);
+      return fstatSync(descriptor).size < Number(head.readBigUInt64LE(ELF_HEADER.sections)) + sections;
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return false; // not there, or not allowed to read it
+  }
+}
 
 /** Whether this process runs on musl: its executable then names musl's loader. */
 function isMusl() {
@@ -224,7 +248,7 @@ function notLoadable(what, cause) {
     const needed = newer(GLIBC, /** @type {string} */ (glibc[1]));
     return unsupported(`${what} needs glibc ${needed} or newer, and this system has ${has}. Use a newer system or image, such as node:24-slim.`, cause);
   }
-  if (/file too short|invalid ELF header|wrong ELF class/.test(detail)) {
+  if (/file too short|cannot read file data|invalid ELF header|wrong ELF class/.test(detail)) {
     return unsupported(`${what} is damaged, or was made for another platform (${detail}): delete node_modules and install again, here.`, cause);
   }
   if (/failed to map segment/.test(detail)) {
@@ -235,6 +259,9 @@ function notLoadable(what, cause) {
   }
   return unsupported(`${what} cannot be loaded: ${detail}`, cause);
 }
+
+/** As the system's loader reports a file that is shorter than its header. */
+const truncated = () => new Error('file too short');
 
 /**
  * @param {string} file
@@ -273,11 +300,14 @@ function load() {
   const binary = Object.hasOwn(binaries, triple) ? binaries[triple] : undefined;
   if (binary === undefined) throw notThere(triple);
   if (isBeside(binary.file)) {
+    if (isTruncated(join(__dirname, binary.file))) throw notLoadable(binary.file, truncated());
     const { native, error } = binary.beside();
     if (native === undefined) throw notLoadable(binary.file, error);
     return native;
   }
   const name = PREFIX + triple;
+  // Where package managers put it, also those that link. Bundlers would take `path.join` for a pattern of files to include.
+  if (isTruncated([__dirname, '..', name, binary.file].join('/'))) throw notLoadable(name, truncated());
   /** @type {any} */
   const { native, error: cause } = binary.installed();
   if (native !== undefined) return native;

@@ -79,6 +79,29 @@ const namesOf = (object, prefix = '') => Object.entries(object).flatMap(([name, 
   return typeof value === 'object' && value !== null ? namesOf(/** @type {any} */ (value), `${prefix}${name}.`) : [];
 });
 
+/** Calls that run at a time. Each may take the memory that an isolate may have. */
+const MAX_RUNNING = 8;
+let running = 0;
+/** Calls that wait, in the order of their arrival. @type {Set<() => void>} */
+const waiting = new Set();
+
+/**
+ * @template T
+ * @param {() => Promise<T>} run
+ */
+async function inTurn(run) {
+  if (running < MAX_RUNNING) running += 1;
+  else await new Promise((begin) => { waiting.add(() => begin(undefined)); });
+  try {
+    return await run();
+  } finally {
+    const [next] = waiting;
+    if (next === undefined) running -= 1;
+    waiting.delete(next);
+    next?.();
+  }
+}
+
 /** @param {string} more about functions */
 const descriptionOf = (more) => `Runs JavaScript in an isolate of its own and returns what the code returns, as JSON, with the output of console.
 The code is the body of an async function: return the result. It has the built-ins of ECMAScript; there is no network, no file system and no require.${more}`;
@@ -114,7 +137,7 @@ async function main(args, { stdin, stdout, stderr }) {
     const code = params.arguments?.code;
     if (params.name !== NAME) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name}`);
     if (typeof code !== 'string') throw new McpError(ErrorCode.InvalidParams, '`code` must be a string');
-    return contentOf(await sandbox.execute(code, { signal }));
+    return inTurn(async () => contentOf(await sandbox.execute(code, { signal })));
   });
   await server.connect(new StdioServerTransport(stdin, stdout));
   // The process ends with its standard input, after the calls that run.

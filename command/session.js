@@ -2,7 +2,7 @@
 'use strict';
 // A sandbox that keeps its state from one input to the next, for `isolated-v8 repl`.
 
-const { IsolatedVmSandbox } = require('../index.js');
+const { PluginSandbox } = require('../index.js');
 const { cut, described, shown } = require('./text.js');
 
 const MAX_OUTPUT = 2 ** 20;
@@ -73,7 +73,7 @@ class Session {
     this.#settings = settings;
     this.#write = write;
     const { typescript, web } = settings;
-    this.#sandbox = new IsolatedVmSandbox(undefined, {
+    this.#sandbox = new PluginSandbox(undefined, {
       timers: true, typescript, web, warm: 0, maxOutputSize: MAX_OUTPUT, maxLogEntries: MAX_LOGS, onLog: ({ message }) => write(`${message}\n`),
     });
   }

@@ -52,6 +52,25 @@ const shown = (value, options) => inspect(value, { ...SHOWN, ...options });
  */
 const described = ({ stack, frame }) => `${cut(stack)}\n${frame === undefined ? '' : `\n${frame}\n`}`;
 
+/** Most elements of typed arrays in one JSON text. */
+const MAX_ELEMENTS = 100_000;
+
+/**
+ * A replacer for JSON of what a guest returned. BigInts become strings of digits. A new one for each text: limits of results count the bytes of
+ * typed arrays, but JSON takes a dozen for each element, so many elements are refused.
+ * @returns {(key: string, part: unknown) => unknown}
+ */
+function jsonReplacer() {
+  let left = MAX_ELEMENTS;
+  return (_, part) => {
+    if (ArrayBuffer.isView(part)) {
+      left -= /** @type {any} */ (part).length ?? 0;
+      if (left < 0) throw new RangeError(`it has more than ${MAX_ELEMENTS} elements of typed arrays`);
+    }
+    return typeof part === 'bigint' ? String(part) : part;
+  };
+}
+
 /**
  * A JSON document, which is safe to show on a terminal. BigInts become strings of digits.
  * @param {unknown} value
@@ -60,7 +79,7 @@ const described = ({ stack, frame }) => `${cut(stack)}\n${frame === undefined ? 
  * @throws if JSON cannot represent the value
  */
 const json = (value, indent) =>
-  JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part), indent)
+  JSON.stringify(value, jsonReplacer(), indent)
     .replace(HARMFUL_IN_JSON, (found) => `\\u${hex(found, 4)}`);
 
-module.exports = { cut, described, json, shown, visible, writerTo };
+module.exports = { cut, described, json, jsonReplacer, shown, visible, writerTo };

@@ -94,13 +94,13 @@ const checks = {
     isolate.dispose();
   },
   async 'runs an agent with tools'(ivm) {
-    const sandbox = ivm.createIsolatedVMSandbox();
+    const sandbox = new ivm.AgentSandbox();
     const outcome = await sandbox.execute('return (await a.b({ n: 41 })) + 1', [{ name: 'a:b', description: '' }], async (/** @type {string} */ _name, /** @type {{ n: number }} */ { n }) => n);
     same('result', resultOf(outcome), 42);
     sandbox.dispose();
   },
   async 'keeps the state of plugins'(ivm) {
-    const sandbox = new ivm.IsolatedVmSandbox();
+    const sandbox = new ivm.PluginSandbox();
     const isolate = await sandbox.createIsolate({ id: 'doctor' });
     await sandbox.executeInSandbox(isolate, 'var n = 41', {});
     same('state', await sandbox.executeInSandbox(isolate, 'n + 1', {}), 42);

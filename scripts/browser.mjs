@@ -1,9 +1,9 @@
 // `npm run browser`: makes the site and checks it in Chromium, without network access. Pages of each kind must have their heading,
-// highlighted code, a drawing for every diagram, and scripts that do not fail. No page may have broken links. Screenshots are in
-// `site/screenshots`. Not part of `npm test`: it needs Chromium, from the system's packages or from the path in CHROMIUM.
+// highlighted code, a drawing for every diagram, and scripts that do not fail. No page may be wider than a phone, or have broken links.
+// Screenshots are in `site/screenshots`. Not part of `npm test`: it needs Chromium, from the system's packages or from the path in CHROMIUM.
 
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -15,6 +15,8 @@ const LIMIT_MS = 120_000;
 const MAX_OUTPUT = 64 * 2 ** 20;
 /** The time limit of a page's scripts, by the page's own clock, which does not tick while they run. */
 const SCRIPTS_MS = 20_000;
+/** The width of a phone's screen, in CSS pixels. */
+const PHONE_WIDTH = 390;
 const NAMES = process.env.CHROMIUM === undefined ? ['chromium', 'chromium-browser', 'google-chrome'] : [process.env.CHROMIUM];
 
 const run = promisify(execFile);
@@ -44,9 +46,9 @@ async function findChromium() {
   throw new Error(`there is no ${NAMES.join(', ')}: apt-get install chromium, or say in CHROMIUM where it is`);
 }
 
-/** Opens a page; resolves with Chromium's output. */
+/** Opens a file; resolves with Chromium's output. */
 async function open(chromium, profile, file, ...args) {
-  const url = pathToFileURL(join(siteFolder, file)).href;
+  const url = pathToFileURL(file).href;
   return run(chromium, [
     '--headless', '--disable-gpu', '--hide-scrollbars', '--no-first-run', '--disable-extensions', '--disable-dev-shm-usage', `--user-data-dir=${profile}`,
     // Chromium's own sandbox does not work for root. The pages are our own.
@@ -68,6 +70,29 @@ function judge({ heading, source, hasCode }, dom, log) {
     ...(blocks.every((html) => /<span class="hl-\d+">/.test(html)) ? [] : ['it has code that is not highlighted']),
     ...log.split('\n').filter((line) => /:CONSOLE/.test(line) && /Uncaught|Error/.test(line)),
   ];
+}
+
+/** The pages that have to be scrolled sideways on a phone. Each is loaded into a frame of a phone's width. */
+async function widePages(chromium, profile) {
+  const measure = join(profile, 'measure.html');
+  const pages = readdirSync(siteFolder, { recursive: true }).map(String).filter((name) => /^(?:index|documents\/.*|classes\/.*|modules\/.*)\.html$/.test(name));
+  const urls = Object.fromEntries(pages.map((name) => [name, pathToFileURL(join(siteFolder, name)).href]));
+  writeFileSync(measure, `<iframe style="width: ${PHONE_WIDTH}px; height: 800px; border: 0"></iframe><pre></pre><script>
+    (async () => {
+      const frame = document.querySelector('iframe');
+      const widths = {};
+      for (const [name, url] of Object.entries(${JSON.stringify(urls)})) {
+        await new Promise((resolve) => { frame.onload = resolve; frame.src = url; });
+        widths[name] = frame.contentDocument.documentElement.scrollWidth;
+      }
+      document.querySelector('pre').textContent = JSON.stringify(widths);
+    })();
+  </script>`);
+  const { stdout } = await open(chromium, profile, measure, '--allow-file-access-from-files', '--dump-dom');
+  const [, text = '{}'] = /<pre>(.*)<\/pre>/.exec(stdout) ?? [];
+  const widths = Object.entries(JSON.parse(unescaped(text)));
+  if (widths.length !== pages.length) return [`${widths.length} of ${pages.length} pages were measured`];
+  return widths.filter(([, width]) => width > PHONE_WIDTH).map(([name, width]) => `${name} is ${width} pixels wide`);
 }
 
 /** The broken relative links and sources of all pages, including links to parts of pages. */
@@ -104,10 +129,11 @@ try {
   for (const page of PAGES) {
     const screenshot = join(siteFolder, 'screenshots', `${page.file.replaceAll('/', '-').replace(/\.html$/, '')}.png`);
     mkdirSync(dirname(screenshot), { recursive: true });
-    const { stdout, stderr } = await open(chromium, profile, page.file, '--dump-dom');
-    await open(chromium, profile, page.file, `--window-size=1280,${page.height}`, `--screenshot=${screenshot}`);
+    const { stdout, stderr } = await open(chromium, profile, join(siteFolder, page.file), '--dump-dom');
+    await open(chromium, profile, join(siteFolder, page.file), `--window-size=1280,${page.height}`, `--screenshot=${screenshot}`);
     tell(page.file, [...judge(page, stdout, stderr), ...(existsSync(screenshot) ? [] : ['there is no screenshot of it'])]);
   }
+  tell(`pages at a width of ${PHONE_WIDTH} pixels`, await widePages(chromium, profile));
   const { pages, broken } = brokenLinks();
   tell(`links of ${pages} pages`, broken);
   if (failures > 0) process.exitCode = 1;

@@ -19,6 +19,14 @@ export const pages = [
 
 export const readPage = (page) => readFileSync(join(root, page), 'utf8');
 
+export const withoutCode = (text) => text.replaceAll(/^```[\s\S]*?^```$/gm, '');
+
+/** The anchor that GitHub gives a heading. */
+const anchorOf = (heading) => heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\- _]/gu, '').replaceAll(' ', '-');
+
+/** The anchors of a page's headings. */
+export const anchorsOf = (page) => [...withoutCode(readPage(page)).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading));
+
 /** The programs of a Markdown text, each with the lines that it must print, and the name of its file if the paragraph above has one. */
 export function programsOf(markdown) {
   const blocks = [...markdown.matchAll(FENCE)].map(({ 1: language, 2: code, index, 0: whole }) => ({

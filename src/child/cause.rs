@@ -1,7 +1,9 @@
 //! Why an execution has ended without a result from its guest.
 
+use super::entry;
 use super::frame::End;
 use super::spawn::Exit;
+use crate::engine::Unavailable;
 use crate::value::{Code, Text, Value};
 
 /// Why an execution has no result from its guest.
@@ -15,6 +17,10 @@ pub enum Cause {
     NotStarted,
     /// A layer that its execution requires does not hold: its name, and why.
     Unconfined(String, String),
+    /// V8 could not start in it.
+    Unstarted(Unavailable),
+    /// The host has no descriptor for it: the system's error.
+    NoDescriptor(String),
     /// It was sent more than it can hold, or has used more memory than it may.
     Memory,
     /// It has sent something that a child never sends.
@@ -23,12 +29,25 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Why a process has ended that has not reported its confinement, so that no guest was in it.
+    pub fn of_early_exit(exit: Exit) -> Self {
+        let reason = match exit {
+            Exit::Code(entry::NO_THREAD) => Unavailable::Threads,
+            Exit::Code(entry::NO_MEMORY) => Unavailable::Memory,
+            Exit::Code(entry::NO_LIMITS) => Unavailable::Unlimited,
+            _ => return Cause::Exited(exit),
+        };
+        Cause::Unstarted(reason)
+    }
+
     pub fn code(&self) -> Code {
         match self {
             Cause::Deadline | Cause::Silent | Cause::NotStarted | Cause::Exited(Exit::Signal(libc::SIGXCPU)) => {
                 Code::Deadline
             }
             Cause::Unconfined(..) => Code::Unsupported,
+            Cause::Unstarted(reason) => reason.code(),
+            Cause::NoDescriptor(_) => Code::Limit,
             Cause::Terminated => Code::Disposed,
             Cause::Memory => Code::Memory,
             Cause::Protocol(_) => Code::Protocol,
@@ -45,6 +64,8 @@ impl Cause {
             Cause::Unconfined(layer, why) => {
                 format!("The process is not confined as required: {layer} does not hold ({why})")
             }
+            Cause::Unstarted(reason) => reason.message().to_owned(),
+            Cause::NoDescriptor(error) => format!("No process can be started: {error}"),
             Cause::Protocol(what) => format!("Execution terminated (protocol violation: {what})"),
             Cause::Exited(Exit::Signal(libc::SIGSYS)) => "Execution terminated (refused system call)".to_owned(),
             Cause::Exited(Exit::Code(code)) => format!("Process exited with code {code}"),

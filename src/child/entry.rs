@@ -26,9 +26,9 @@ use crate::value::{Completion, Host, NoCompletion, Outcome, Text, Value};
 /// Exit codes; see `launcher/src/main.rs` for the others.
 const MISUSED: i32 = 64;
 const PANICKED: i32 = 70;
-const NO_THREAD: i32 = 71;
-const NO_MEMORY: i32 = 72;
-const NO_LIMITS: i32 = 73;
+pub(super) const NO_THREAD: i32 = 71;
+pub(super) const NO_MEMORY: i32 = 72;
+pub(super) const NO_LIMITS: i32 = 73;
 
 const STACK_SIZE: usize = 1 << 20;
 
@@ -79,6 +79,7 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
         Ok(engine) => engine,
         Err(Unavailable::Memory) => return NO_MEMORY,
         Err(Unavailable::Unlimited) => return NO_LIMITS,
+        Err(Unavailable::Threads) => return NO_THREAD,
     };
     raise_threads();
     confinement::seal(terms, &mut report);

@@ -240,6 +240,8 @@ impl Pool {
                 process.end(Cause::Terminated);
             }
         }
+        // Before the ends of the processes are seen.
+        self.survey_again();
     }
 
     /// If too many children wait, ends those that have waited longest. Children that were started only for their report wait afterwards, so
@@ -259,8 +261,19 @@ impl Pool {
         }
     }
 
+    /// Asks other children for the reports that were expected of children whose execution was ended.
+    fn survey_again(&mut self) {
+        let ended = |process: &&mut Process| matches!(process.state, State::Ended) && !process.surveyors.is_empty();
+        let left = |process: &mut Process| (Sort::clone(&process.sort), process.surveyors.take());
+        for (sort, surveyors) in self.processes.iter_mut().filter(ended).map(left).collect::<Vec<_>>() {
+            let surveyors = surveyors.into_iter().map(|surveyor| (0, surveyor));
+            self.starting(&sort, true).0.surveyors.extend(surveyors);
+        }
+    }
+
     /// Removes the children that have ended.
     pub fn remove_ended(&mut self) {
+        self.survey_again();
         let groups = &mut self.groups;
         let mut is_there = |child: &mut Child| {
             let is_there = child.reap().is_none();

@@ -54,8 +54,12 @@ impl Surveyors {
         self.waiting.is_empty()
     }
 
+    pub fn take(&mut self) -> Vec<Arc<dyn Completion>> {
+        std::mem::take(&mut self.waiting)
+    }
+
     fn complete(&mut self, outcome: &Outcome) {
-        for surveyor in self.waiting.drain(..) {
+        for surveyor in self.take() {
             surveyor.complete(outcome.clone());
         }
     }
@@ -225,7 +229,7 @@ impl Process {
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return None };
         self.child.kill();
         self.out.clear();
-        let surveyors = std::mem::take(&mut self.surveyors.waiting);
+        let surveyors = self.surveyors.take();
         Some(running.retry((*self.sort).clone(), task, surveyors))
     }
 
@@ -239,6 +243,8 @@ impl Process {
     /// Gives the child its one execution. `waited`: it was not started for that.
     pub fn run(&mut self, id: u64, job: Job, began: Instant, waited: bool) {
         self.state = State::Running(Box::new(Running::new(self.number, id, job, began, waited)));
+        // It is needed for more than its report now.
+        self.warm = false;
         self.stirred = Instant::now();
         if self.report.is_some() {
             self.begin();
@@ -358,8 +364,15 @@ impl Process {
     /// False if nothing more may be handled now.
     fn handle(&mut self, message: Message) -> bool {
         if let Message::Moved(process) = message {
-            return (self.report.is_none() && self.child.follow(process))
-                || self.violated("a process that is none of its own");
+            let followed = if self.report.is_none() { self.child.follow(process) } else { Ok(false) };
+            match followed {
+                Ok(true) => return true,
+                Ok(false) => return self.violated("a process that is none of its own"),
+                Err(error) => {
+                    self.end(Cause::NoDescriptor(error.to_string()));
+                    return false;
+                }
+            }
         }
         if let Message::Ready(mut report) = message {
             if self.report.is_some() {
@@ -449,7 +462,10 @@ impl Process {
         }
         self.log_output(true);
         self.out.clear();
-        self.surveyors.complete(&Err(Fault::coded(ErrorClass::Error, &cause.message(), cause.code())));
+        // If only its execution ends, another child reports (`Pool::survey_again`).
+        if !matches!(cause, Cause::Terminated | Cause::Deadline) {
+            self.surveyors.complete(&Err(Fault::coded(ErrorClass::Error, &cause.message(), cause.code())));
+        }
         let time = self.child.processor_time();
         let signal = match cause {
             Cause::Exited(Exit::Signal(signal)) => Some(signal),

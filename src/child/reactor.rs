@@ -146,7 +146,11 @@ fn handle(process: &mut Process, event: Event) -> Option<Retry> {
                     return Some(retry);
                 }
                 let memory = exit == Exit::Signal(libc::SIGKILL) && process.child.ran_out();
-                process.end(if memory { Cause::Memory } else { Cause::Exited(exit) });
+                process.end(match () {
+                    () if memory => Cause::Memory,
+                    () if process.report.is_none() => Cause::of_early_exit(exit),
+                    () => Cause::Exited(exit),
+                });
             }
         }
     }

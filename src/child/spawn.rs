@@ -112,15 +112,16 @@ impl Sort {
 }
 
 impl Child {
-    /// The process that was started continues as process `process`, also a child of this process. False if that is not true.
-    pub fn follow(&mut self, process: u32) -> bool {
-        let Ok(process) = libc::pid_t::try_from(process) else { return false };
+    /// The process that was started continues as process `process`, also a child of this process. False if that is not true. An error if
+    /// this process can have no descriptor for it.
+    pub fn follow(&mut self, process: u32) -> io::Result<bool> {
+        let Ok(process) = libc::pid_t::try_from(process) else { return Ok(false) };
         // SAFETY: takes a process's id.
         let belongs = is_child(libc::P_PID, process) && unsafe { libc::getpgid(process) } == self.group;
         if self.reaped || process == self.pid || !belongs {
-            return false;
+            return Ok(false);
         }
-        let Ok(ended) = Ended::of(process) else { return false };
+        let ended = Ended::of(process)?;
         // This was its last message, so it is killed rather than awaited.
         // SAFETY: sends a signal to a child that was not reaped.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
@@ -131,7 +132,7 @@ impl Child {
         if unsafe { libc::setpgid(process, process) } == 0 {
             self.group = process;
         }
-        true
+        Ok(true)
     }
 
     /// Whether the kernel has ended it because it used more memory than it may.

@@ -27,6 +27,7 @@ mod space;
 mod stack_bounds;
 mod start;
 mod stub_cache;
+mod threads;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the linker of the addon on Linux calls it")
@@ -101,6 +102,15 @@ impl Unavailable {
         match self {
             Self::Memory => "There is no memory for V8 in this process",
             Self::Unlimited => "V8 cannot be used in this process: its page allocator cannot be limited",
+            Self::Threads => "The system starts no more threads for this process",
+        }
+    }
+
+    pub fn code(self) -> Code {
+        match self {
+            Self::Memory => Code::Memory,
+            Self::Unlimited => Code::Unsupported,
+            Self::Threads => Code::Limit,
         }
     }
 }
@@ -108,11 +118,7 @@ impl Unavailable {
 /// The error of a call that needs the engine.
 impl From<Unavailable> for Fault {
     fn from(reason: Unavailable) -> Self {
-        let code = match reason {
-            Unavailable::Memory => Code::Memory,
-            Unavailable::Unlimited => Code::Unsupported,
-        };
-        Fault::coded(ErrorClass::Error, reason.message(), code)
+        Fault::coded(ErrorClass::Error, reason.message(), reason.code())
     }
 }
 
@@ -157,7 +163,15 @@ impl Engine {
         // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when the
         // isolate of this thread is lost.
         let for_process = || native::draw_on(None, || Self::launch(recipe, addon, park));
-        ENGINE.get_or_start(space::has_room_for_engine, for_process)
+        ENGINE.get_or_start(Self::check, for_process)
+    }
+
+    /// Whether the process has what V8 needs to start. Without it, V8 ends the process.
+    fn check() -> Result<(), Unavailable> {
+        if !space::has_room_for_engine() {
+            return Err(Unavailable::Memory);
+        }
+        if threads::can_start(threads::of_v8()) { Ok(()) } else { Err(Unavailable::Threads) }
     }
 
     fn launch(recipe: &Recipe, addon: fn() -> Option<PathBuf>, park: abort::Park) -> Result<Engine, Unavailable> {

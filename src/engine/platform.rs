@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 use std::time::Duration;
 
-use super::Heap;
+use super::{Heap, threads};
 use crate::native::lock;
 
 /// Receives an isolate's foreground tasks.
@@ -104,5 +104,5 @@ impl v8::PlatformImpl for Foreground {
 
 /// Without thread-isolated allocations, since isolates run on threads that may be older than V8.
 pub fn new() -> v8::SharedRef<v8::Platform> {
-    v8::new_custom_platform(0, false, true, Foreground).make_shared()
+    v8::new_custom_platform(threads::of_v8(), false, true, Foreground).make_shared()
 }

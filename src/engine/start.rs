@@ -24,6 +24,8 @@ pub enum Unavailable {
     Memory,
     /// Limits would not be enforced.
     Unlimited,
+    /// The system starts no more threads for the process.
+    Threads,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -67,11 +69,11 @@ impl<T> Once<T> {
         Self { value: OnceLock::new(), gate: Gate { state: Mutex::new(State::Idle), changed: Condvar::new() } }
     }
 
-    /// The value, made by `start` on the first call. An error if `has_room` says that this is not possible now, or if it has failed. What
+    /// The value, made by `start` on the first call. An error if `check` says that this is not possible now, or if it has failed. What
     /// has failed once is not started again.
     pub fn get_or_start(
         &'static self,
-        has_room: impl FnOnce() -> bool,
+        check: impl FnOnce() -> Result<(), Unavailable>,
         start: impl FnOnce() -> Result<T, Unavailable>,
     ) -> Result<&'static T, Unavailable> {
         if let Some(value) = self.value.get() {
@@ -88,9 +90,7 @@ impl<T> Once<T> {
             if let State::Failed(reason) = *state {
                 return Err(reason);
             }
-            if !has_room() {
-                return Err(Unavailable::Memory);
-            }
+            check()?;
             *state = State::Starting;
         }
         TURN.set(Some(&self.gate));
@@ -116,18 +116,18 @@ mod tests {
     #[test]
     fn starts_once() {
         static ONCE: Once<u8> = Once::new();
-        assert_eq!(ONCE.get_or_start(|| false, || Ok(1)), Err(Unavailable::Memory));
-        assert!(thread::spawn(|| ONCE.get_or_start(|| true, || panic!())).join().is_err());
-        assert_eq!(ONCE.get_or_start(|| true, || Ok(2)), Ok(&2));
-        assert_eq!(ONCE.get_or_start(|| false, || Ok(3)), Ok(&2));
+        assert_eq!(ONCE.get_or_start(|| Err(Unavailable::Memory), || Ok(1)), Err(Unavailable::Memory));
+        assert!(thread::spawn(|| ONCE.get_or_start(|| Ok(()), || panic!())).join().is_err());
+        assert_eq!(ONCE.get_or_start(|| Ok(()), || Ok(2)), Ok(&2));
+        assert_eq!(ONCE.get_or_start(|| Err(Unavailable::Memory), || Ok(3)), Ok(&2));
     }
 
     #[test]
     fn does_not_retry_a_failed_start() {
         static ONCE: Once<u8> = Once::new();
-        assert_eq!(ONCE.get_or_start(|| true, || Err(Unavailable::Unlimited)), Err(Unavailable::Unlimited));
-        assert_eq!(ONCE.get_or_start(|| true, || Ok(1)), Err(Unavailable::Unlimited));
-        let other = thread::spawn(|| ONCE.get_or_start(|| true, || Ok(1)));
+        assert_eq!(ONCE.get_or_start(|| Ok(()), || Err(Unavailable::Unlimited)), Err(Unavailable::Unlimited));
+        assert_eq!(ONCE.get_or_start(|| Ok(()), || Ok(1)), Err(Unavailable::Unlimited));
+        let other = thread::spawn(|| ONCE.get_or_start(|| Ok(()), || Ok(1)));
         assert_eq!(other.join().unwrap(), Err(Unavailable::Unlimited));
     }
 
@@ -138,7 +138,7 @@ mod tests {
         let (lose, lost) = mpsc::channel::<()>();
         thread::spawn(move || {
             ONCE.get_or_start(
-                || true,
+                || Ok(()),
                 || {
                     let _ = begun.send(());
                     let _ = lost.recv();
@@ -150,9 +150,9 @@ mod tests {
             )
         });
         begins.recv().unwrap();
-        let waiting = thread::spawn(|| ONCE.get_or_start(|| true, || Ok(1)));
+        let waiting = thread::spawn(|| ONCE.get_or_start(|| Ok(()), || Ok(1)));
         lose.send(()).unwrap();
         assert_eq!(waiting.join().unwrap(), Err(Unavailable::Memory));
-        assert_eq!(ONCE.get_or_start(|| true, || Ok(2)), Err(Unavailable::Memory));
+        assert_eq!(ONCE.get_or_start(|| Ok(()), || Ok(2)), Err(Unavailable::Memory));
     }
 }

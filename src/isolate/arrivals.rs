@@ -33,6 +33,14 @@ impl Drop for Arrival {
             queue.count -= 1;
             return;
         };
+        if !clock::is_running() {
+            // No isolate can be created, so all of them fail now.
+            let others = std::mem::take(&mut queue.waiting);
+            queue.count += others.len();
+            drop(queue);
+            others.into_iter().chain([next]).for_each(|next| next(Arrival(())));
+            return;
+        }
         drop(queue);
         // Not on this thread: where isolates cannot be created, each drop would lead to the next, recursively.
         clock::after(Duration::ZERO, || next(Arrival(())));

@@ -55,6 +55,11 @@ pub fn after(delay: Duration, action: impl FnOnce() + Send + 'static) {
     set(Instant::now() + delay, Box::new(action));
 }
 
+/// Whether the clock's thread was started. Only then does it serve alarms.
+pub fn is_running() -> bool {
+    lock(&CLOCK.alarms).started
+}
+
 fn set(time: Instant, action: Action) -> Key {
     let clock = &*CLOCK;
     let mut alarms = lock(&clock.alarms);

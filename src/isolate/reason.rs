@@ -31,11 +31,13 @@ pub enum Stop {
     Refused = 5,
     /// It was not created: V8 would not enforce its limits.
     Unlimited = 6,
+    /// The system starts no thread for it.
+    NoThread = 7,
 }
 
 impl Stop {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Disposed, Self::Memory, Self::Environment, Self::Lost, Self::Refused, Self::Unlimited];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Disposed, Self::Memory, Self::Environment, Self::Lost, Self::Refused, Self::Unlimited, Self::NoThread];
 
     /// The fault for a call that was running or queued.
     pub fn fault(self) -> Fault {
@@ -46,6 +48,7 @@ impl Stop {
             Stop::Lost => Fault::unresponsive(),
             Stop::Refused => Fault::too_much_lost(),
             Stop::Unlimited => Unavailable::Unlimited.into(),
+            Stop::NoThread => Unavailable::Threads.into(),
         }
     }
 
@@ -53,7 +56,7 @@ impl Stop {
     pub(super) fn refusal(self, sync: bool) -> Fault {
         match self {
             Stop::Disposed | Stop::Environment => Fault::disposed(sync),
-            Stop::Memory | Stop::Lost | Stop::Refused | Stop::Unlimited => self.fault(),
+            Stop::Memory | Stop::Lost | Stop::Refused | Stop::Unlimited | Stop::NoThread => self.fault(),
         }
     }
 
@@ -62,7 +65,7 @@ impl Stop {
             Stop::Disposed => End::Disposed,
             Stop::Memory | Stop::Refused => End::OutOfMemory,
             Stop::Environment => End::Environment,
-            Stop::Lost | Stop::Unlimited => End::GivenUp,
+            Stop::Lost | Stop::Unlimited | Stop::NoThread => End::GivenUp,
         }
     }
 }

@@ -29,8 +29,6 @@ const LINGER: Duration = Duration::from_millis(2);
 /// Threads that spin at this moment. At most one may: with few cores, more would take time from threads that work.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
-const NO_THREAD: &str = "No thread could be started";
-
 /// How long the pool may go without starting any work.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -47,7 +45,7 @@ impl Waiting {
         move || {
             let Some(waiting) = waiting.upgrade() else { return };
             if STARTED.load(Ordering::Relaxed) == before {
-                waiting.0.abandon(NO_THREAD);
+                without_thread(&waiting.0);
             } else {
                 clock::after(PATIENCE, Box::new(waiting.watch()) as Box<dyn FnOnce() + Send>);
             }
@@ -76,9 +74,16 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
         STARTED.fetch_add(1, Ordering::Relaxed);
         occupy(remote, body);
     };
-    if !engine::run_on_pool(occupy) {
-        failed.abandon(NO_THREAD);
+    // Without its thread, the clock would not enforce the guest's limits.
+    if !clock::is_running() || !engine::run_on_pool(occupy) {
+        without_thread(&failed);
     }
+}
+
+/// The system starts no thread for the isolate.
+fn without_thread(remote: &Remote) {
+    remote.stop(Stop::NoThread);
+    remote.abandon("No thread could be started");
 }
 
 fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
@@ -179,6 +184,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
             remote.stop(match reason {
                 Unavailable::Memory => Stop::Memory,
                 Unavailable::Unlimited => Stop::Unlimited,
+                Unavailable::Threads => Stop::NoThread,
             });
             remote.abandon(reason.message());
             return None;

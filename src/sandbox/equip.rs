@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::code::Body;
 use super::modules::{Graph, Sources, name};
 use super::property::put;
-use super::session::is_for_modules;
+use super::refused_modules::{self, is_for_modules};
 use super::template::names;
 use super::timers::{self, Timers};
 use super::{actors, console, shadows};
@@ -66,8 +66,9 @@ fn install(
         timers::begin(scope, &timers);
         timers::install(scope, global)?;
     }
-    if let Some(sources) = equipment.modules {
-        Graph::install(scope, sources);
+    match equipment.modules {
+        Some(sources) => Graph::install(scope, sources),
+        None => refused_modules::refuse(scope),
     }
     web::begin(scope, equipment.web, Instant::now());
     web::install(scope, equipment.web)

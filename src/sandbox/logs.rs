@@ -11,7 +11,7 @@ pub enum LogStyle {
     /// As they are (`createSandbox`).
     #[default]
     Plain,
-    /// With `[ERROR] ` or `[WARN] ` before errors and warnings (`IsolatedVMSandbox`).
+    /// With `[ERROR] ` or `[WARN] ` before errors and warnings (`AgentSandbox`).
     Marked,
     /// JSON of the one argument, or of all arguments as a list, with the level before it (`SubprocessSandbox`).
     Tagged,

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use url::Url;
 
 use super::code::Body;
+use super::specifier::{self, MAX_SPECIFIER, shown};
 use crate::convert::{self, cap};
 use crate::guest::import;
 use crate::isolate::{self, Place};
@@ -26,12 +27,6 @@ pub fn name(number: usize) -> String {
 
 /// The maximum number of pieces of added code that are kept until they are imported.
 const MAX_KEPT_SOURCES: usize = 10_000;
-
-/// The maximum number of characters of a specifier that messages show.
-const MAX_SHOWN_SPECIFIER: usize = 200;
-
-/// The maximum number of characters of a specifier.
-const MAX_SPECIFIER: usize = 10_000;
 
 /// The modules as the host passes them.
 #[derive(Clone, Debug, PartialEq)]
@@ -230,7 +225,7 @@ impl Graph {
         }
         let attributes = ops::attributes_of(scope, request.get_import_attributes(), 3)?;
         let json = is_for_json(&attributes, ErrorClass::SyntaxError)?;
-        let specifier = specifier_from(scope, request.get_specifier());
+        let specifier = specifier::read(scope, request.get_specifier());
         self.find_as(&specifier, Some(referrer), json)
     }
 
@@ -281,9 +276,7 @@ impl Graph {
         });
         found.ok_or_else(|| {
             let by = source.map_or_else(|| Text::from(MAIN), |(name, _)| name);
-            let shown: String = specifier.chars().take(MAX_SHOWN_SPECIFIER).collect();
-            let more = if shown.len() < specifier.len() { "..." } else { "" };
-            Fault::error(&format!("Cannot find module '{shown}{more}' imported by {by}"))
+            Fault::error(&format!("Cannot find module '{}' imported by {by}", shown(specifier)))
         })
     }
 
@@ -418,11 +411,6 @@ fn unsupported(class: ErrorClass, message: &str) -> Fault {
     Fault::coded(class, message, Code::Unsupported)
 }
 
-/// A specifier, truncated to just above the maximum length.
-fn specifier_from(scope: &mut v8::PinScope<'_, '_>, specifier: v8::Local<'_, v8::String>) -> String {
-    convert::beginning(scope, specifier, MAX_SPECIFIER + 1).to_string()
-}
-
 /// V8's callback that resolves a request to its module, which is already compiled.
 fn resolve<'s>(
     context: v8::Local<'s, v8::Context>,
@@ -433,7 +421,7 @@ fn resolve<'s>(
     // SAFETY: V8 calls this on the isolate's thread, from within `instantiate_module`, with the context it was given.
     v8::callback_scope!(unsafe let scope, context);
     let graph = Graph::of(scope)?;
-    let specifier = specifier_from(scope, specifier);
+    let specifier = specifier::read(scope, specifier);
     let number = graph.number_of(referrer).and_then(|referrer| graph.find(&specifier, Some(referrer)).ok());
     let found = number.and_then(|number| graph.compiled(scope, number));
     if found.is_none() {
@@ -456,7 +444,7 @@ fn on_import<'s>(
     let at = Place::current(scope).ok()?;
     let graph = Graph::of(scope)?;
     let resolver = v8::PromiseResolver::new(scope)?;
-    let specifier = specifier_from(scope, specifier);
+    let specifier = specifier::read(scope, specifier);
     let referrer = import::number_of(scope, options).map(|number| number as usize);
     let found = ops::attributes_of(scope, attributes, 2)
         .and_then(|attributes| is_for_json(&attributes, ErrorClass::TypeError))

@@ -8,6 +8,7 @@ use super::code::Body;
 use super::logs::Logs;
 use super::modules::{Graph, MAIN};
 use super::property::put;
+use super::refused_modules::{self, is_for_modules};
 use super::result::ExecutionResult;
 use super::spec::Spec;
 use super::template::RealmTemplate;
@@ -218,9 +219,12 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
     let at = Place { guest: Arc::clone(guest), realm };
     prepare_globals(scope, &at, &spec)?;
     session.remote.measure(scope);
-    if let Some(modules) = spec.modules.take() {
-        Graph::install(scope, modules.sources);
-        main = Some(modules.main);
+    match spec.modules.take() {
+        Some(modules) => {
+            Graph::install(scope, modules.sources);
+            main = Some(modules.main);
+        }
+        None => refused_modules::refuse(scope),
     }
     let (value, then) = evaluate(scope, &spec, main.as_ref())?;
     await_value(scope, session, value, then)?;
@@ -327,6 +331,7 @@ fn evaluate<'s>(
     }
     match (evaluate_text(scope, spec, &spec.code), main) {
         (Err(Failure::Syntax(fault)), Some(main)) => evaluate_module(scope, main, fault),
+        (Err(Failure::Syntax(fault)), None) if is_for_modules(&fault) => Err(refused_modules::explain(fault)),
         (result, _) => Ok((result.map_err(Failure::into_fault)?, Then::Take)),
     }
 }
@@ -343,13 +348,6 @@ fn evaluate_module<'s>(
     let module = graph.linked(scope, number)?;
     let promise = ops::evaluate(scope, module)?;
     Ok((promise.into(), Then::Export(module.get_module_namespace())))
-}
-
-/// Whether V8 has found syntax that only modules have.
-pub fn is_for_modules(fault: &Fault) -> bool {
-    const SIGNS: [&str; 3] = ["Cannot use import statement", "Unexpected token 'export'", "Cannot use 'import.meta'"];
-    let message = fault.message().to_string();
-    SIGNS.iter().any(|sign| message.starts_with(sign))
 }
 
 fn compiles(scope: &mut v8::PinScope<'_, '_>, code: &Text) -> Result<bool, Fault> {

@@ -1,5 +1,5 @@
-//! Tools of an agent: `namespace.method(params)` in the sandbox is an asynchronous call of a host function, with the params after a
-//! conversion to JSON.
+//! Tools of an agent: `namespace.method(params)`, or `name(params)`, in the sandbox is an asynchronous call of a host function, with the
+//! params after a conversion to JSON.
 
 use std::sync::Arc;
 
@@ -17,6 +17,9 @@ pub struct Tool {
     pub function: Arc<Callable>,
 }
 
+/// The method of a tool whose name has one part: `a` is `a(params)`, and also `a.call(params)`.
+const OWN: &str = "call";
+
 /// Puts the tools on the global object. `text`: they take their params as JSON.
 pub fn install(
     scope: &mut v8::PinScope<'_, '_>,
@@ -25,32 +28,72 @@ pub fn install(
     tools: &[Tool],
     text: bool,
 ) -> Result<(), Fault> {
-    for tool in tools {
+    let own = Text::from(OWN);
+    let (named, others): (Vec<_>, Vec<_>) = tools.iter().partition(|tool| tool.method == own);
+    // First, because such a tool is the object that has the others of its namespace.
+    let mut made = Vec::new();
+    for tool in named {
         let namespace = convert::text_to_v8(scope, &tool.namespace)?;
-        let own = global.has_own_property(scope, namespace.into()).ok_or(Fault::Stopped)?;
-        let existing = if own { global.get(scope, namespace.into()) } else { None };
-        let object = match existing.map(v8::Local::<v8::Object>::try_from) {
-            Some(Ok(object)) => object,
+        let function = function_of(scope, at, tool, &tool.namespace, text)?;
+        let object = match namespace_of(scope, global, namespace)? {
+            Some(object) if !made.contains(&object) => object,
             _ => {
+                put(scope, global, namespace.into(), function.into())?;
+                made.push(function.into());
+                function.into()
+            }
+        };
+        let method = convert::text_to_v8(scope, &own)?;
+        put(scope, object, method.into(), function.into())?;
+    }
+    for tool in others {
+        let namespace = convert::text_to_v8(scope, &tool.namespace)?;
+        let object = match namespace_of(scope, global, namespace)? {
+            Some(object) => object,
+            None => {
                 let object = v8::Object::new(scope);
                 put(scope, global, namespace.into(), object.into())?;
                 object
             }
         };
-        let id = at.guest.carry(Value::Function(Arc::clone(&tool.function)));
-        let data = v8::Number::new(scope, id as f64).into();
-        let builder = if text { v8::Function::builder(call::<true>) } else { v8::Function::builder(call::<false>) };
-        let function = builder
-            .data(data)
-            .length(1)
-            .constructor_behavior(v8::ConstructorBehavior::Throw)
-            .build(scope)
-            .ok_or(Fault::Stopped)?;
+        let function = function_of(scope, at, tool, &tool.method, text)?;
         let method = convert::text_to_v8(scope, &tool.method)?;
-        function.set_name(method);
         put(scope, object, method.into(), function.into())?;
     }
     Ok(())
+}
+
+/// The object that the global object has under a name.
+fn namespace_of<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    global: v8::Local<'_, v8::Object>,
+    name: v8::Local<'_, v8::String>,
+) -> Result<Option<v8::Local<'s, v8::Object>>, Fault> {
+    let own = global.has_own_property(scope, name.into()).ok_or(Fault::Stopped)?;
+    let existing = if own { global.get(scope, name.into()) } else { None };
+    Ok(existing.and_then(|existing| v8::Local::try_from(existing).ok()))
+}
+
+/// The function by which guest code calls a tool.
+fn function_of<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &Place,
+    tool: &Tool,
+    name: &Text,
+    text: bool,
+) -> Result<v8::Local<'s, v8::Function>, Fault> {
+    let id = at.guest.carry(Value::Function(Arc::clone(&tool.function)));
+    let data = v8::Number::new(scope, id as f64).into();
+    let builder = if text { v8::Function::builder(call::<true>) } else { v8::Function::builder(call::<false>) };
+    let function = builder
+        .data(data)
+        .length(1)
+        .constructor_behavior(v8::ConstructorBehavior::Throw)
+        .build(scope)
+        .ok_or(Fault::Stopped)?;
+    let name = convert::text_to_v8(scope, name)?;
+    function.set_name(name);
+    Ok(function)
 }
 
 /// Guest code calls a tool. Always returns a promise, even for params that have no JSON.

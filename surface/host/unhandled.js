@@ -37,7 +37,7 @@ function reportUnhandled(origin, error) {
   }
   warned.add(origin);
   try {
-    const text = `A host function (${origin}) failed, and nobody can receive its error: ${textOf(error, 'message', MAX_MESSAGE)}. Subscribe to the diagnostics channel '${CHANNEL}' for all such errors.`;
+    const text = `A host function (${origin}) failed, and no caller can receive its error: ${textOf(error, 'message', MAX_MESSAGE)}. Subscribe to the diagnostics channel '${CHANNEL}' for all such errors.`;
     emitWarning(text, /** @type {any} */ ({ __proto__: null, code: WARNING, detail: textOf(error, 'stack', MAX_STACK) }));
   } catch {
     // The host does not support warnings.

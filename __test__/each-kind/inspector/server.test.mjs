@@ -132,7 +132,7 @@ test('wrong arguments', async () => {
     await assert.rejects(serve(isolate, options), { name: 'TypeError', code: 'ERR_INVALID_ARG' });
   }
   for (const options of [{ origin: 'https://allowed.example' }, { hostname: '127.0.0.1' }]) {
-    const message = `There is no option \`${Object.keys(options)[0]}\`, but \`port\`, \`host\`, \`title\`, \`origins\``;
+    const message = `Unknown option \`${Object.keys(options)[0]}\`. The options are \`port\`, \`host\`, \`title\`, \`origins\``;
     await assert.rejects(serve(isolate, options), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
   }
   isolate.dispose();

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { host, root, runFile } from '../../harness.mjs';
+import { host, root, run, runFile } from '../../harness.mjs';
 
 const file = 'isolated-v8.linux-x64-gnu.node';
 
@@ -49,6 +49,53 @@ describe('native.js', () => {
   test('a damaged file', () => {
     const damaged = /^isolated-v8: isolated-v8\.linux-x64-gnu\.node is damaged, or was made for another platform \(.*file too short.*\): delete node_modules and install again, here\.$/s;
     assert.throws(() => load('junk', { [file]: 'junk' }), refused(damaged));
+  });
+
+  describe('a file that was cut off', () => {
+    const whole = readFileSync(join(root, file));
+    const message = /^isolated-v8: (?:isolated-v8\.linux-x64-gnu\.node|isolated-v8-linux-x64-gnu) is damaged, or was made for another platform \(file too short\): delete node_modules and install again, here\.$/;
+
+    /** The system ends the process that loads such a file, so each is loaded in a process of its own. */
+    async function messageOf(place) {
+      const { code, signal, stdout, stderr } = await run(`
+        import { createRequire } from 'node:module';
+        try { createRequire(${JSON.stringify(join(place, 'x.js'))})('./native.js'); console.log('loaded'); } catch ({ code, message }) { console.log(code + '|' + message); }
+        process.exit(0);`, { bare: true });
+      assert.deepEqual([code, signal ?? null], [0, null], stderr);
+      return stdout.trim().split('|');
+    }
+
+    for (const length of [64, 4_096, whole.length >> 1, whole.length - 3_000_000]) {
+      test(`after ${length === 64 ? 'its header' : `${length} bytes`}`, async () => {
+        const place = join(folder, `cut-${length}`);
+        mkdirSync(place);
+        copyFileSync(join(root, 'native.js'), join(place, 'native.js'));
+        writeFileSync(join(place, file), whole.subarray(0, length));
+        const [code, found] = await messageOf(place);
+        assert.equal(code, 'ERR_ISOLATE_UNSUPPORTED');
+        assert.match(found, message);
+      });
+    }
+
+    test('in the package of the platform', async () => {
+      const modules = join(folder, 'cut', 'node_modules');
+      const [place, binary] = ['isolated-v8', 'isolated-v8-linux-x64-gnu'].map((name) => join(modules, name));
+      for (const each of [place, binary]) mkdirSync(each, { recursive: true });
+      copyFileSync(join(root, 'native.js'), join(place, 'native.js'));
+      writeFileSync(join(binary, 'package.json'), JSON.stringify({ name: 'isolated-v8-linux-x64-gnu', main: file }));
+      writeFileSync(join(binary, file), whole.subarray(0, 20_000_000));
+      const [code, found] = await messageOf(place);
+      assert.equal(code, 'ERR_ISOLATE_UNSUPPORTED');
+      assert.match(found, message);
+    });
+
+    test('only after everything that is loaded: it works', async () => {
+      const place = join(folder, 'snapshot-cut');
+      mkdirSync(place);
+      copyFileSync(join(root, 'native.js'), join(place, 'native.js'));
+      writeFileSync(join(place, file), whole.subarray(0, whole.length - 1_000));
+      assert.deepEqual(await messageOf(place), ['loaded']);
+    });
   });
 
   /** Runs `work` in a process with fake properties. */

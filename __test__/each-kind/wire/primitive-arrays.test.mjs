@@ -40,6 +40,9 @@ describe('large arrays of primitives', () => {
   test('properties besides the elements are kept', () => {
     const array = Object.assign(many(300, String), { name: { nested: ['x'] }, [-1]: 'negative' });
     assert.deepEqual(cloned(array), array);
+    assert.throws(() => cloned(Object.assign(many(300, String), { name: () => 1 })), /could not be cloned/);
+    const hidden = Object.defineProperty(many(300, String), 'name', { value: () => 1, enumerable: false });
+    assert.deepEqual(cloned(hidden), many(300, String));
   });
 
   test('elements that are not primitives, and holes', () => {

@@ -75,7 +75,7 @@ test('invalid values are refused', () => passes(`
     [{ timeout: -1 }, '\`timeout\` must be a number of milliseconds from 0 to 2147483647'],
     [{ timeout: NaN }, '\`timeout\` must be a number of milliseconds from 0 to 2147483647'],
     [{ deadline: Infinity }, '\`deadline\` must be a number of milliseconds from 0 to 2147483647'],
-    [{ deadLine: 1 }, 'There is no option \`deadLine\`, but \`terminationGrace\`, \`timeout\`, \`deadline\`, \`lostMemoryLimit\`, \`syncCalls\`'],
+    [{ deadLine: 1 }, 'Unknown option \`deadLine\`. The options are \`terminationGrace\`, \`timeout\`, \`deadline\`, \`lostMemoryLimit\`, \`syncCalls\`'],
     [1, '\`configureEngine\` requires parameter 1 to be an object'],
   ]) assert.throws(() => ivm.configureEngine(options), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
   // A tiny limit does not count as none.

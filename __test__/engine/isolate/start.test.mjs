@@ -1,4 +1,4 @@
-// V8 starts with the first isolate. If the process has no memory for that, calls fail, and the host continues.
+// V8 starts with the first isolate. If the process has no memory or no threads for that, calls fail, and the host continues.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -60,4 +60,36 @@ test('a snapshot of another process', { skip }, async () => {
     const bytes = new Uint8Array(Buffer.from(${JSON.stringify(stdout.trim())}, 'base64'));
     try { new ivm.Isolate({ snapshot: new ivm.ExternalCopy(bytes.buffer) }); console.log('made'); } catch ({ code }) { console.log(code); }`);
   assert.deepEqual(lines, ['ERR_ISOLATE_MEMORY']);
+});
+
+/** Root's processes are not counted, so the process becomes another user. */
+const skipThreads = skip || (process.getuid() !== 0 && 'only root can become another user');
+
+/** What isolates give in a process that may have this many more threads, and what it prints to its error output. */
+async function withThreads(more) {
+  const result = await run(`
+    import { execFileSync } from 'node:child_process';
+    import { readFileSync } from 'node:fs';
+    const now = Number(/Threads:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]);
+    execFileSync('prlimit', ['--pid', String(process.pid), '--nproc=' + (now + ${more}) + ':']);
+    process.setuid(0x60000000 + process.pid);
+    const use = async () => {
+      const isolate = new ivm.Isolate();
+      const context = await isolate.createContext();
+      return context.eval('for (const end = Date.now() + 5; Date.now() < end;); 6 * 7');
+    };
+    const settled = await Promise.allSettled(Array.from({ length: 100 }, use));
+    console.log([...new Set(settled.map(({ value, reason }) => value ?? reason.code))].join());
+    try { console.log(new ivm.Isolate().createContextSync().evalSync('for (;;);', { timeout: 50 })); } catch ({ code }) { console.log(code); }
+    process.exit(0);`, { timeout: 60_000 });
+  assert.deepEqual({ code: result.code, timedOut: result.timedOut }, { code: 0, timedOut: false }, result.stdout + result.stderr);
+  return result.stdout.trim().split('\n');
+}
+
+test('without threads for V8', { skip: skipThreads, timeout: 200_000 }, async () => {
+  assert.deepEqual(await withThreads(0), ['ERR_ISOLATE_LIMIT', 'ERR_ISOLATE_LIMIT']);
+  // One for the clock, one for the isolates, then those of V8.
+  assert.deepEqual(await withThreads(1), ['ERR_ISOLATE_LIMIT', 'ERR_ISOLATE_LIMIT']);
+  assert.deepEqual(await withThreads(2), ['ERR_ISOLATE_LIMIT', 'ERR_ISOLATE_LIMIT']);
+  assert.deepEqual(await withThreads(60), ['42', 'ERR_ISOLATE_TIMEOUT']);
 });

@@ -25,12 +25,31 @@ describe('normalizeCode', () => {
   const pairs = [
     ['1 + 1', 'async () => { return 1 + 1 }'],
     ['  \n 1 + 1 \n ', 'async () => { return 1 + 1 }'],
-    ['', 'async () => { return  }'],
+    ['', 'async () => {  }'],
     ['async () => { return 1 }', 'async () => { return 1 }'],
     ['async (x) => x', 'async (x) => x'],
-    ['async x => x', 'async () => { return async x => x }'],
-    ['async(x) => x', 'async () => { return async(x) => x }'],
-    ['() => 1', 'async () => { return () => 1 }'],
+    ['async x => x', 'async x => x'],
+    ['async(x) => x', 'async(x) => x'],
+    ['// one\nasync () => 1; // two', 'async () => 1'],
+    ['() => 1', 'async () => (() => 1)()'],
+    ['() => "http://x"', 'async () => (() => "http://x"\n)()'],
+    ['function f() { return 1 }', 'async () => (function f() { return 1 })()'],
+    ['async function () { return 1 };', 'async () => (async function () { return 1 })()'],
+    ['async()', 'async () => { return async() }'],
+    ['(async () => 1)()', 'async () => { return (async () => 1)() }'],
+    ['f();', 'async () => { return f() }'],
+    ['f(); // one', 'async () => { return f(); // one\n }'],
+    ['console.log("a"); throw new Error("b")', 'async () => { console.log("a"); throw new Error("b") }'],
+    ['await f(); return 1', 'async () => { await f(); return 1 }'],
+    ['f()\nreturn 1 // two', 'async () => { f()\nreturn 1 // two\n }'],
+    ['{ a: 1 }', 'async () => { return { a: 1 } }'],
+    ['{ const a = 1; return a }', 'async () => { { const a = 1; return a } }'],
+    ['async (x: number) => x', 'async (x: number) => x'],
+    ['async function f(x: number) { return x }', 'async () => (async function f(x: number) { return x })()'],
+    ['f(); const a: number = 1; return a', 'async () => { f(); const a: number = 1; return a }'],
+    ['(f as any).g', 'async () => { return (f as any).g }'],
+    ['async () => { syntax error', 'async () => { syntax error'],
+    ['f(', 'async () => { return f( }'],
     ['constant + 1', 'async () => { return constant + 1 }'],
     ['await api()', 'async () => { return await api() }'],
     ['```js\nreturn 1\n```', 'async () => { return 1 }'],
@@ -50,8 +69,8 @@ describe('normalizeCode', () => {
     ['~~~js\nreturn 1\n~~~', 'async () => { return 1 }'],
     ['Use this:\n\n```js\nreturn 1\n```\n\nIt returns 1.', 'async () => { return 1 }'],
     ['```json\n{}\n```\n```\nnothing\n```\n```mjs\nreturn 1\n```', 'async () => { return 1 }'],
-    ['````js\n// ```\nreturn 1\n````', 'async () => { // ```\nreturn 1 }'.replace('{ //', '{ return //')],
-    ['/*\n```\nf()\n```\n*/ 1', 'async () => { return /*\n```\nf()\n```\n*/ 1 }'],
+    ['````js\n// ```\nreturn 1\n````', 'async () => { // ```\nreturn 1\n }'],
+    ['/*\n```\nf()\n```\n*/ 1', 'async () => { return 1 }'],
     ['~~~5', 'async () => { return ~~~5 }'],
     ['~~~\n5', 'async () => { return 5 }'],
     ['return `\n```\n`', 'async () => { return `\n```\n` }'],
@@ -63,7 +82,7 @@ describe('normalizeCode', () => {
   for (const keyword of statements) {
     test(`a statement: ${keyword}`, () => {
       assert.equal(normalizeCode(`${keyword} it`), `async () => { ${keyword} it }`);
-      assert.equal(normalizeCode(`${keyword}$ it`).startsWith('async () => { '), true);
+      assert.equal(normalizeCode(`${keyword}$ + 1`), `async () => { return ${keyword}$ + 1 }`);
     });
   }
   test('anything but a string is refused by name', () => {
@@ -107,6 +126,12 @@ describe('execute: the value of the code', () => {
     ['await (async () => 1)(); 2', undefined],
     ['/* one */ /* two */ async () => 12;', 12],
     ['() => 13 // the end', 13],
+    ['() => 13; // the end', 13],
+    ['async () => 13; /* the */ // end\n// of it;\n', 13],
+    ['function f() { return 13 } // the end', 13],
+    ['function f() { return 13 }; /* the end */', 13],
+    ['() => "http://x"', 'http://x'],
+    ['() => { return `\n//${13}`; }', '\n//13'],
     ['const a = 1; a + 1', undefined],
     ['const a = 1; return a + 1', 2],
     ['const a = 1;\nif (a) return 3;\nreturn 4', 3],
@@ -133,6 +158,13 @@ describe('execute: the value of the code', () => {
   for (const [code, result] of pairs) {
     test(JSON.stringify(code), async () => assert.deepEqual(await resultOf(code), result));
   }
+
+  test('normalizeCode agrees', async () => {
+    for (const [code, result] of pairs) {
+      if (code === 'globalThis; return typeof globalThis') continue;
+      assert.deepEqual(await resultOf(`await (${normalizeCode(code)}\n)()`), result, code);
+    }
+  });
 
   test('statements after an expression are kept', async () => {
     for (const separator of ['; ', '\n', ';\n// a comment\n']) {

@@ -10,7 +10,7 @@ const COMMON = '`maxOutputSize`, `maxApiCalls`, `maxLogEntries`, `maxLogLength`,
 const noTools = async () => {};
 const hasProcesses = process.platform !== 'win32';
 
-const refused = (name, names) => ({ name: 'TypeError', code: 'ERR_INVALID_ARG', message: `There is no option \`${name}\`, but ${names}` });
+const refused = (name, names) => ({ name: 'TypeError', code: 'ERR_INVALID_ARG', message: `Unknown option \`${name}\`. The options are ${names}` });
 
 describe('unknown options', () => {
   const makers = {

@@ -2,7 +2,9 @@
 
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import dgram from 'node:dgram';
 import dns from 'node:dns';
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
@@ -15,6 +17,21 @@ const { createPluginFetch } = ivm;
 const pem = (kind, base64) => `-----BEGIN ${kind}-----\n${base64.match(/.{1,64}/g).join('\n')}\n-----END ${kind}-----\n`;
 const key = pem('PRIVATE KEY', 'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgqzOntvBjdoDhep//Qv0p1Mu2mbEEjxeAFiA6JopvouWhRANCAATu3YixtZ1RUggcREGbB9fPh67Pm8WgCo+GH4KwfZwTf4V34tPifW+n+zPnvUfcDTn5h0vhMKrlM6btAGfLKjU9');
 const cert = pem('CERTIFICATE', 'MIIBlDCCATugAwIBAgIUWKyW8JE4zuX9v1d9khR/IHAqPVwwCgYIKoZIzj0EAwIwFDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMzAwNDkxN1oYDzIxMjYxMDMwMDA0OTE3WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATu3YixtZ1RUggcREGbB9fPh67Pm8WgCo+GH4KwfZwTf4V34tPifW+n+zPnvUfcDTn5h0vhMKrlM6btAGfLKjU9o2kwZzAdBgNVHQ4EFgQUQHrWecuMfmXX/3jB9TX0TCpCMIowHwYDVR0jBBgwFoAUQHrWecuMfmXX/3jB9TX0TCpCMIowDwYDVR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwIDRwAwRAIgKCRPMpv2eSjrzlwboc6hTPMzuNVegaomrvtMjRizeFsCIDYUFwTVu7BpwgZue0mm4Kj+oUYlFs/M2f+21l7aJEwm');
+
+/** The name that a query for name servers asks for. */
+function nameIn(query) {
+  const labels = [];
+  for (let at = 12; query[at] > 0; at += 1 + query[at]) labels.push(query.toString('latin1', at + 1, at + 1 + query[at]));
+  return labels.join('.').toLowerCase();
+}
+
+/** An answer with one IPv4 address, or that there is no such name. */
+function answerTo(query, address) {
+  const end = query.indexOf(0, 12) + 5;
+  const has = address !== undefined && query[end - 3] === 1;
+  const head = Buffer.from([query[0], query[1], 0x81, address === undefined ? 0x83 : 0x80, 0, 1, 0, has ? 1 : 0, 0, 0, 0, 0]);
+  return Buffer.concat([head, query.subarray(12, end), Buffer.from(has ? [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...address] : [])]);
+}
 
 let server;
 let secure;
@@ -143,74 +160,92 @@ describe('createPluginFetch', () => {
   });
 
   test('a name with a private address is refused, unless its domain may have one', async () => {
-    const { lookup } = dns;
+    const { lookup, Resolver } = dns;
     let looks = 0;
     let addresses = [];
+    dns.Resolver = class {
+      resolve4(_hostname, callback) { setImmediate(() => callback(null, addresses.filter((address) => !address.includes(':')))); }
+      resolve6(_hostname, callback) { setImmediate(() => callback(null, addresses.filter((address) => address.includes(':')))); }
+      cancel() {}
+    };
     dns.lookup = (hostname, options, callback) => {
       looks += 1;
-      setImmediate(() => (options.all ? callback(null, addresses) : callback(null, addresses[0].address, addresses[0].family)));
+      setImmediate(() => (options.all ? callback(null, [{ address: '127.0.0.1', family: 4 }]) : callback(null, '127.0.0.1', 4)));
     };
     try {
       const fetch = createPluginFetch({ allowedDomains: ['api.example.com'], timeout: 1_000 });
       const count = requests.length;
-      for (const each of [
+      for (addresses of [
         ['127.0.0.1'], ['0.0.0.0'], ['10.1.2.3'], ['172.31.0.1'], ['192.168.1.1'], ['169.254.169.254'], ['100.64.0.1'], ['224.0.0.1'], ['255.255.255.255'], ['::1'], ['::'], ['fe80::1'], ['fe80::1%lo'], ['fd00::1'], ['::ffff:127.0.0.1'],
-        ['64:ff9b::7f00:1'], ['2002:7f00:1::'], ['ff02::1'], ['not an address'], ['93.184.216.34', '127.0.0.1'], ['2606:2800:220:1::1', '::1'], [],
+        ['64:ff9b::7f00:1'], ['2002:7f00:1::'], ['ff02::1'], ['not an address'], ['93.184.216.34', '127.0.0.1'], ['2606:2800:220:1::1', '::1'], ['93.184.216.34', '::1'], [],
       ]) {
-        addresses = each.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
-        await assert.rejects(fetch(`http://api.example.com:${port}/`), /not public/, String(each));
+        await assert.rejects(fetch(`http://api.example.com:${port}/`), /not public/, String(addresses));
       }
-      assert.equal(requests.length, count);
+      assert.deepEqual([requests.length, looks], [count, 0]);
       // The connection goes to the address that the one lookup has returned.
-      looks = 0;
-      addresses = [{ address: '127.0.0.1', family: 4 }];
       const { body, url } = await createPluginFetch({ allowedDomains: ['api.example.com'], privateDomains: ['example.com'] })(`http://api.example.com:${port}/x`);
       assert.deepEqual([body, url, looks, requests.at(-1).headers.host], ['GET /x', `http://api.example.com:${port}/x`, 1, `api.example.com:${port}`]);
     } finally {
-      dns.lookup = lookup;
+      Object.assign(dns, { lookup, Resolver });
     }
     assert.equal((await createPluginFetch({ allowedDomains: ['127.0.0.1'] })(`http://127.0.0.1:${port}/x`)).body, 'GET /x');
     // If a name is the machine's own and only an ordinary domain is allowed, its address decides.
     await assert.rejects(createPluginFetch({ allowedDomains: ['127.0.0.1'] })(at('/')), denied);
   });
 
-  test('names are looked up one at a time, since a lookup occupies a thread of the host for as long as the name\'s servers want', async () => {
-    const { lookup } = dns;
-    const open = [];
-    dns.lookup = (hostname, _options, callback) => { open.push({ hostname, end: () => callback(new Error(`nothing is known of ${hostname}`), []) }); };
-    try {
-      const slow = createPluginFetch({ allowedDomains: ['slow.example.org'], timeout: 400 });
-      const other = createPluginFetch({ allowedDomains: ['example.com', 'localhost'], timeout: 10_000 });
-      const reason = (promise) => promise.then(() => 'answered', ({ message }) => message);
-      const next = async (name) => {
-        const index = open.length;
-        await until(() => open.length > index);
-        assert.deepEqual(open.slice(index).map(({ hostname }) => hostname), [name]);
-        return open[index];
-      };
-      const [first, a0] = [Array.from({ length: 60 }, (_, index) => reason(slow(`http://a${index}.slow.example.org/`))), await next('a0.slow.example.org')];
-      const second = reason(other('http://example.com/'));
-      assert.deepEqual([...new Set(await Promise.all(first))], ['The request took longer than 400 ms']);
-      assert.equal(open.length, 1);
-      // A name of the host itself does not wait.
-      const own = reason(other('http://localhost:9/'));
-      (await next('localhost')).end();
-      assert.match(await own, /nothing is known of localhost/);
-      // Requests that have ended are not looked up any more, and owners take turns.
-      const patient = createPluginFetch({ allowedDomains: ['slow.example.org'], timeout: 10_000 });
-      const third = [reason(patient('http://b.slow.example.org/')), reason(patient('http://c.slow.example.org/')), reason(other('http://d.example.com/'))];
-      await new Promise((resolve) => { setTimeout(resolve, 50); });
-      a0.end();
-      for (const [index, name] of ['example.com', 'b.slow.example.org', 'd.example.com', 'c.slow.example.org'].entries()) {
-        await until(() => open.length > index + 2);
-        assert.deepEqual(open.slice(index + 2).map(({ hostname }) => hostname), [name]);
-        open[index + 2].end();
+  test('name servers that do not answer delay only the lookups of the same function, of which eight run at a time', async () => {
+    const { Resolver } = dns;
+    const names = dgram.createSocket('udp4');
+    await new Promise((resolve) => { names.bind(0, '127.0.0.1', resolve); });
+    const asked = new Set();
+    let cancelled = 0;
+    names.on('message', (query, sender) => {
+      const name = nameIn(query);
+      asked.add(name);
+      if (!name.startsWith('slow')) names.send(answerTo(query, name === 'other.example.com' ? [10, 0, 0, 1] : undefined), sender.port, sender.address);
+    });
+    dns.Resolver = class extends Resolver {
+      constructor(...options) {
+        super(...options);
+        this.setServers([`127.0.0.1:${names.address().port}`]);
       }
-      assert.match(await second, /nothing is known of example\.com/);
-      for (const text of await Promise.all(third)) assert.match(text, /nothing is known of/);
-      assert.equal(open.length, 6);
+
+      cancel() {
+        cancelled += 1;
+        super.cancel();
+      }
+    };
+    try {
+      const reason = (promise) => promise.then(() => 'answered', ({ message }) => message);
+      const slow = createPluginFetch({ allowedDomains: ['example.org'], timeout: 3_000 });
+      const other = createPluginFetch({ allowedDomains: ['example.com'], timeout: 60_000 });
+      const all = Array.from({ length: 30 }, (_, index) => reason(slow(`http://slow${index}.example.org/`)));
+      await until(() => asked.size === 8);
+      assert.match(await reason(other('http://other.example.com/')), /other\.example\.com has an address that is not public/);
+      assert.match(await reason(other('http://unknown.example.com/')), /ENOTFOUND/);
+      assert.deepEqual([...asked].filter((name) => name.endsWith('.org')).toSorted(), Array.from({ length: 8 }, (_, index) => `slow${index}.example.org`));
+      // The lookups of requests that have ended end, and the others of the function begin.
+      assert.deepEqual([...new Set(await Promise.all(all))], ['The request took longer than 3000 ms']);
+      assert.ok(cancelled >= 8, `${cancelled} lookups were cancelled`);
+      assert.match(await reason(slow('http://next.example.org/')), /ENOTFOUND/);
     } finally {
-      dns.lookup = lookup;
+      dns.Resolver = Resolver;
+      names.close();
+    }
+  });
+
+  test('a name in the hosts file has the addresses there', async () => {
+    const { Resolver } = dns;
+    dns.Resolver = class {
+      constructor() { throw new Error('asked a name server'); }
+    };
+    try {
+      // Its address is this machine's, which only private domains may have.
+      await assert.rejects(createPluginFetch({ allowedDomains: ['example.com'] })('http://example.com/'), /asked a name server/);
+      const listed = /^[ \t]*127\.\S+[ \t]+(?:localhost[ \t]+)*(?!localhost)([\w.-]+)/m.exec(readFileSync('/etc/hosts', 'utf8'))?.[1];
+      if (listed !== undefined) await assert.rejects(createPluginFetch({ allowedDomains: [listed] })(`http://${listed}/`), /has an address that is not public/);
+    } finally {
+      dns.Resolver = Resolver;
     }
   });
 
@@ -260,6 +295,36 @@ describe('createPluginFetch', () => {
       assert.equal((await fetch(url('/hint'))).body, 'ok');
     } finally {
       raw.close();
+    }
+  });
+
+  test('connections end with their requests, even if the server keeps its side open', async () => {
+    const open = new Set();
+    let body = 'ok';
+    const keeping = net.createServer({ allowHalfOpen: true }, (socket) => {
+      open.add(socket);
+      socket.on('error', () => {});
+      socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n${body}`));
+      // Only a client that has gone refuses this.
+      const writes = setInterval(() => { if (socket.readableEnded) socket.write('x'.repeat(10_000)); }, 20);
+      socket.on('close', () => {
+        clearInterval(writes);
+        open.delete(socket);
+      });
+      socket.resume();
+    });
+    try {
+      const own = await listen(keeping);
+      const fetch = createPluginFetch({ allowedDomains: ['127.0.0.1'], timeout: 500 });
+      const url = `http://127.0.0.1:${own}/`;
+      assert.deepEqual((await Promise.all([fetch(url), fetch(url)])).map((response) => response.body), ['ok', 'ok']);
+      await until(() => open.size === 0);
+      body = 'o';
+      await assert.rejects(fetch(url), { code: 'ERR_ISOLATE_DEADLINE' });
+      await until(() => open.size === 0);
+    } finally {
+      for (const socket of open) socket.destroy();
+      keeping.close();
     }
   });
 

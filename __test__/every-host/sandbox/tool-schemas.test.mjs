@@ -211,5 +211,44 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
       assert.ok(ticks > 0, `${ticks}`);
       assert.match(await resultOf(new Sandbox(), code.replace('({ n })', '({ n: n % 50_000 })'), withSchema(schema), echo), /params must not have equal items/);
     });
+
+    test('the keys of a large object are listed once at most, however many schemas look at it', async () => {
+      const { keys } = Object;
+      let lists = 0;
+      Object.keys = (object) => {
+        const list = keys(object);
+        lists += list.length > 10_000 ? 1 : 0;
+        return list;
+      };
+      try {
+        const forms = Array.from({ length: 10 }, (_, index) => ({ type: 'object', required: ['kind'], maxProperties: 1e6, properties: { kind: { const: index } } }));
+        for (const [what, schema, issue] of [
+          ['alternatives', { anyOf: forms }, /params matches none of 10 permitted forms/],
+          ['constants', { enum: Array.from({ length: 10 }, (_, index) => ({ kind: index })) }, /params must be one of/],
+          ['conditions', { allOf: forms.map((form) => ({ if: form, else: true })), oneOf: [...forms, true, true] }, /params matches more than one/],
+          ['unique items', { properties: { list: { uniqueItems: true } } }, /params\.list must not have equal items/],
+        ]) {
+          lists = 0;
+          const code = 'const o = { kind: 20 }; for (let i = 0; i < 20_000; i += 1) o["k" + i] = i; o.list = [{ ...o }, 1, { ...o }]; return await t.f(o).then(() => "valid", ({ message }) => message)';
+          assert.match(await resultOf(new Sandbox(), code, withSchema(schema), async () => 1), issue, what);
+          assert.ok(lists <= 3, `${what}: ${lists} lists of keys`);
+        }
+      } finally {
+        Object.keys = keys;
+      }
+    });
+
+    test('items are unique whatever the order of their keys, and lists and objects differ', async () => {
+      const code = (items) => `return await t.f(${items}).then(() => "valid", ({ message }) => message)`;
+      const unique = [
+        '[[], {}, "[", "{", [1], { 0: 1 }, [[1]], [1, 2], { 1: 2 }, [[1], 2], "1", 1, null, [null]]',
+        '[Array.from({ length: 64 }, () => 1), Array.from({ length: 65 }, () => 1), [Array.from({ length: 64 }, () => 1), 1]]',
+        '[{ a: 1, b: 2 }, { a: 2, b: 1 }, { a: { b: 1 } }, { a: {}, b: 1 }]',
+      ];
+      const equal = ['[{ a: 1, b: [2] }, 0, { b: [2], a: 1 }]', '[[{}], [{}]]', '["1", 1, "1"]',
+        '[Object.fromEntries(Array.from({ length: 200 }, (_, i) => ["k" + i, i])), Object.fromEntries(Array.from({ length: 200 }, (_, i) => ["k" + (199 - i), 199 - i]))]'];
+      for (const items of unique) assert.equal(await resultOf(new Sandbox(), code(items), withSchema({ uniqueItems: true }), async () => 1), 'valid', items);
+      for (const items of equal) assert.match(await resultOf(new Sandbox(), code(items), withSchema({ uniqueItems: true }), async () => 1), /must not have equal items/, items);
+    });
   });
 }

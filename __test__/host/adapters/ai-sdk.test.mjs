@@ -36,7 +36,7 @@ describe('code mode', () => {
   const run = (code, options = {}) => run_code.execute({ code }, options);
 
   test('a model writes a program', async () => {
-    assert.match(run_code.description, /\n- tools\.get_weather\(params\), where params has the JSON Schema \{.*"city".*\}\. The weather in a city$/);
+    assert.match(run_code.description, /\ndeclare const tools: \{\n  \/\*\* The weather in a city \*\/\n  get_weather\(params: \{\n    city: string;\n[^]*\}\): Promise<unknown>;\n\};\n$/);
     assert.deepEqual(Object.keys((await asSchema(run_code.inputSchema).jsonSchema).properties), ['code']);
     const asked = [];
     const text = `
@@ -49,7 +49,7 @@ describe('code mode', () => {
   });
 
   test('code comes in many shapes', async () => {
-    for (const code of ['return 1', 'async () => 1', '() => { return 1; };;', '```js\nreturn 1\n```', 'function f() { return 1; }\nreturn f();', 'async function () { return 1 }', 'x => 1']) {
+    for (const code of ['return 1', 'async () => 1', '() => { return 1; };;', '```js\nreturn 1\n```', 'function f() { return 1; }\nreturn f();', 'async function () { return 1 }', 'x => 1', '1', 'await 1; // one', 'Here:\n~~~JS\n() => 1; // one\n~~~', 'return 1\n```', 'function f() { return 1 }', '```ts\nconst a: number = 1; return a\n```']) {
       assert.deepEqual(await run(code), { success: true, result: 1, logs: [] }, code);
     }
   });
@@ -72,6 +72,11 @@ describe('code mode', () => {
     assert.equal((await run('return "x".repeat(2 ** 21)')).error.code, 'ERR_ISOLATE_LIMIT');
     assert.ok((await run('throw new Error("x".repeat(1e6))')).error.message.length <= 10_000);
     assert.match((await run('const a = {}; a.a = a; return a;')).error.message, /^The result cannot be written as JSON: /);
+    // JSON takes twelve times as many bytes as these have.
+    for (const code of ['return new Uint8Array(1e6)', 'const some = new Uint8Array(1000); return Array(1000).fill({ some })', 'return [[new Float64Array(1e5 + 1)]]']) {
+      assert.match((await run(code)).error.message, /^The result cannot be written as JSON: it has more than 100000 elements of typed arrays$/, code);
+    }
+    assert.equal(Object.keys((await run('return new Uint8Array(1e5)')).result).length, 1e5);
     assert.deepEqual((await run('return [1n, new Date(0), undefined]')).result, ['1', '1970-01-01T00:00:00.000Z', null]);
   });
 
@@ -84,6 +89,16 @@ describe('code mode', () => {
     await spy.execute({ code: 'await tools.spy({ a: 1 })' }, { toolCallId: 'one' });
     assert.deepEqual(seen, [[{ a: 1 }, 'one']]);
   });
+});
+
+test('`approve` gets the names of the tools', async () => {
+  const asked = [];
+  const execute = async () => 'seen';
+  const approve = async ({ name, params, signal }) => { asked.push([name, params, signal.aborted]); return name !== 'delete-all'; };
+  const approving = createCodeTool({ tools: { look: { execute }, 'delete-all': { execute } }, approve });
+  const { result } = await approving.execute({ code: 'return [await tools.look({ n: 1 }), await tools.delete_all().catch(({ message }) => message)]' }, {});
+  assert.deepEqual(asked, [['look', { n: 1 }, false], ['delete-all', {}, false]]);
+  assert.deepEqual(result, ['seen', 'The call of the tool "delete-all" was not approved']);
 });
 
 test('what is refused', async () => {

@@ -17,7 +17,7 @@ describe('a tool with other tools', () => {
 
   test('is one of LangChain', async () => {
     assert.equal(code.name, 'program');
-    assert.match(code.description, /\n- tools\.get_weather\(params\), where params has the JSON Schema \{.*"city".*\}\. The weather in a city$/);
+    assert.match(code.description, /\ndeclare const tools: \{\n  \/\*\* The weather in a city \*\/\n  get_weather\(params: \{\n    city: string;\n[^]*\}\): Promise<unknown>;\n\};\n$/);
     const message = await code.invoke({ type: 'tool_call', id: 'one', name: 'program', args: { code: 'return 6 * 7' } });
     assert.equal(message.getType(), 'tool');
     assert.deepEqual(JSON.parse(message.content), { success: true, result: 42, logs: [] });
@@ -45,6 +45,14 @@ describe('a tool with other tools', () => {
     setTimeout(() => aborted.abort(), 50);
     await assert.rejects(code.invoke({ code: 'for (;;);' }, { signal: aborted.signal }));
   });
+});
+
+test('`approve` gets the names of the tools', async () => {
+  const asked = [];
+  const code = createCodeTool(tool, { tools: [weather], approve: ({ name, params }) => { asked.push([name, params]); return params.city === 'Rome'; } });
+  const text = 'return [(await tools.get_weather({ city: "Rome" })).degrees, await tools.get_weather({ city: "Lisbon" }).catch(({ message }) => message)]';
+  assert.deepEqual(JSON.parse(await code.invoke({ code: text })).result, [4, 'The call of the tool "get-weather" was not approved']);
+  assert.deepEqual(asked, [['get-weather', { city: 'Rome' }], ['get-weather', { city: 'Lisbon' }]]);
 });
 
 test('what is refused', () => {

@@ -54,6 +54,15 @@ describe('the transport alone', () => {
     assert.deepEqual(calls, [['call', 'a', 1], ['result', 'a', 'number', undefined], ['call', '1-b', { x: 2 }], ['result', '1-b', 'number', undefined]]);
   });
 
+  test('`approve` gets the ids of the tools', async () => {
+    const asked = [];
+    const approving = createCodeModeTransport({ approve: ({ name, params }) => { asked.push([name, params]); return name !== '1-b'; } });
+    const program = 'return [await external_a(1), await external__1_b({ x: 2 }).catch(({ message }) => message)]';
+    const { result } = await approving.run({ program, toolIds: ['a', '1-b'], dispatch: async (id) => id, timeout: 5_000 });
+    assert.deepEqual(result, ['a', 'The call of the tool "1-b" was not approved']);
+    assert.deepEqual(asked, [['a', 1], ['1-b', { x: 2 }]]);
+  });
+
   test('limits', async () => {
     assert.equal((await run('for (;;);', { timeout: 200 })).error.name, 'TimeoutError');
     assert.equal((await run('const all = []; for (;;) all.push(new Array(1000).fill(1.5));')).success, false);
@@ -61,6 +70,11 @@ describe('the transport alone', () => {
     setTimeout(() => aborted.abort(new Error('enough')), 50);
     assert.match((await run('for (;;);', { abortSignal: aborted.signal })).error.message, /enough/);
     assert.match((await run('const a = {}; a.a = a; return a;')).error.message, /^The result cannot be written as JSON: /);
+    // JSON takes twelve times as many bytes as these have.
+    for (const code of ['return new Uint8Array(1e6)', 'const some = new Uint8Array(1000); return Array(1000).fill({ some })', 'return [[new Float64Array(1e5 + 1)]]']) {
+      assert.match((await run(code)).error.message, /^The result cannot be written as JSON: it has more than 100000 elements of typed arrays$/, code);
+    }
+    assert.equal(Object.keys((await run('return new Uint8Array(1e5)')).result).length, 1e5);
   });
 
   test('wrong options are refused at once', () => {

@@ -15,6 +15,8 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 const TOOLS = join(folder, 'tools.mjs');
 writeFileSync(TOOLS, `
   console.log('loaded');
+  let now = 0;
+  let most = 0;
   const stock = new Map([['apple', 3], ['plum', 12]]);
   export const description = 'inventory.count(item: string): number';
   export default {
@@ -26,6 +28,13 @@ writeFileSync(TOOLS, `
       },
     },
     wait: () => new Promise(() => {}),
+    together: async () => {
+      now += 1;
+      most = Math.max(most, now);
+      await new Promise((resolve) => { setTimeout(resolve, 20); });
+      now -= 1;
+      return most;
+    },
   };
 `);
 
@@ -72,6 +81,16 @@ test('functions of an operator', () => withClient(['--tools', TOOLS], async (run
   setTimeout(() => aborted.abort('enough'), 100);
   await assert.rejects(waiting);
   assert.equal((await run('return 1')).isError, false);
+}));
+
+test('eight calls run at a time, and the others wait', () => withClient(['--tools', TOOLS], async (run) => {
+  const stopped = new AbortController();
+  const endless = Array.from({ length: 20 }, () => run('wait()', { signal: stopped.signal }).then(() => 'answered', () => 'cancelled'));
+  const others = Array.from({ length: 30 }, () => run('return together()'));
+  setTimeout(() => stopped.abort('enough'), 200);
+  assert.deepEqual([...new Set(await Promise.all(endless))], ['cancelled']);
+  const most = Math.max(...(await Promise.all(others)).map(({ text }) => JSON.parse(text).result));
+  assert.ok(most > 1 && most <= 8, `${most}`);
 }));
 
 describe('what it refuses', () => {

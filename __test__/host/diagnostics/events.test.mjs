@@ -69,10 +69,10 @@ describe('executions', () => {
       await new SubprocessSandbox().execute('return 1', [], async () => 1);
     }, ['execution:end']);
     assert.deepEqual(only(['sandbox', 'ok', 'pluginId', 'hostCalls', 'errorName'], messages), [
-      { sandbox: 'IsolatedVMSandbox', ok: true, pluginId: undefined, hostCalls: 1, errorName: undefined },
-      { sandbox: 'IsolatedVMSandbox', ok: false, pluginId: undefined, hostCalls: undefined, errorName: 'TypeError' },
-      { sandbox: 'IsolatedVmSandbox', ok: true, pluginId: 'one', hostCalls: 0, errorName: undefined },
-      { sandbox: 'IsolatedVmSandbox', ok: false, pluginId: 'one', hostCalls: 0, errorName: 'TypeError' },
+      { sandbox: 'AgentSandbox', ok: true, pluginId: undefined, hostCalls: 1, errorName: undefined },
+      { sandbox: 'AgentSandbox', ok: false, pluginId: undefined, hostCalls: undefined, errorName: 'TypeError' },
+      { sandbox: 'PluginSandbox', ok: true, pluginId: 'one', hostCalls: 0, errorName: undefined },
+      { sandbox: 'PluginSandbox', ok: false, pluginId: 'one', hostCalls: 0, errorName: 'TypeError' },
       { sandbox: 'SubprocessSandbox', ok: true, pluginId: undefined, hostCalls: 0, errorName: undefined },
     ]);
   });

@@ -3,9 +3,9 @@
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
-/** The maximum resident memory while 1.1 GB come and go, in bytes. */
+/** The maximum resident memory while 0.7 GB come and go, in bytes. */
 const PRELUDE = `
-  const MAX = process.memoryUsage.rss() + 0.9e9;
+  const MAX = process.memoryUsage.rss() + 0.55e9;
   let made = 0;
   const fresh = () => {
     made += 1;
@@ -21,7 +21,7 @@ const PRELUDE = `
 `;
 
 describe('references that a guest has dropped are released while it runs', () => {
-  const COUNT = 11_000;
+  const COUNT = 7_000;
   const ways = {
     'References that a host function returns': 'load.applySync()',
     'results of getters': "box.getSync('fresh', { accessors: true, reference: true })",

@@ -26,7 +26,7 @@ describe('places', () => {
 };
 
 declare const search: {
-  call(params?: unknown): Promise<unknown>;
+  (params?: unknown): Promise<unknown>;
 };
 
 declare const a: {
@@ -43,6 +43,24 @@ declare const global: {
   };
   "1": {
     "2"(params?: unknown): Promise<unknown>;
+  };
+};
+`);
+  });
+
+  test('a tool whose name has one part is a function, which may have others', () => {
+    assert.equal(describeTools([tool('mail:send'), tool('mail', { type: 'string' }), tool('get-it'), tool('delete')]), `declare const mail: {
+  send(params?: unknown): Promise<unknown>;
+  (params: string): Promise<unknown>;
+};
+
+declare const get_it: {
+  (params?: unknown): Promise<unknown>;
+};
+
+declare const global: {
+  delete: {
+    (params?: unknown): Promise<unknown>;
   };
 };
 `);

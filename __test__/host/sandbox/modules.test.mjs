@@ -311,10 +311,10 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
 
     test('not available without the option', async () => {
       const { error, failure } = await make({}).execute('return import("x")');
-      assert.match(error, /^Not supported$/);
+      assert.equal(error, "Cannot find module 'x': the sandbox has no `modules`");
       // V8 reports it at the beginning of the text that wraps the code.
       assert.deepEqual([failure.line, failure.column, failure.frame], [1, 1, '> 1 | return import("x")\n    | ^'], failure.stack);
-      assert.match((await make({ modules: null }).execute('return import("x")')).error, /^Not supported$/);
+      assert.match((await make({ modules: null }).execute('return import("x")')).error, /^Cannot find module 'x': the sandbox has no `modules`$/);
     });
   });
 

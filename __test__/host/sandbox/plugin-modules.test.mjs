@@ -79,7 +79,7 @@ describe('IsolatedVmSandbox: modules', () => {
   test('are not available without the option', async () => {
     const sandbox = new IsolatedVmSandbox();
     const isolate = await sandbox.createIsolate(manifest());
-    assert.match((await errorOf(sandbox.executeInSandbox(isolate, 'import("lib/a.js")', hostContext()))).message, /Not supported$/);
+    assert.match((await errorOf(sandbox.executeInSandbox(isolate, 'import("lib/a.js")', hostContext()))).message, /Cannot find module 'lib\/a\.js': the sandbox has no `modules`$/);
     assert.match((await errorOf(sandbox.executeInSandbox(isolate, 'import "lib/a.js"', hostContext()))).message, /Cannot use import statement/);
     sandbox.disposeAll();
     assert.throws(() => new IsolatedVmSandbox(undefined, { modules: { a: 1 } }), { code: 'ERR_INVALID_ARG' });

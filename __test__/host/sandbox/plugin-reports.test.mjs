@@ -282,8 +282,8 @@ describe('plugins: onLog', () => {
 
   test('wrong options', () => {
     for (const [options, message] of [
-      [{ onLog: 1 }, '`onLog` must be a function'], [{ maxLogEntries: -1 }, '`maxLogEntries` must be a number of at least 0'],
-      [{ maxLogLength: 0 }, '`maxLogLength` must be a number of at least 1'], [{ typescript: 1 }, '`typescript` must be a boolean'],
+      [{ onLog: 1 }, '`onLog` must be a function'], [{ maxLogEntries: -1 }, '`maxLogEntries` must be a finite number of at least 0'],
+      [{ maxLogLength: 0 }, '`maxLogLength` must be a finite number of at least 1'], [{ typescript: 1 }, '`typescript` must be a boolean'],
     ]) {
       assert.throws(() => new IsolatedVmSandbox(null, options), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
     }

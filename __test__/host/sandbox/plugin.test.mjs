@@ -16,8 +16,7 @@ describe('IsolatedVmSandbox: isolates', () => {
     const before = Date.now();
     const isolate = await sandbox.createIsolate(manifest());
     assert.deepEqual({ ...isolate }, { id: isolate.id, pluginId: 'org.example.plugin', memoryLimit: 128, cpuLimit: 5_000 });
-    const [, count, time] = /^isolate_org\.example\.plugin_(\d+)_(\d+)$/.exec(isolate.id);
-    assert.equal(count, '1');
+    const [, time] = /^isolate_org\.example\.plugin_\d+_(\d+)$/.exec(isolate.id);
     assert.ok(Number(time) >= before && Number(time) <= Date.now());
     const limited = await sandbox.createIsolate(manifest({ limits: { memoryMB: 16.9, cpuMs: 100 } }));
     assert.deepEqual([limited.memoryLimit, limited.cpuLimit], [16, 100]);
@@ -38,10 +37,32 @@ describe('IsolatedVmSandbox: isolates', () => {
     assert.equal(sandbox.getActiveIsolateCount(), 0);
   });
 
+  test('ids are unique in the process', async () => {
+    const sandboxes = Array.from({ length: 8 }, () => new IsolatedVmSandbox());
+    const isolates = await Promise.all(sandboxes.map((sandbox) => sandbox.createIsolate(manifest())));
+    assert.equal(new Set(isolates.map(({ id }) => id)).size, 8);
+    assert.ok(await errorOf(sandboxes[0].executeInSandbox(isolates[1], '1', hostContext())) instanceof NotFoundError);
+    await Promise.all(sandboxes.map((sandbox) => sandbox.close()));
+  });
+
+  test('close resolves after the executions have settled', async () => {
+    const { sandbox, isolate } = await plugin();
+    const order = [];
+    const running = [{}, { fresh: true }].map((options) =>
+      sandbox.executeInSandbox(isolate, 'new Promise(() => {})', hostContext(), options).catch((error) => order.push(error.name)));
+    await sandbox.executeInSandbox(isolate, '1', hostContext());
+    await sandbox.close();
+    order.push('closed');
+    await Promise.all(running);
+    assert.deepEqual(order, ['PluginError', 'PluginError', 'closed']);
+  });
+
   for (const [name, wrong] of [
     ['no object', 5], ['no id', {}], ['an empty id', manifest({ id: '' })], ['a limit too small', manifest({ limits: { memoryMB: 7 } })],
     ['a limit of a wrong type', manifest({ limits: { cpuMs: '5' } })], ['hooks that are no strings', manifest({ permissions: { hooks: [1] } })],
     ['domains that are not a list', manifest({ permissions: { network: { allowedDomains: 'example.com' } } })],
+    ['domains without their member', manifest({ permissions: { network: ['example.com'] } })], ['storage that is a list', manifest({ permissions: { storage: [1000] } })],
+    ['permissions that are a list', manifest({ permissions: ['network'] })],
     ['a quota of a wrong type', manifest({ permissions: { storage: { maxSize: '5' } } })],
     ...['', '*', '.', '..', '*.example.com', 'https://example.com', 'example.com/x', 'user@example.com', 'example.com:80', 'a b', '.example.com']
       .map((domain) => [`the domain ${JSON.stringify(domain)}`, manifest({ permissions: { network: { allowedDomains: [domain] } } })]),
@@ -53,6 +74,16 @@ describe('IsolatedVmSandbox: isolates', () => {
       assert.equal(sandbox.getActiveIsolateCount(), 0);
     });
   }
+
+  test('what is no isolate is refused by name', async () => {
+    const { sandbox, isolate } = await plugin();
+    for (const wrong of [undefined, null, isolate.id, {}, { id: 5 }, '1 + 1']) {
+      await assert.rejects(sandbox.executeInSandbox(wrong, '1', hostContext()), {
+        name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`isolate` must be what `createIsolate` has resolved with',
+      });
+    }
+    sandbox.disposeAll();
+  });
 
   test('unknown isolates', async () => {
     const sandbox = new IsolatedVmSandbox();

@@ -133,7 +133,7 @@ for (const [kind, run] of Object.entries(SANDBOXES)) {
   test(`${kind}: invalid limits are refused`, async () => {
     for (const name of ['maxOutputSize', 'maxApiCalls']) {
       for (const value of [-1, NaN, '1', {}]) {
-        await assert.rejects(run('1', { [name]: value }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: `\`${name}\` must be a number of at least 0` });
+        await assert.rejects(run('1', { [name]: value }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: `\`${name}\` must be a finite number of at least 0` });
       }
     }
   });

@@ -126,8 +126,8 @@ for (const [kind, make] of Object.entries(SANDBOXES)) {
     test('invalid values are refused', async () => {
       const refused = (options, message) => assert.throws(() => make(options)('', {}), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
       refused({ onLog: 1 }, '`onLog` must be a function');
-      refused({ maxLogEntries: -1 }, '`maxLogEntries` must be a number of at least 0');
-      refused({ maxLogLength: 0 }, '`maxLogLength` must be a number of at least 1');
+      refused({ maxLogEntries: -1 }, '`maxLogEntries` must be a finite number of at least 0');
+      refused({ maxLogLength: 0 }, '`maxLogLength` must be a finite number of at least 1');
       assert.equal((await make({ maxLogEntries: 0 })('console.log(1)')).lostLogs, 1);
     });
   });

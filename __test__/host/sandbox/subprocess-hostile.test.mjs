@@ -341,6 +341,17 @@ describe('children that flood', () => {
     assert.ok(grown < 200e6, `${grown} bytes`);
   });
 
+  test('calls with small answers that it does not read', async () => {
+    const { file, folder } = fakeLauncher('cat bytes >&0; while [ -e bytes ]; do sleep 1; done');
+    // More than 8 MB of answers, if they are counted with what they take in the host.
+    writeFileSync(join(folder, 'bytes'), bytes(ready(), calls(400_000)));
+    const { SubprocessSandbox } = hostWith(file);
+    const { failure, usage } = await new SubprocessSandbox({ poolSize: 0, memoryLimit: 8, timeout: 50_000 }).execute('', [tool('t:f')], async () => 1);
+    assert.equal(failure.code, 'ERR_ISOLATE_MEMORY');
+    assert.ok(usage.hostCalls > 10_000 && usage.hostCalls < 120_000, `${usage.hostCalls}`);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
   test('output', async () => {
     const { outcome: { failure, logs, lostLogs }, grown } = await measure(() => executeBy('yes; :', { config: { timeout: 1_000, maxLogEntries: 50 } }));
     assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');

@@ -141,6 +141,39 @@ test('SubprocessSandbox: confinement() reports the next process if an execution 
   rmSync(folder, { recursive: true, force: true });
 });
 
+describe('SubprocessSandbox: confinement() while executions begin', () => {
+  test('ends no execution, although no process is to wait', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const memoryLimit = 45 + round;
+      const layers = new SubprocessSandbox({ poolSize: 0, memoryLimit }).confinement();
+      const { result, error } = await new SubprocessSandbox({ poolSize: 1, memoryLimit }).execute('return 6', [], noTools);
+      assert.deepEqual([result, error], [6, undefined]);
+      assert.ok((await layers).length > 5);
+    }
+  });
+
+  for (const [what, code, conclude] of [['terminated', 'ERR_ISOLATE_DISPOSED', (sandbox) => sandbox.terminate()], ['late', 'ERR_ISOLATE_DEADLINE', () => {}]]) {
+    test(`does not fail if an execution that got its process is ${what}`, async () => {
+      // No process reports before this file is there.
+      const { file, folder } = fakeLauncher('echo $$ >> started; while [ ! -e go ]; do sleep 0.02; done; cat ready >&0; exec sleep 60');
+      writeFileSync(join(folder, 'ready'), ready('landlock\ton\tx\n'));
+      const { SubprocessSandbox: Sandbox } = hostWith(file);
+      const started = () => { try { return readFileSync(join(folder, 'started'), 'utf8').split('\n').length - 1; } catch { return 0; } };
+      const layers = new Sandbox({ poolSize: 0 }).confinement();
+      await until('it is started', () => started() === 1);
+      const other = new Sandbox({ poolSize: 0, timeout: 400 });
+      const outcome = other.execute('', [], noTools);
+      await new Promise((resolve) => { setTimeout(resolve, 100); });
+      assert.equal(started(), 1);
+      conclude(other);
+      assert.equal((await outcome).failure.code, code);
+      writeFileSync(join(folder, 'go'), '');
+      assert.deepEqual((await layers).filter(({ name }) => name === 'landlock'), [{ name: 'landlock', active: true, detail: 'x' }]);
+      rmSync(folder, { recursive: true, force: true });
+    });
+  }
+});
+
 test('SubprocessSandbox: at most 64 processes wait after confinement() of many sandboxes', { timeout: 180_000 }, async () => {
   const { file, folder } = fakeLauncher('cat ready >&0; head -c 1 >/dev/null');
   writeFileSync(join(folder, 'ready'), ready());

@@ -10,6 +10,7 @@ import { host, moduleEntry, programArguments, root, run } from '../../harness.mj
 import { childrenOf, environmentOf, isAlive, noTools, openDescriptors, residentBytes, startedChildren, tool, until } from '../../sandbox/subprocess-helper.mjs';
 
 const { SubprocessSandbox } = ivm;
+const helper = JSON.stringify(join(root, '__test__/sandbox/subprocess-helper.mjs'));
 
 /** Calls `look` with the process of an execution while it runs. */
 async function whileRunning(config, look) {
@@ -28,6 +29,35 @@ async function whileRunning(config, look) {
 
 /** Only root may read the environment of a child that is not dumpable. */
 const READABLE = { confinement: { notDumpable: false } };
+
+test('SubprocessSandbox: without a descriptor for a process that has moved, an execution fails with a limit', { skip: process.platform !== 'linux' && 'processes do not move there', timeout: 60_000 }, async () => {
+  const { stdout, stderr } = await run(`
+    import { closeSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+    import { execFileSync } from 'node:child_process';
+    import { fakeLauncher, hostWith, noTools, sleep, until } from ${helper};
+    const open = () => readdirSync('/proc/self/fd').length;
+    const { file, folder } = fakeLauncher('echo $$ >started; while [ ! -e go ]; do sleep 0.02; done; exec ${join(root, 'isolated-v8-launcher.linux-x64-gnu')} "$@"');
+    const { SubprocessSandbox } = hostWith(file);
+    execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=' + (open() + 60)]);
+    const outcome = new SubprocessSandbox({ poolSize: 0, timeout: 30_000 }).execute('return 1', [], noTools);
+    await until('it is started', () => readdirSync(folder).includes('started'));
+    writeFileSync(folder + '/wait', '');
+    const taken = [];
+    const fill = () => { try { for (;;) taken.push(openSync('/dev/null')); } catch ({ code }) { if (code !== 'EMFILE') throw new Error(code); } };
+    fill();
+    renameSync(folder + '/wait', folder + '/go');
+    // The host may close some.
+    const timer = setInterval(fill, 1);
+    const { failure } = await outcome;
+    clearInterval(timer);
+    for (const each of taken) closeSync(each);
+    console.log(failure.code, failure.message);
+    console.log((await new SubprocessSandbox({ poolSize: 0 }).execute('return 1', [], noTools)).result);
+    rmSync(folder, { recursive: true });
+    process.exit();
+  `, { timeout: 50_000 });
+  assert.match(stdout, /^ERR_ISOLATE_LIMIT No process can be started: .*\n1\n$/, stderr);
+});
 
 const gone = () => until('no child is left', () => childrenOf().length === 0);
 

@@ -174,7 +174,7 @@ test('an execution finds the same heap with a warm and a new isolate', async () 
 
 test('`warm` is a number', () => {
   for (const warm of [-1, NaN, '1', true, {}, 1n]) {
-    const wrong = { name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`warm` must be a number of at least 0' };
+    const wrong = { name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`warm` must be a finite number of at least 0' };
     assert.throws(() => createSandbox({}, { warm }), wrong);
     assert.throws(() => new IsolatedVMSandbox({ warm }), wrong);
     assert.throws(() => new IsolatedVmSandbox(null, { warm }), wrong);

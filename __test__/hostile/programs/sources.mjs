@@ -43,7 +43,7 @@ export const programs = [
   { name: 'a regular expression of deep groups', code: `/${many('(?:', 1e5)}${many(')', 1e5)}/; 1`, ends: ['SyntaxError: …', 'value 1'] },
   { name: 'escapes', code: `"${many('\\u{10ffff}', 1e5)}".length`, ends: 'value 200000' },
   { name: 'HTML comments and a hashbang', code: `#!x\n<!-- y\n--> z\n1`, ends: 'value 1', sandbox: 'SyntaxError: …' },
-  { name: 'import of anything', script: false, code: 'return import("fs").then(() => 1, (error) => error.message)', promised: true, ends: 'value "Not supported"' },
+  { name: 'import of anything', script: false, code: 'return import("fs").then(() => 1, (error) => /^(Not supported|Cannot find module .*)$/.test(error.message))', promised: true, ends: 'value true' },
   { name: 'endless import', script: false, code: 'for (;;) await import("x").catch(() => {});', async: true, ends: 'timeout', timeout: 100 },
   { name: 'import of what loops', script: false, code: 'await import({ toString() { for (;;); } })', async: true, ends: 'timeout', timeout: 100 },
   { name: 'a function from a huge source', code: 'new Function("a=1;".repeat(2e6))', ends: ['EvalError: …', 'memory'] },

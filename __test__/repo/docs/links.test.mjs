@@ -5,15 +5,9 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { root } from '../../harness.mjs';
-import { pages, readPage } from '../../docs/pages.mjs';
+import { anchorsOf, pages, readPage, withoutCode } from '../../docs/pages.mjs';
 
 const LINK = /\]\(([^)\s]+)\)/g;
-const withoutCode = (text) => text.replaceAll(/^```[\s\S]*?^```$/gm, '');
-
-/** The anchor that GitHub gives a heading. */
-const anchorOf = (heading) => heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\- _]/gu, '').replaceAll(' ', '-');
-
-const anchorsOf = (page) => [...withoutCode(readPage(page)).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading));
 
 for (const page of pages) {
   test(`the links of ${page}`, () => {

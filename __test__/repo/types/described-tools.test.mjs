@@ -27,8 +27,8 @@ const { id } = await shop.order({ item: 'fig', pair: ['a', 1] });
 id.toUpperCase();
 (await lists.sum({ value: 1, next: { value: 2 } })).toFixed();
 await global.delete.it();
-await odd_name.call('text');
-await odd_name.call({ 'a-b': 'x' });
+await odd_name('text');
+await odd_name({ 'a-b': 'x' });
 // @ts-expect-error -- an item is required
 await shop.order({});
 // @ts-expect-error -- a or b
@@ -36,7 +36,7 @@ await shop.order({ item: 'fig', kind: 'c' });
 // @ts-expect-error -- a number
 await lists.sum({ value: 1, next: { value: 'x' } });
 // @ts-expect-error -- no such form
-await odd_name.call({ 'a-b': 2 });
+await odd_name({ 'a-b': 2 });
 export {};
 `;
 

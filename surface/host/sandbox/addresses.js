@@ -1,7 +1,6 @@
 'use strict';
 // Network addresses, and which of them are public.
 
-const dns = require('node:dns');
 const net = require('node:net');
 
 /** IPv4 networks that are not public: this machine, private, link-local, test, multicast and reserved networks. */
@@ -43,97 +42,4 @@ function isPublic(address) {
   return family === 6 && !address.includes('%') && lists.open6.check(address, 'ipv6') && !lists.closed6.check(address, 'ipv6');
 }
 
-/**
- * Lookups wait for each other: each occupies a thread of the process until the name's servers answer, even if its request has ended. Node
- * has two threads for them, and the host needs one.
- */
-let isBusy = false;
-/** Lookups that wait, by owner. Owners are in the order of their turns. A function returns false if its lookup was cancelled. @type {Map<object, (() => boolean)[]>} */
-const waiting = new Map();
-
-/** Starts the next lookup. */
-function startNext() {
-  isBusy = false;
-  for (const [owner, [first, ...others]] of waiting) {
-    waiting.delete(owner);
-    if (others.length > 0) {
-      waiting.set(owner, others);
-    }
-    if (first()) {
-      return;
-    }
-  }
-}
-
-/**
- * Looks up all addresses of a name, when it is the owner's turn.
- * @param {string} hostname
- * @param {dns.LookupAllOptions} options
- * @param {object} owner
- * @param {() => boolean} isWanted
- * @param {(error: Error | null, addresses: dns.LookupAddress[]) => void} callback
- */
-function lookup(hostname, options, owner, isWanted, callback) {
-  const start = () => {
-    if (!isWanted()) {
-      callback(new Error('The request has ended'), []);
-      return false;
-    }
-    try {
-      dns.lookup(hostname, options, (error, addresses) => {
-        try {
-          callback(error, addresses);
-        } finally {
-          startNext();
-        }
-      });
-    } catch (error) {
-      callback(/** @type {Error} */ (error), []);
-      return false;
-    }
-    isBusy = true;
-    return true;
-  };
-  if (isBusy) {
-    waiting.set(owner, [...waiting.get(owner) ?? [], start]);
-  } else {
-    start();
-  }
-}
-
-/**
- * A function that resolves names for a connection. The connection is made to the addresses that were checked.
- * @param {boolean} isPrivate whether the host expects addresses that are not public. The name's servers are its own then.
- * @param {object} owner of the request: owners take turns
- * @param {() => boolean} isWanted returns false when the request has ended
- * @param {() => void} called
- * @returns {net.LookupFunction}
- */
-function checkedLookup(isPrivate, owner, isWanted, called) {
-  return (hostname, options, callback) => {
-    /**
-     * @param {Error | null} error
-     * @param {dns.LookupAddress[]} addresses
-     */
-    const answer = (error, addresses) => {
-      called();
-      if (error !== null) {
-        callback(error, []);
-      } else if (addresses.length === 0 || !(isPrivate || addresses.every(({ address }) => isPublic(address)))) {
-        callback(new Error(`${hostname} has an address that is not public`), []);
-      } else if (options.all) {
-        callback(null, addresses);
-      } else {
-        callback(null, addresses[0].address, addresses[0].family);
-      }
-    };
-    const all = /** @type {dns.LookupAllOptions} */ ({ ...options, all: true });
-    if (isPrivate) {
-      dns.lookup(hostname, all, answer);
-    } else {
-      lookup(hostname, all, owner, isWanted, answer);
-    }
-  };
-}
-
-module.exports = { checkedLookup, isPublic };
+module.exports = { isPublic };

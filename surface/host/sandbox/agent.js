@@ -11,17 +11,22 @@ const { observed } = require('../diagnostics.js');
 const { failureOf } = require('./failure.js');
 const { readModules } = require('./modules.js');
 const {
-  bare, checkOptions, COMMON, defaultOutput, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb,
+  bare, checkOptions, COMMON, defaultOutput, readBoolean, readConsole, readEnvironment, readListed, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb,
   SIGNAL, wrong,
 } = require('./options.js');
 const { placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('./tools.js');
 const { bounded, callCounter } = require('./quota.js');
-const { bodyAfter, readingOf } = require('./reading.js');
+const { bodyAfter, formedReadingOf, readingOf } = require('./reading.js');
+const { explained, namingOption } = require('./syntax.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
-const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'inspector', 'warm', ...TOOL_OPTIONS, ...COMMON]);
+const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'form', 'inspector', 'warm', ...TOOL_OPTIONS, ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
+/** What code may be: the body of a function, or also a function or an expression, in a Markdown fence or not. */
+const FORMS = Object.freeze(['body', 'any']);
 const bodyOf = bodyAfter('return (async () => { ');
+/** @param {import('./normalize.js').Body} main */
+const mainOf = (main) => main;
 const { DEADLINE, DISPOSED, MEMORY } = CODE;
 
 /**
@@ -42,6 +47,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
     #poolSize;
     #snapshot;
     #typescript;
+    #isAnyForm;
     #modules;
     #quota;
     #calling;
@@ -56,6 +62,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       this.#web = readWeb(settings);
       this.#poolSize = readPoolSize(settings);
       this.#typescript = readBoolean(settings, 'typescript');
+      this.#isAnyForm = readListed(settings, 'form', FORMS) === 'any';
       this.#modules = readModules(settings, this.#typescript);
       this.#calling = readCalling(settings);
       if (readBoolean(settings, 'inspector')) {
@@ -71,19 +78,19 @@ function createAgentSandbox(execute, strip, readSnapshot) {
 
     /**
      * @param {string} code
-     * @param {import('./tools.js').Tool[]} tools
-     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {unknown} [tools]
+     * @param {unknown} [toolExecutor]
      * @param {any} [options]
      */
     execute(code, tools, toolExecutor, options) {
-      return observed('IsolatedVMSandbox', { timeout: this.#timeout, memoryLimit: this.#memoryLimit }, code,
+      return observed('AgentSandbox', { timeout: this.#timeout, memoryLimit: this.#memoryLimit }, code,
         () => this.#execute(code, tools, toolExecutor, options));
     }
 
     /**
      * @param {string} code
-     * @param {import('./tools.js').Tool[]} tools
-     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {unknown} tools
+     * @param {unknown} toolExecutor
      * @param {any} options
      */
     async #execute(code, tools, toolExecutor, options) {
@@ -91,14 +98,11 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
       }
-      const read = readTools(tools);
-      if (typeof toolExecutor !== 'function') {
-        throw wrong('toolExecutor', 'a function');
-      }
+      const read = readTools(tools, toolExecutor);
       const signal = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('./execution.js').Outcome} */
       const outcome = bare({
-        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read, toolExecutor, signal)),
+        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read.tools, read.toolExecutor, signal)),
       });
       const { ok, value, logs, lost, usage } = outcome;
       const durationMs = Math.round(now() - start);
@@ -127,9 +131,11 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       const until = now() + this.#timeout;
       const disposals = this.#disposals;
       const isGone = () => this.#disposals > disposals;
-      const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#timeout, signal };
-      const found = readingOf(request, strip);
+      const typescript = this.#typescript;
+      const request = { code, bodyOf, mainOf, typescript, modules: this.#modules, timeout: this.#timeout, signal };
+      const found = this.#isAnyForm ? formedReadingOf(request, strip) : readingOf(request, strip);
       // Without anything to await, execution begins at once.
+      /** @type {import('./reading.js').Reading & { forms?: import('./normalize.js').Form[] }} */
       const reading = found instanceof Promise ? await found : found;
       if (isGone()) {
         return gone();
@@ -145,6 +151,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       try {
         outcome = await execute({
           code: reading.body,
+          forms: reading.forms,
           modules: reading.modules,
           flags: FLAG.TIMERS | FLAG.MARKED_LOGS,
           web: this.#web,
@@ -171,6 +178,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
           this.#running.delete(running);
         }
       }
+      outcome = this.#isAnyForm ? explained(outcome, code, typescript) : namingOption(outcome, code, typescript);
       return bounded(outcome, this.#quota.output, { signal, until, isGone });
     }
 

@@ -7,15 +7,13 @@ const { CODE } = require('../../error.js');
 const { observed } = require('../diagnostics.js');
 const { failureOf } = require('./failure.js');
 const { bridgeGlobals } = require('./globals.js');
-const { FLAG, MAIN_FILE } = require('../protocol.js');
+const { FLAG } = require('../protocol.js');
 const { DISPOSED, follow, gone, refusedBy } = require('./execution.js');
 const { readModules } = require('./modules.js');
-const { nextLine } = require('./lines.js');
-const {
-  codeOfExpression, codeOfStatements, endOf, expressionOf, formsOf, looksTyped, mainModule, pieceOf, shadowed, statementsOf,
-} = require('./normalize.js');
+const { shadowed } = require('./normalize.js');
 const { bounded, callCounter } = require('./quota.js');
-const { failureOfBoth, leftOf } = require('./typescript.js');
+const { formedReadingOf } = require('./reading.js');
+const { explained } = require('./syntax.js');
 const { MIN_MEMORY } = require('../../protocol.js');
 const {
   bare, checkOptions, COMMON, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb, SIGNAL, wrong,
@@ -34,53 +32,6 @@ function defaultMemory() {
   const set = Number(readEnvironment('SANDBOX_MEMORY_MB'));
   return set >= MIN_MEMORY ? Math.trunc(set) : DEFAULT.memoryLimit;
 }
-
-const UNEXPECTED = /^[^]* \[sandbox\.js:(\d+):\d+\]$/;
-
-/**
- * A syntax error in the text that was appended to the user's code means that something in the code is not closed.
- * @param {import('./execution.js').Outcome} outcome
- * @param {string} code
- * @returns {import('./execution.js').Outcome}
- */
-function withoutOurs(outcome, code) {
-  const [, found] = (outcome.name === 'SyntaxError' && !outcome.ok && UNEXPECTED.exec(String(outcome.value))) || [];
-  const { line, column } = found === undefined ? { line: Infinity, column: 0 } : endOf(code);
-  if (Number(found) <= line || found === undefined) {
-    return outcome;
-  }
-  const place = `${MAIN_FILE}:${line}:${column}`;
-  return { ...outcome, value: `Unexpected end of input [${place}]`, stack: `\n    at ${place}` };
-}
-
-const MAX_LINE = 1_000;
-
-/**
- * Names the option for TypeScript in a syntax error whose line looks like TypeScript.
- * @param {import('./execution.js').Outcome} outcome
- * @param {string} code
- * @returns {import('./execution.js').Outcome}
- */
-function withHint(outcome, code) {
-  const [, found] = (outcome.name === 'SyntaxError' && !outcome.ok && UNEXPECTED.exec(String(outcome.value))) || [];
-  let start = 0;
-  for (let line = 1; line < Number(found) && (line === 1 || start > 0); line += 1) {
-    start = nextLine(code, start);
-  }
-  const end = nextLine(code, start);
-  const isTyped = found !== undefined && looksTyped(code.slice(start, Math.min(end === 0 ? code.length : end, start + MAX_LINE)));
-  return isTyped ? { ...outcome, value: `${outcome.value} (code with types needs the option \`typescript: true\`)` } : outcome;
-}
-
-/**
- * How to run code, or why it cannot be run.
- * @typedef {object} Reading
- * @property {import('./normalize.js').Body} body
- * @property {import('./normalize.js').Form[]} forms
- * @property {import('./modules.js').Importable | undefined} modules
- * @property {import('./execution.js').Outcome | undefined} failure
- * @property {number} [left] remaining milliseconds of its timeout
- */
 
 /**
  * @param {import('./execution.js').Execute} execute
@@ -119,48 +70,6 @@ function createSandboxFactory(execute, strip, readSnapshot) {
 
     /**
      * @param {string} code
-     * @param {any} signal
-     * @returns {Promise<Reading>}
-     */
-    async function readingOf(code, signal) {
-      const piece = pieceOf(code);
-      const typed = typescript || piece.isTypeScript;
-      /** @type {Reading} */
-      const reading = { body: statementsOf(piece), forms: formsOf(piece), modules: undefined, failure: undefined, left: timeout };
-      // An aborted execution is reported by the function that executes it.
-      if (signal?.aborted) {
-        return reading;
-      }
-      let main;
-      if (modules !== undefined) {
-        const { packed, failure, left } = await modules.ready(strip, timeout, signal);
-        Object.assign(reading, { left, failure: signal?.aborted ? undefined : failure });
-        if (packed === undefined) {
-          return reading;
-        }
-        main = mainModule(piece);
-        reading.modules = { packed, main: shadowed(main) };
-      }
-      if (!typed || signal?.aborted) {
-        return reading;
-      }
-      const { left = timeout } = reading;
-      const start = now();
-      const [plain, operand, module] = await strip([statementsOf(piece), expressionOf(piece), ...(main === undefined ? [] : [main])], left, signal);
-      reading.left = leftOf(left, start);
-      reading.body = plain.body ?? reading.body;
-      const taken = plain.body !== undefined ? codeOfStatements(plain.body) : operand.body && codeOfExpression(operand.body);
-      reading.forms = taken === undefined ? [] : formsOf(taken);
-      if (reading.modules !== undefined && module?.body !== undefined) {
-        reading.modules = { ...reading.modules, main: shadowed(module.body) };
-      } else if (taken === undefined && !signal?.aborted) {
-        reading.failure = failureOfBoth(plain, module, code);
-      }
-      return reading;
-    }
-
-    /**
-     * @param {string} code
      * @param {any} [request] options of this execution
      */
     async function run(code, request) {
@@ -177,7 +86,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
           throw wrong('code', 'a string');
         }
         const signal = readSignal(checkOptions(request, SIGNAL));
-        const { failure, body, forms, modules: importable, left = timeout } = await readingOf(code, signal);
+        const { failure, body, forms, modules: importable, left = timeout } = await formedReadingOf({ code, typescript, modules, mainOf: shadowed, timeout, signal }, strip);
         outcome = isGone() ? gone() : failure ?? await execute({
           code: body,
           forms,
@@ -198,7 +107,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
             running.add(started);
           },
         });
-        outcome = await bounded(withHint(withoutOurs(outcome, code), code), quota.output, { signal, until: start + timeout, isGone });
+        outcome = await bounded(explained(outcome, code, typescript), quota.output, { signal, until: start + timeout, isGone });
       } catch (error) {
         outcome = { ok: false, ...refusedBy(error), logs: [], lost: 0 };
       } finally {

@@ -251,12 +251,12 @@ function permitsEmpty(schema) {
 
 /**
  * @param {any} tool
- * @param {string} method
+ * @param {string} key of the method; nothing for the namespace itself
  * @param {Set<string>} taken
  * @param {string} prefix
  * @param {string} indent
  */
-function signatureOf(tool, method, taken, prefix, indent) {
+function signatureOf(tool, key, taken, prefix, indent) {
   const sides = /** @type {const} */ (['input', 'output']).map((side) => {
     const schema = jsonSchemaOf(member(tool, `${side}Schema`), side);
     const types = new Types(schema, prefix, taken);
@@ -265,7 +265,7 @@ function signatureOf(tool, method, taken, prefix, indent) {
   });
   const [input, output] = sides;
   const isOptional = permitsEmpty(input.schema);
-  const text = `${commentOf(member(tool, 'description'), indent)}${indent}${keyOf(method)}(params${isOptional ? '?' : ''}: ${input.type}): Promise<${output.type}>;\n`;
+  const text = `${commentOf(member(tool, 'description'), indent)}${indent}${key}(params${isOptional ? '?' : ''}: ${input.type}): Promise<${output.type}>;\n`;
   return { text, declarations: sides.flatMap(({ declarations }) => declarations) };
 }
 
@@ -284,9 +284,9 @@ function describeTools(tools) {
   for (const { namespace } of places) {
     taken.add(namespace);
   }
-  for (const [index, { namespace, method }] of places.entries()) {
+  for (const [index, { namespace, method, isFunction }] of places.entries()) {
     const indent = isNameable(namespace) ? STEP : STEP + STEP;
-    const signature = signatureOf(/** @type {any[]} */ (tools)[index], method, taken, `${namespace}_${method}`.replace(/^\d/, '_$&'), indent);
+    const signature = signatureOf(/** @type {any[]} */ (tools)[index], isFunction ? '' : keyOf(method), taken, `${namespace}_${method}`.replace(/^\d/, '_$&'), indent);
     declarations.push(...signature.declarations);
     const methods = namespaces.get(namespace) ?? new Map();
     // As in the sandbox, the last one of a name counts.

@@ -3,15 +3,19 @@
 
 const { now } = require('../clock.js');
 const { ownIsolate } = require('../diagnostics.js');
-const { CODE, coded, thrownText } = require('../../error.js');
+const { CODE, coded, refused, thrownText } = require('../../error.js');
 const { MODE, OP, TRANSFER } = require('../../protocol.js');
 const { Unreadable } = require('../unpack.js');
 const { EXECUTION, FORM, record, RESULT } = require('../protocol.js');
+const { pathOfRefused } = require('./globals.js');
 const { fieldsOf } = require('./modules.js');
 const { own } = require('./options.js');
 
 /** @type {readonly unknown[]} */
 const CODES = Object.freeze(Object.values(CODE));
+
+/** Characters of a global's name that an error shows. */
+const MAX_PATH = 200;
 
 /** Nanoseconds in a millisecond. */
 const NANOSECONDS = 1e6;
@@ -194,6 +198,21 @@ function outcomeOf(result) {
 }
 
 /**
+ * Packs the globals of the guest. If one cannot be copied, the error names it.
+ * @param {import('../../index.js').Core['binding']} binding
+ * @param {any} globals from `bridgeGlobals`
+ */
+function packGlobals(binding, globals) {
+  try {
+    return binding.pack(globals, TRANSFER.COPY);
+  } catch (error) {
+    const isRefused = error instanceof Error && libraryCode(error) === CODE.TRANSFER;
+    const path = isRefused ? pathOfRefused(globals, 'globals') : undefined;
+    throw path === undefined ? error : refused(`\`${path.slice(0, MAX_PATH)}\`: ${/** @type {Error} */ (error).message}`);
+  }
+}
+
+/**
  * @param {import('../../index.js').Core} core
  * @param {any} environment the native one
  * @returns {Execute}
@@ -211,7 +230,7 @@ function createExecute(core, environment) {
       // A thread takes as long to wake up as all of the following takes.
       environment.prewarm(flags, web, memoryLimit, snapshot);
     }
-    const globals = binding.pack(spec.globals, TRANSFER.COPY);
+    const globals = packGlobals(binding, spec.globals);
     const tools = spec.tools.map((part) => binding.pack(part, TRANSFER.DEFAULT));
     const onLog = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
     const call = calls.begin(execute);

@@ -45,21 +45,23 @@ function bridgeFunction(target, receiver, name, api) {
 }
 
 /**
+ * Whether an object is searched for functions. Objects with a brand of their own are cloned as such.
+ * @param {any} value
+ */
+function isOpen(value) {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) {
+    return false;
+  }
+  return Array.isArray(value) || Object.prototype.toString.call(value) === '[object Object]';
+}
+
+/**
  * @param {Record<string, unknown>} globals
  * @param {ApiCount} api
  */
 function bridgeGlobals(globals, api) {
   /** @type {Map<object, object>} */
   const seen = new Map();
-
-  /** @param {unknown} value */
-  const isOpen = (value) => {
-    if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) {
-      return false;
-    }
-    // Objects with a brand of their own are cloned as such; all others are searched for functions.
-    return Array.isArray(value) || Object.prototype.toString.call(value) === '[object Object]';
-  };
 
   /**
    * @param {any} holder
@@ -88,4 +90,34 @@ function bridgeGlobals(globals, api) {
   return bridge(globals);
 }
 
-module.exports = { bridgeGlobals };
+/**
+ * The first member that cannot be copied, as an expression; undefined if there is none.
+ * @param {any} bridged what `bridgeGlobals` has returned
+ * @param {string} path of it
+ * @param {Set<object>} [seen]
+ * @returns {string | undefined}
+ */
+function pathOfRefused(bridged, path, seen = new Set([bridged])) {
+  for (const [key, value] of Object.entries(bridged)) {
+    const place = Array.isArray(bridged) ? `${path}[${key}]` : `${path}.${key}`;
+    if (value instanceof Bridge || seen.has(value)) {
+      continue;
+    }
+    if (!isOpen(value)) {
+      try {
+        structuredClone(value);
+      } catch {
+        return place;
+      }
+      continue;
+    }
+    seen.add(value);
+    const inner = pathOfRefused(value, place, seen);
+    if (inner !== undefined) {
+      return inner;
+    }
+  }
+  return undefined;
+}
+
+module.exports = { bridgeGlobals, pathOfRefused };

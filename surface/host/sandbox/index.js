@@ -6,7 +6,7 @@ const { createSandboxFactory } = require('./code.js');
 const { describeTools } = require('./describe-tools.js');
 const { createReadEquipment } = require('./equipment.js');
 const { createExecute } = require('./execution.js');
-const { normalizeCode } = require('./normalize.js');
+const { createNormalizeCode } = require('./parser.js');
 const { createPluginSandbox } = require('./plugin.js');
 const { createPluginFetch } = require('./plugin-fetch.js');
 const { createReadSnapshot } = require('./snapshot.js');
@@ -22,12 +22,14 @@ const { createStripper } = require('./typescript.js');
  */
 function createSandboxes(core, environment, ivm, launcher) {
   const execute = createExecute(core, environment);
-  const strip = createStripper((memoryLimit) => core.binding.unpack(environment.makeWarm(memoryLimit), createSandboxes));
+  /** @param {number} memoryLimit */
+  const makeSpare = (memoryLimit) => core.binding.unpack(environment.makeWarm(memoryLimit), createSandboxes);
+  const strip = createStripper(makeSpare);
   const readSnapshot = createReadSnapshot(core, environment);
   return {
     createSandbox: createSandboxFactory(execute, strip, readSnapshot),
     describeTools,
-    normalizeCode,
+    normalizeCode: createNormalizeCode(makeSpare),
     createPluginFetch,
     ...createAgentSandbox(execute, strip, readSnapshot),
     ...createPluginSandbox(core, ivm, createReadEquipment(core, environment, strip, readSnapshot)),

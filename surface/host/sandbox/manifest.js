@@ -31,7 +31,7 @@ function section(holder, key, name) {
   if (value === undefined || value === null) {
     return {};
   }
-  if (typeof value !== 'object') {
+  if (typeof value !== 'object' || Array.isArray(value)) {
     throw wrong(name, 'an object');
   }
   return value;

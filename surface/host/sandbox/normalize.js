@@ -1,14 +1,13 @@
 'use strict';
-// Determines what AI-written text is meant to be: a function, statements, or one expression.
+// What AI-written text may be: a function, one expression, or statements.
 
 const { FILE } = require('./failure.js');
 const { findCode } = require('./fence.js');
 const { endPosition, nextLine } = require('./lines.js');
-const { wrong } = require('./options.js');
 
-const STATEMENT = /^(?:const|let|var|for|while|if|try|switch|return|throw|class|function)\b/;
+const STATEMENT = /^(?:const|let|var|for|while|if|try|switch|return|throw|class|function)(?![\p{ID_Continue}$\u200c\u200d])/u;
 /** An arrow function's parameters, or, captured, the `function` keyword. */
-const FUNCTION_START = /^(?:(?:async\s+)?(function)\b|async\b|\(|[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*\s*=>)/u;
+const FUNCTION_START = /^(?:(?:async\s+)?(function)(?![\p{ID_Continue}$\u200c\u200d])|async\b|\(|[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*\s*=>)/u;
 const VISIBLE = /\S|$/g;
 /** All characters between these are visible. */
 const SPACE = 0x20;
@@ -63,15 +62,46 @@ function endOf(code) {
 }
 
 /**
+ * Where code ends without the blanks and semicolons at its end.
  * @param {string} code
- * @returns {string}
+ * @param {number} [end]
  */
-function withoutSemicolons(code) {
-  let end = code.length;
-  while (end > 0 && (code[end - 1] === ';' || code[end - 1].trim() === '')) {
-    end -= 1;
+function endWithoutSemicolons(code, end = code.length) {
+  let last = end;
+  while (last > 0 && (code[last - 1] === ';' || code[last - 1].trim() === '')) {
+    last -= 1;
   }
-  return code.slice(0, end);
+  return last;
+}
+
+/** @param {string} code */
+const withoutSemicolons = (code) => code.slice(0, endWithoutSemicolons(code));
+
+/**
+ * The same without what may be comments at its end. What is left compiles only if those are comments.
+ * @param {string} code
+ */
+function withoutEnd(code) {
+  let end = code.length;
+  // Where the last comment begins.
+  let open = code.length;
+  for (;;) {
+    end = endWithoutSemicolons(code, end);
+    let start = -1;
+    if (code.slice(Math.max(end - 2, 0), end) === '*/') {
+      open = open > end - 2 ? code.lastIndexOf('/*', end - 2) : open;
+      start = open;
+    }
+    if (start < 0) {
+      const line = code.slice(code.lastIndexOf('\n', end - 1) + 1, end);
+      const comment = line.indexOf('//');
+      start = comment < 0 ? -1 : end - line.length + comment;
+    }
+    if (start < 0 || end === 0) {
+      return code.slice(0, end);
+    }
+    end = start;
+  }
 }
 
 /**
@@ -100,23 +130,6 @@ function withoutComments(code) {
     }
     from = end + 2;
   }
-}
-
-/**
- * Converts AI-written code to an async arrow function. Blanks and a Markdown fence are removed. Code that starts with `async (` stays as
- * it is. Statements become the function's body, and anything else becomes its return value.
- * @param {string} code
- * @returns {string}
- */
-function normalizeCode(code) {
-  if (typeof code !== 'string') {
-    throw wrong('code', 'a string');
-  }
-  const { code: bare } = findCode(code);
-  if (bare.startsWith('async (')) {
-    return bare;
-  }
-  return STATEMENT.test(bare) ? `async () => { ${bare} }` : `async () => { return ${bare} }`;
 }
 
 /**
@@ -191,8 +204,13 @@ function functionForms(code) {
   if (start === null) {
     return [];
   }
-  const guard = start[1] === undefined ? `return (0 + ${code.text}\n)` : `return (${code.text}\n= 0)`;
-  return [{ code: between(code, FUNCTION[0], FUNCTION[1]), guard, needsGuard: false, isFunction: true }];
+  const bare = withoutEnd(code.text);
+  return (bare === code.text ? [bare] : [code.text, bare]).map((text) => ({
+    code: between({ ...code, text }, FUNCTION[0], FUNCTION[1]),
+    guard: start[1] === undefined ? `return (0 + ${text}\n)` : `return (${text}\n= 0)`,
+    needsGuard: false,
+    isFunction: true,
+  }));
 }
 
 /**
@@ -213,6 +231,47 @@ function expressionForms(code, whole) {
     { code: between(all, OPERAND[0], OPERAND[1]), guard, needsGuard: true, isFunction: false },
   ];
 }
+
+/**
+ * The code as the text of an async arrow function.
+ * @param {string} text
+ * @param {(body: string) => boolean} compiles whether V8 compiles a function body
+ * @returns {string}
+ */
+function arrowOf(text, compiles) {
+  const { text: code } = pieceOf(text);
+  const form = formsOf({ text: code, line: 0, column: 0 })
+    .find((each) => compiles(each.code.text) && (each.guard === undefined || compiles(each.guard) === each.needsGuard));
+  if (form === undefined) {
+    return compiles(statementsOf({ text: code, line: 0, column: 0 }).text) ? `async () => { ${ended(code)} }` : arrowOfUnknown(code);
+  }
+  if (form.isFunction) {
+    const { text: called } = without(form.code, FUNCTION);
+    return ASYNC_ARROW.test(called) ? called : `async () => (${ended(called)})()`;
+  }
+  const { text: value } = without(form.code, form.needsGuard ? OPERAND : EXPRESSION);
+  return `async () => { return ${ended(value)} }`;
+}
+
+/**
+ * The same for code that V8 does not compile. It may have types.
+ * @param {string} code
+ */
+function arrowOfUnknown(code) {
+  if (code.startsWith('async (')) {
+    return code;
+  }
+  if (/^(?:async\s+)?function\b/.test(code) && code.endsWith('}')) {
+    return `async () => (${code})()`;
+  }
+  const isExpression = !STATEMENT.test(code) && !/[;\n]/.test(code);
+  return isExpression ? `async () => { return ${ended(code)} }` : `async () => { ${ended(code)} }`;
+}
+
+/** With a line break if there may be a comment at the end. @param {string} code */
+const ended = (code) => (/\/\/|<!--|-->/.test(code) ? `${code}\n` : code);
+
+const ASYNC_ARROW = /^async(?!\s*function\b)/;
 
 /**
  * The code as one expression.
@@ -244,5 +303,5 @@ const TYPED = /\b(?:const|let|var)\s+[\w$]+\s*[:!]|[(,]\s*[\w$]+\??\s*:\s*[\w$<[
 const looksTyped = (line) => TYPED.test(line);
 
 module.exports = {
-  codeOfExpression, codeOfStatements, endOf, expressionOf, formsOf, looksTyped, mainModule, normalizeCode, pieceOf, shadowed, statementsOf,
+  arrowOf, codeOfExpression, codeOfStatements, endOf, expressionOf, formsOf, looksTyped, mainModule, pieceOf, shadowed, statementsOf,
 };

@@ -40,7 +40,7 @@ function checkOptions(options, names) {
   }
   for (const name of names === undefined ? [] : Object.keys(options)) {
     if (names?.includes(name) === false && (own(options, name) ?? undefined) !== undefined) {
-      throw invalid(`There is no option \`${name.slice(0, MAX_NAME)}\`, but ${names.map((each) => `\`${each}\``).join(', ')}`);
+      throw invalid(`Unknown option \`${name.slice(0, MAX_NAME)}\`. The options are ${names.map((each) => `\`${each}\``).join(', ')}`);
     }
   }
   return /** @type {Record<string, any>} */ (options);
@@ -101,7 +101,7 @@ function readNumber(options, name, fallback, least) {
     return fallback;
   }
   if (typeof value !== 'number' || !(value >= least && value <= MAX_INTEGER)) {
-    throw wrong(name, `a number of at least ${least}`);
+    throw wrong(name, `a finite number of at least ${least}`);
   }
   return value;
 }

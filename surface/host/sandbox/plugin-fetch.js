@@ -5,7 +5,9 @@
 const { Buffer } = require('node:buffer');
 const { clearTimeout, setTimeout } = require('../clock.js');
 const { CODE, coded, invalid } = require('../../error.js');
-const { checkedLookup, isPublic } = require('./addresses.js');
+const { isPublic } = require('./addresses.js');
+const { connect } = require('./connections.js');
+const { Lookups } = require('./lookups.js');
 const { readDomains } = require('./manifest.js');
 const { checkOptions, own, readNumber, wrong } = require('./options.js');
 const { isAllowed, readText } = require('./urls.js');
@@ -249,29 +251,28 @@ class Body {
  * One exchange with one server.
  * @param {Request} request
  * @param {Limits} limits
+ * @param {import('./lookups.js').NameLookups} lookups
  * @param {(stop: (error: Error) => void) => void} begun
  * @returns {Promise<{ status: number, statusText: string, headers: Record<string, string>, body: Buffer }>}
  */
-function exchange({ url, method, headers, body }, limits, begun) {
+function exchange({ url, method, headers, body }, limits, lookups, begun) {
   return new Promise((resolve, reject) => {
     const isPrivate = isAllowed(limits.privateDomains, url.hostname);
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
     let isChecked = isNumeric(hostname);
-    let isOver = false;
+    const names = lookups.checked(isPrivate, () => { isChecked = true; });
     // Loaded only here, since programs that fetch nothing do not need it.
     const { request } = url.protocol === 'https:' ? require('node:https') : require('node:http');
     const sent = request({
       protocol: url.protocol, hostname, port: url.port === '' ? undefined : Number(url.port), path: url.pathname + url.search, method,
       headers: { ...headers, 'accept-encoding': 'identity', ...(body === undefined ? {} : { 'content-length': String(body.length) }) },
       // No shared connection, and no proxy.
-      agent: false,
-      ...(limits.ca === undefined ? {} : { ca: limits.ca }),
-      lookup: checkedLookup(isPrivate, limits, () => !isOver, () => { isChecked = true; }),
+      createConnection: () => connect(url, names.lookup, limits.ca),
     });
     /** @param {Error} error */
     const fail = (error) => {
-      isOver = true;
       reject(error);
+      names.stop();
       sent.destroy();
     };
     begun(fail);
@@ -307,7 +308,11 @@ function exchange({ url, method, headers, body }, limits, begun) {
       });
       response.on('error', reject);
       response.on('aborted', () => reject(new Error('The connection was closed before the response ended')));
-      response.on('end', () => resolve({ ...result, body: received.bytes }));
+      response.on('end', () => {
+        resolve({ ...result, body: received.bytes });
+        // The server might keep the connection open.
+        sent.destroy();
+      });
     });
     sent.end(body);
   });
@@ -401,6 +406,7 @@ class Turns {
 function createPluginFetch(options) {
   const limits = readLimits(options);
   const turns = new Turns(MAX_WAITING_BODIES * limits.body);
+  const lookups = new Lookups();
   /**
    * @param {unknown} url
    * @param {any} [init]
@@ -433,7 +439,7 @@ function createPluginFetch(options) {
         if (isLate) {
           throw late();
         }
-        const { headers, status, ...response } = await exchange(request, limits, (each) => { stop = each; });
+        const { headers, status, ...response } = await exchange(request, limits, lookups, (each) => { stop = each; });
         if (!MOVED.includes(status) || headers.location === undefined || redirect === 'manual') {
           return {
             url: request.url.href, status, statusText: response.statusText, ok: status >= 200 && status < 300, redirected: redirects > 0, headers,

@@ -23,6 +23,9 @@ const MEGABYTE = 2 ** 20;
 /** Fraction of the memory limit above which a warning is logged. */
 const HIGH = 0.9;
 
+/** Isolates that the process has created. Handles are found by their ids, so an id must not occur in two sandboxes. */
+let created = 0;
+
 /**
  * @typedef {object} SandboxIsolate
  * @property {string} id
@@ -70,7 +73,7 @@ function createPluginSandbox(core, classes, readEquipment) {
     /** @type {Map<string, import('./storage.js').StorageAccount>} */ #storages = new Map();
     #log;
     #equipment;
-    #count = 0;
+    /** Executions that have not ended. @type {Set<Promise<unknown>>} */ #running = new Set();
     #isClosed = false;
 
     /**
@@ -98,8 +101,8 @@ function createPluginSandbox(core, classes, readEquipment) {
         throw disposed();
       }
       const { id: pluginId, memoryLimit, cpuLimit } = plugin;
-      this.#count += 1;
-      const id = `isolate_${pluginId}_${this.#count}_${Date.now()}`;
+      created += 1;
+      const id = `isolate_${pluginId}_${created}_${Date.now()}`;
       this.#log.say('info', 'Creating isolate', { isolateId: id, pluginId, memoryLimit, cpuLimit });
       const log = this.#log.with({ pluginId });
       const permissions = new Permissions(plugin, log);
@@ -151,9 +154,12 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @returns {Promise<any>}
      */
     async executeInSandbox(isolate, code, context, options) {
+      if (typeof isolate?.id !== 'string') {
+        throw wrong('isolate', 'what `createIsolate` has resolved with');
+      }
       const entry = this.#find(isolate);
       if (entry === undefined) {
-        throw new NotFoundError('Isolate', String(isolate?.id));
+        throw new NotFoundError('Isolate', isolate.id);
       }
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
@@ -172,9 +178,16 @@ function createPluginSandbox(core, classes, readEquipment) {
         await check;
       }
       const start = now();
-      const value = readBoolean(settings, 'fresh')
-        ? await this.#executeFresh(entry, code, context, ending)
-        : await this.#execute(entry, entry.own, code, context, ending);
+      let value;
+      const running = readBoolean(settings, 'fresh')
+        ? this.#executeFresh(entry, code, context, ending)
+        : this.#execute(entry, entry.own, code, context, ending);
+      this.#running.add(running);
+      try {
+        value = await running;
+      } finally {
+        this.#running.delete(running);
+      }
       this.#log.say('debug', 'Code executed', { isolateId: entry.handle.id, executionTime: Math.round(now() - start) });
       return value;
     }
@@ -208,7 +221,7 @@ function createPluginSandbox(core, classes, readEquipment) {
      */
     async #execute(entry, running, code, context, ending) {
       const { pluginId, memoryLimit } = entry.handle;
-      const ended = startExecution('IsolatedVmSandbox', { timeout: ending.deadline ?? running.deadline, memoryLimit, pluginId }, code);
+      const ended = startExecution('PluginSandbox', { timeout: ending.deadline ?? running.deadline, memoryLimit, pluginId }, code);
       /** @type {import('../diagnostics.js').Result['failure']} */
       let failure;
       const execution = running.begin(code);
@@ -369,12 +382,13 @@ function createPluginSandbox(core, classes, readEquipment) {
       this.#log.say('info', 'All isolates disposed', { count: active.length });
     }
 
-    /** Ends all isolates; later ones are refused. */
+    /** Ends all isolates; later ones are refused. Resolves when their executions have settled. */
     async close() {
       if (!this.#isClosed || this.#entries.size > 0) {
         this.#isClosed = true;
         this.disposeAll();
       }
+      await Promise.allSettled(this.#running);
     }
 
     /**

@@ -17,6 +17,7 @@ const {
 } = require('./options.js');
 const { bounded, callCounter } = require('./quota.js');
 const { bodyAfter, readingOf } = require('./reading.js');
+const { namingOption } = require('./syntax.js');
 const { identifier, placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('./tools.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
@@ -177,8 +178,8 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
 
     /**
      * @param {string} code
-     * @param {import('./tools.js').Tool[]} tools
-     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {unknown} [tools]
+     * @param {unknown} [toolExecutor]
      * @param {any} [options]
      */
     execute(code, tools, toolExecutor, options) {
@@ -187,8 +188,8 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
 
     /**
      * @param {string} code
-     * @param {import('./tools.js').Tool[]} tools
-     * @param {import('./tools.js').ToolExecutor} toolExecutor
+     * @param {unknown} tools
+     * @param {unknown} toolExecutor
      * @param {any} options
      */
     async #execute(code, tools, toolExecutor, options) {
@@ -196,14 +197,11 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       if (typeof code !== 'string') {
         throw wrong('code', 'a string');
       }
-      const read = readTools(tools);
-      if (typeof toolExecutor !== 'function') {
-        throw wrong('toolExecutor', 'a function');
-      }
+      const read = readTools(tools, toolExecutor);
       const signalled = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('./apart.js').Outcome} */
       const outcome = bare({
-        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read, toolExecutor, signalled)),
+        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read.tools, read.toolExecutor, signalled)),
       });
       const { ok, value, logs, lost, usage, signal, layers } = outcome;
       const durationMs = Math.round(now() - start);
@@ -271,7 +269,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
           this.#running.delete(running);
         }
       }
-      return bounded(outcome, this.#quota.output, { signal, until, isGone });
+      return bounded(namingOption(outcome, code, this.#typescript), this.#quota.output, { signal, until, isGone });
     }
 
     /** Kills the processes of running executions, which resolve with an error. */

@@ -46,14 +46,18 @@ function readCalling(options) {
 /** @param {string} name */
 const identifier = (name) => name.replaceAll(/[^A-Za-z0-9_$]/g, '_');
 
+/** The method of a tool whose name has one part. The native side makes it callable by that part alone. */
+const OWN = 'call';
+
 /**
- * A tool's place in the sandbox: `a:b` (or `a.b`) is `a.b`, the rest of the name joined by `_`.
+ * A tool's place in the sandbox: `a:b` (or `a.b`) is `a.b`, the rest of the name joined by `_`; `a` is `a` and `a.call`.
  * @param {string} name
- * @returns {{ namespace: string, method: string }}
+ * @returns {{ namespace: string, method: string, isFunction: boolean }} `isFunction`: whether the namespace itself is the function
  */
 function placeOf(name) {
   const [namespace, ...rest] = name.split(name.includes(':') ? ':' : '.');
-  return { namespace: identifier(namespace) || '_', method: identifier(rest.join('_')) || 'call' };
+  const method = identifier(rest.join('_')) || OWN;
+  return { namespace: identifier(namespace) || '_', method, isFunction: method === OWN };
 }
 
 /**
@@ -174,12 +178,20 @@ function reasonOf(outcome, signal) {
 }
 
 /**
+ * The tools of an execution, and the function that calls them. Without tools, both arguments may be missing.
  * @param {unknown} tools
- * @returns {Tool[]}
+ * @param {unknown} toolExecutor
+ * @returns {{ tools: Tool[], toolExecutor: ToolExecutor }}
  */
-function readTools(tools) {
-  const names = namesOf(tools);
-  return names.map((name, index) => ({ name, check: readSchema(/** @type {any[]} */ (tools)[index], name) }));
+function readTools(tools, toolExecutor) {
+  const names = tools === undefined ? [] : namesOf(tools);
+  if (typeof toolExecutor !== 'function' && !(toolExecutor === undefined && names.length === 0)) {
+    throw wrong('toolExecutor', 'a function, the third argument of `execute`');
+  }
+  return {
+    tools: names.map((name, index) => ({ name, check: readSchema(/** @type {any[]} */ (tools)[index], name) })),
+    toolExecutor: /** @type {ToolExecutor} */ (toolExecutor),
+  };
 }
 
 /**

@@ -5,7 +5,7 @@
 const { Work } = require('../work.js');
 const { isObject } = require('./json-schema.js');
 const { bare } = require('./options.js');
-const { equals, hasCharacters, Identities, isMultiple, tooDeep, typeOf } = require('./json-values.js');
+const { equals, hasCharacters, Identities, isMultiple, Keys, tooDeep, typeOf } = require('./json-values.js');
 
 /** @typedef {import('./json-schema.js').Node} Node */
 
@@ -23,6 +23,8 @@ const { equals, hasCharacters, Identities, isMultiple, tooDeep, typeOf } = requi
 
 /** Steps that need no look at the clock. */
 const MAX_FREE_STEPS = 500;
+/** Characters of a text that count as one step. */
+const CHARACTERS_PER_STEP = 64;
 /** Most schemas inside each other that are evaluated. A schema that refers to itself can be as deep as the data. */
 const MAX_DEPTH = 400;
 /** Issues that are reported. */
@@ -58,6 +60,7 @@ class Validation {
   #known = [new Map(), new Map()];
   /** @type {InstanceType<typeof Identities> | undefined} */
   #identities;
+  #keys = new Keys();
 
   /** @param {Ending} ending */
   constructor(ending) {
@@ -86,14 +89,18 @@ class Validation {
     }
   }
 
-  /** Counts a step. Returns whether the event loop should get a turn. */
-  isDue() {
-    this.#steps += 1;
+  /**
+   * Counts steps.
+   * @param {number} [steps]
+   * @returns {boolean} whether the event loop should get a turn
+   */
+  isDue(steps = 1) {
+    this.#steps += steps;
     if (this.#steps <= MAX_FREE_STEPS) {
       return false;
     }
     this.#work ??= new Work(this.#ending);
-    this.#work.spend();
+    this.#work.spend(steps);
     return this.#work.isSliceOver;
   }
 
@@ -137,7 +144,7 @@ class Validation {
    * @returns {Generator<undefined, boolean>}
    */
   *#evaluate(node, value, at, depth) {
-    if (this.isDue()) {
+    if (this.isDue(typeof value === 'string' ? 1 + value.length / CHARACTERS_PER_STEP : 1)) {
       yield;
     }
     if (depth > MAX_DEPTH) {
@@ -206,7 +213,7 @@ class Validation {
    * @param {Place | undefined} at
    */
   #hasValue({ values = [] }, value, at) {
-    const missed = values.find((list) => !list.some((each) => equals(value, each)));
+    const missed = values.find((list) => !list.some((each) => equals(value, each, this.#keys)));
     if (missed === undefined) {
       return true;
     }
@@ -299,7 +306,7 @@ class Validation {
    * @returns {Generator<undefined, boolean>}
    */
   *#isUnique(items) {
-    this.#identities ??= new Identities(this, MAX_DEPTH);
+    this.#identities ??= new Identities(this, this.#keys, MAX_DEPTH);
     const found = new Set();
     for (const item of items) {
       const identity = yield* this.#identities.of(item, 0);
@@ -320,7 +327,7 @@ class Validation {
    */
   *#judgeObject(objects, value, at, depth) {
     const { minProperties = 0, maxProperties = Infinity, required = [], dependent = [] } = objects;
-    const keys = Object.keys(value);
+    const keys = this.#keys.of(value);
     if (keys.length < minProperties) {
       return this.#fail(at, `must have at least ${minProperties} properties`);
     }
@@ -340,7 +347,8 @@ class Validation {
       }
     }
     for (let index = 0; index < keys.length && this.#goesOn(isValid); index += 1) {
-      isValid = (yield* this.#judgeProperty(objects, keys[index], value[keys[index]], { above: at, key: keys[index] }, depth)) && isValid;
+      const key = String(keys[index]);
+      isValid = (yield* this.#judgeProperty(objects, key, value[key], { above: at, key }, depth)) && isValid;
     }
     return isValid;
   }

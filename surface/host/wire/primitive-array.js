@@ -1,10 +1,12 @@
 'use strict';
-// Large arrays of primitives, written by the host's own serializer. To find out in JavaScript that an array has no properties besides its
-// elements, all their keys must be listed, which takes several times as long as writing them.
+// Large arrays of primitives. To find out in JavaScript that an array has no properties besides its elements, all their keys must be listed,
+// which takes several times as long as writing them. If the host's engine is V8, its own serializer writes the array; otherwise, the keys of
+// a copy without elements are listed.
 
-const { uncurryThis } = require('../../primordials.js');
+const { ownKeys, uncurryThis } = require('../../primordials.js');
 const { TAG } = require('./tags.js');
 
+const { structuredClone: clone } = globalThis;
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
 
 /** Creating a serializer takes as long as listing this many keys. */
@@ -91,4 +93,20 @@ function primitiveArray(array, room) {
   return hasPart(bytes, start, 0) && hasPart(bytes, end, bytes.length - end.length) ? bytes : undefined;
 }
 
-module.exports = { primitiveArray };
+/**
+ * Whether an array is known to have no enumerable properties besides its elements.
+ * @param {unknown[]} array
+ */
+function hasOnlyElements(array) {
+  if (isSupported || array.length < MIN_LENGTH || typeof clone !== 'function' || bytesOf(array) > MAX_BYTES) return false;
+  try {
+    const copy = clone(array);
+    copy.length = 0;
+    return ownKeys(copy).length === 1;
+  } catch {
+    // Another property cannot be cloned.
+    return false;
+  }
+}
+
+module.exports = { hasOnlyElements, primitiveArray };

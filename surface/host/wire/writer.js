@@ -10,7 +10,7 @@
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../primordials.js');
 const { BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isRecord, isView, ObjectPrototype } = require('./brand.js');
 const { LeafWriter } = require('./leaf-writer.js');
-const { primitiveArray } = require('./primitive-array.js');
+const { hasOnlyElements, primitiveArray } = require('./primitive-array.js');
 const { tooDeep, uncloneable } = require('./refusal.js');
 const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
 
@@ -314,7 +314,7 @@ class Writer extends LeafWriter {
         return this.putAside(KIND.ELEMENTS, array, [], index + 1, 0, 0, length);
       }
     }
-    const keys = ownEnumerableKeys(array);
+    const keys = hasOnlyElements(array) ? [] : ownEnumerableKeys(array);
     let named = keys.length;
     while (named > 0 && indexOf(keys[named - 1]) < 0) named--;
     return this.properties(array, keys, named, 0, TAG.END_DENSE_ARRAY, length, level);
