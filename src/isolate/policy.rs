@@ -56,13 +56,11 @@ impl Policy {
 pub fn on_caller() -> bool {
     static TESTED: Once = Once::new();
     TESTED.call_once(|| {
-        if std::env::var_os("ISOLATED_V8_SYNC_CALLS").is_some_and(|value| value == "caller")
-            && engine::knows_code_of_v8()
-        {
+        if std::env::var_os("ISOLATED_V8_SYNC_CALLS").is_some_and(|value| value == "caller") {
             ON_CALLER.store(true, Ordering::Relaxed);
         }
     });
-    ON_CALLER.load(Ordering::Relaxed)
+    ON_CALLER.load(Ordering::Relaxed) && engine::knows_code_of_v8()
 }
 
 pub fn termination_grace() -> Duration {
