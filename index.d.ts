@@ -343,6 +343,32 @@ declare namespace ivm {
      * Default false.
      */
     inspector?: boolean;
+    /**
+     * Web APIs that the context has: all of them with `true`, or those that an array names. Default false. A wrong name throws a `TypeError`
+     * (`ERR_INVALID_ARG`) that lists the names. Not part of isolated-vm, like the options below. Inside isolates, all three throw
+     * `ERR_ISOLATE_UNSUPPORTED`.
+     */
+    web?: boolean | readonly WebName[];
+    /**
+     * Whether the context has `setTimeout`, `setInterval`, `setImmediate`, their `clear…` functions and `queueMicrotask`. At most 1,000 timers
+     * can be pending in an isolate, after which setting one throws a `RangeError`. A callback runs under the `deadline` of the call that has
+     * set the timer. Timers alone do not keep the process alive. A function is called with each error that a callback has thrown: name, message
+     * and code, without a stack. With `true`, such errors are published (`isolated-v8:unhandled-host-error`, origin `timer`). The first
+     * context of an isolate with timers decides for all of them. Default false.
+     */
+    timers?: boolean | ((error: Error) => void);
+    /**
+     * Where the context's `console` writes: to that of the host with `true`; to the methods `log`, `info`, `warn`, `error` and `debug` of an
+     * object, each with one string; or to a function. A message has at most 10,000 characters. Strings are unchanged, errors are their stacks,
+     * other values are JSON, joined by a space. Entries arrive in order, after the guest's call has gone on. By default, V8's `console` does
+     * nothing.
+     */
+    console?: boolean | ContextConsole | ((entry: SandboxLogEntry) => void);
+  };
+
+  /** Receives the calls of a context's `console`; the console of Node, Bun or Deno for example. Methods that are absent drop their calls. */
+  type ContextConsole = {
+    [Level in SandboxLogEntry['level']]?: (message: string) => void;
   };
 
   /** Statistics of an isolate's heap, under V8's names. In bytes, unless the name says otherwise. */
@@ -1183,6 +1209,25 @@ declare namespace ivm {
     column?: number;
     /** The surrounding lines with the place marked, for people to read. */
     frame?: string;
+    /** Own enumerable properties of the error whose values are primitive, such as its own `code`; absent if there are none. At most 32. */
+    properties?: Record<string, FailureValue>;
+    /** The error's `cause`, if it is an error or a primitive value; otherwise absent. */
+    cause?: SandboxFailureCause | FailureValue;
+  }
+
+  /** A primitive value that crosses with an error; strings have at most 8,192 characters. */
+  type FailureValue = string | number | boolean | bigint | null | undefined;
+
+  /** An error that is the cause of another one. */
+  interface SandboxFailureCause {
+    name: string;
+    /** At most 8,192 characters. */
+    message: string;
+    /** Name, message and the guest's frames, of which at most 8,192 characters are kept. */
+    stack: string;
+    properties?: Record<string, FailureValue>;
+    /** At most 8 causes cross with an error. */
+    cause?: SandboxFailureCause | FailureValue;
   }
 
   /** What the outcomes of all executions have. */
@@ -1306,7 +1351,7 @@ declare namespace ivm {
   interface SandboxTool {
     /**
      * Not empty. `a:b` or `a.b` is called as `a.b(params)`; further parts are joined by `_`. A name of one part is called as
-     * `name.call(params)`. Characters outside `[A-Za-z0-9_$]` become `_`.
+     * `name(params)`, or only as `name.call(params)` if the sandbox has a global of that name. Characters outside `[A-Za-z0-9_$]` become `_`.
      */
     name: string;
     /** For the model; see `describeTools`. */
@@ -1526,6 +1571,8 @@ declare namespace ivm {
     execute<T = unknown>(
       code: string, tools: readonly SandboxTool[], toolExecutor: ToolExecutor, options?: SignalOptions,
     ): Promise<AgentResult<T>>;
+    /** Without tools. */
+    execute<T = unknown>(code: string, tools?: readonly [], toolExecutor?: ToolExecutor, options?: SignalOptions): Promise<AgentResult<T>>;
 
     /**
      * Ends running executions, which resolve with the error `Sandbox has been disposed` (`ERR_ISOLATE_DISPOSED`). Later executions are
@@ -1794,6 +1841,8 @@ declare namespace ivm {
     execute<T = unknown>(
       code: string, tools: readonly SandboxTool[], toolExecutor: ToolExecutor, options?: SignalOptions,
     ): Promise<SubprocessExecutionResult<T>>;
+    /** Without tools. */
+    execute<T = unknown>(code: string, tools?: readonly [], toolExecutor?: ToolExecutor, options?: SignalOptions): Promise<SubprocessExecutionResult<T>>;
 
     /**
      * Kills the processes of running executions, which resolve with the error `Execution terminated (timeout or resource limit)`

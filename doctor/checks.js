@@ -106,14 +106,14 @@ const checks = {
     same('state', await sandbox.executeInSandbox(isolate, 'n + 1', {}), 42);
     sandbox.disposeAll();
   },
-  async 'takes the types off TypeScript'(ivm) {
+  async 'removes the types of TypeScript'(ivm) {
     same('result', resultOf(await ivm.createSandbox({}, { typescript: true }).execute('const n: number = 42; return n')), 42);
   },
   async 'runs code in a process of its own'(ivm) {
     const sandbox = ivm.createSubprocessSandbox();
     same('result', resultOf(await sandbox.execute('return 6 * 7', [], async () => undefined)), 42);
   },
-  'has lost nothing'(ivm) {
+  'has lost no threads or memory'(ivm) {
     const { lostThreads, lostBytes } = ivm.engineStats();
     same('lost', { lostThreads, lostBytes }, { lostThreads: 0, lostBytes: 0 });
   },

@@ -11,7 +11,7 @@ const { describeBinary, describeHost, describeSystem } = require('./system.js');
  * @property {Record<string, string | undefined>} host
  * @property {Record<string, string | undefined>} system
  * @property {Record<string, string | undefined>} library
- * @property {Record<string, string> | undefined} limits those of calls that are given none
+ * @property {Record<string, string> | undefined} limits the defaults of calls
  * @property {import('./checks.js').Layer[] | string} confinement its layers, or why there is none
  * @property {import('./checks.js').Outcome[]} checks
  */

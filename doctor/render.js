@@ -22,17 +22,17 @@ function line({ name, ms, failure, missing }) {
 function render({ ok, host, system, library, limits, confinement, checks }) {
   const layers = typeof confinement === 'string'
     ? [`  none: ${confinement}`]
-    : confinement.map(({ name, active, detail }) => `  ${name.padEnd(WIDTH)} ${active ? 'holds' : '-    '}  ${detail}`);
+    : confinement.map(({ name, active, detail }) => `  ${name.padEnd(WIDTH)} ${active ? 'active' : '-     '}  ${detail}`);
   const failed = checks.filter(({ failure }) => failure !== undefined).length;
   return [
     `isolated-v8 ${library.version ?? ''}`.trimEnd(),
     ...list({ ...library, version: undefined }),
     '', 'Host', ...list(host),
     '', 'System', ...list(system),
-    ...(limits === undefined ? [] : ['', 'Limits of calls that are given none', ...list(limits)]),
-    '', 'What confines the processes of SubprocessSandbox', ...layers,
+    ...(limits === undefined ? [] : ['', 'Default limits of calls', ...list(limits)]),
+    '', 'Confinement of the processes of SubprocessSandbox', ...layers,
     '', 'Self-test', ...checks.map(line),
-    '', ok ? 'All of it works.' : `${failed} of ${checks.length} checks failed.`, '',
+    '', ok ? 'Everything works.' : `${failed} of ${checks.length} checks failed.`, '',
   ].join('\n');
 }
 

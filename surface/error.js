@@ -1,13 +1,13 @@
 'use strict';
-// Errors on both sides of a boundary. An error crosses as a *fault*: class, name, message, the frames of the raising side, and a code
-// for errors that this library raises. The receiving realm creates a new error from it, whose stack shows both sides, joined by a
+// Errors on both sides of a boundary. An error crosses as a *fault*: class, name, message, the frames of the raising side, a code for
+// errors that this library raises, and details: its cause and its own properties that are primitive values. The receiving realm creates a new error from it, whose stack shows both sides, joined by a
 // boundary line. No object of one realm ever reaches the other.
 
 const {
   asIntN, bigintValueOf, captureStackTrace, define, Error, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isArray, isView, RangeError,
   ReferenceError, String, stringIncludes, stringIndexOf, stringSlice, stringStartsWith, SyntaxError, TypeError,
 } = require('./primordials.js');
-const { CODE, TAG } = require('./protocol.js');
+const { CODE, CODE_PREFIX, DETAIL, TAG } = require('./protocol.js');
 
 const BOUNDARY = '\n    at (<isolated-vm boundary>)';
 const FRAME = '    at ';
@@ -161,7 +161,7 @@ function classOf(name) {
 
 /**
  * Creates the error that a fault carrier describes.
- * @param {readonly any[]} fault `[TAG.FAULT, class, name, message, stack, code]`
+ * @param {readonly any[]} fault `[TAG.FAULT, class, name, message, stack, code, details]`
  * @param {{ stack?: unknown } | undefined} site of the caller, from `callSite`
  * @returns {Error}
  */
@@ -184,7 +184,24 @@ function errorOf(fault, site) {
   const outer = site === undefined ? '' : callerFrames(site);
   const boundary = inner !== '' && site !== undefined ? BOUNDARY : '';
   define(error, 'stack', `${header}: ${message}${inner}${boundary}${outer}`, true, false);
+  if (fault[6] !== undefined) {
+    addDetails(error, fault[6]);
+  }
   return error;
+}
+
+/**
+ * @param {Error} error
+ * @param {readonly any[]} details each element at its index of DETAIL
+ */
+function addDetails(error, details) {
+  const cause = details[DETAIL.CAUSE];
+  if (cause !== undefined) {
+    define(error, 'cause', typeof cause === 'object' && cause !== null ? errorOf(cause, undefined) : cause, true, false);
+  }
+  for (let index = DETAIL.PROPERTIES; index < details.length; index += 2) {
+    define(error, details[index], details[index + 1], true, true);
+  }
 }
 
 /** A longer BigInt is not written in decimal: that takes time in proportion to the square of its length. */
@@ -281,19 +298,20 @@ function hasOwnName(object) {
 }
 
 /**
- * Creates the fault carrier of a thrown object. Only class, message, stack and name survive, and the code if it is one of ours.
+ * Creates the fault carrier of a thrown object: class, name, message, stack, the code if it is one of ours, and details.
  * A thrown primitive is not a fault; the caller packs it as `TAG.THROWN`.
  * @param {object} thrown
  * @param {boolean} showPaths whether the receiver may see the locations of this realm's code
+ * @param {any[]} [details] each element at its index of DETAIL
  * @returns {any[]}
  */
-function faultOf(thrown, showPaths) {
+function faultOf(thrown, showPaths, details) {
   const made = constructorName(thrown);
   const standard = made === 'Error' || classOf(made) !== Error;
   const message = textOf(thrown, 'message');
   const stack = textOf(thrown, 'stack');
   if (!standard && message === undefined && stack === undefined) {
-    return [TAG.FAULT, 'Error', undefined, NOT_AN_ERROR, '', undefined];
+    return [TAG.FAULT, 'Error', undefined, NOT_AN_ERROR, '', undefined, undefined];
   }
   const name = standard && !hasOwnName(thrown) ? undefined : textOf(thrown, 'name');
   const frames = stack === undefined ? '' : framesOf(stack);
@@ -305,12 +323,13 @@ function faultOf(thrown, showPaths) {
     message ?? '',
     showPaths ? frames : withoutPaths(frames),
     code !== undefined && isOurCode(code) ? code : undefined,
+    details,
   ];
 }
 
 /** @param {string} code */
 function isOurCode(code) {
-  return code === CODE.INVALID_ARG || stringStartsWith(code, 'ERR_ISOLATE_');
+  return code === CODE.INVALID_ARG || stringStartsWith(code, CODE_PREFIX);
 }
 
 /** Maximum number of frames that are read. A guest may have made a stack of millions. */
@@ -396,4 +415,4 @@ function hidePaths(stack, name, message) {
   return stringSlice(stack, start, stack.length - frames.length) + withoutPaths(frames);
 }
 
-module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, refused, released, thrownText, unsupported });
+module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, isOurCode, refused, released, thrownText, unsupported });

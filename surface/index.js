@@ -46,6 +46,7 @@ const createSession = require('./session.js');
  *   served open after its function has returned; hosts only
  * @property {Signals} [signals] present if calls can be aborted
  * @property {Lifecycle} [lifecycle] hosts only
+ * @property {(web: unknown, timers: unknown, console: unknown) => Equip} [equipment] reads options of `createContext`; hosts only
  * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind binds the function to the current async context
  * @property {(value: any) => any} settled prepares a function's return value for `await`: unusual thenables become promises
  * @property {() => Slices | undefined} startWork counts work that a module's imports cause; undefined on a side without an event loop
@@ -53,6 +54,11 @@ const createSession = require('./session.js');
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
  * @property {Local} local
+ */
+
+/**
+ * Adds to a context what its options ask for, and returns it, or a promise for it.
+ * @typedef {(context: any, mode: number, method: Function, signal: any) => any} Equip
  */
 
 /**

@@ -29,6 +29,9 @@ const MAX_MEMORY = 0x7fff_ffff;
 /** Default number of prepared isolates. */
 const WARM = 1;
 
+/** @param {unknown} option */
+const isSet = (option) => option !== undefined && option !== null && option !== false;
+
 /**
  * @param {import('./index.js').Core} core
  * @param {(isolate: number, method: Function) => object} openSession
@@ -154,16 +157,49 @@ module.exports = function createIsolate(core, openSession) {
   function createContext(id, options, mode, method) {
     let inspector = false;
     let signal;
+    /** @type {import('./index.js').Equip | undefined} */
+    let equip;
     try {
       if (options !== undefined) {
         inspector = readBoolean(options, 'inspector');
+        equip = readEquipment(options);
         signal = readSignal(options, mode, binding.signals);
       }
     } catch (error) {
       return core.refuse(mode, error);
     }
     const call = core.begin(mode, method, signal);
-    return core.conclude(mode, call, invoke(OP.CREATE_CONTEXT, mode, call === undefined ? 0 : call.request, id, inspector), method);
+    const context = core.conclude(mode, call, invoke(OP.CREATE_CONTEXT, mode, call === undefined ? 0 : call.request, id, inspector), method);
+    if (equip === undefined) {
+      return context;
+    }
+    return mode === MODE.SYNC ? equip(context, mode, method, signal) : laterEquipped(context, equip, method, signal);
+  }
+
+  /**
+   * @param {Promise<object>} context
+   * @param {import('./index.js').Equip} equip
+   * @param {Function} method
+   * @param {any} signal
+   */
+  async function laterEquipped(context, equip, method, signal) {
+    return equip(await inner(context), MODE.ASYNC, method, signal);
+  }
+
+  /**
+   * What a context has in addition to ECMAScript's built-ins.
+   * @param {any} options
+   * @returns {import('./index.js').Equip | undefined} undefined for nothing
+   */
+  function readEquipment(options) {
+    const { web, timers, console } = options;
+    if (!(isSet(web) || isSet(timers) || isSet(console))) {
+      return undefined;
+    }
+    if (binding.equipment === undefined) {
+      throw coded(Error, '`web`, `timers` and `console` are not available inside isolates', CODE.UNSUPPORTED);
+    }
+    return binding.equipment(web, timers, console);
   }
 
   /**

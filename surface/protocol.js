@@ -160,6 +160,31 @@ const CODE = freeze({
   UNSUPPORTED: 'ERR_ISOLATE_UNSUPPORTED',
 });
 
+/** How the codes of this library begin, except `INVALID_ARG`. */
+const CODE_PREFIX = 'ERR_ISOLATE_';
+
+/** Most own properties of an error that cross with it. */
+const MAX_PROPERTIES = 32;
+/** Most characters of the name and of the value of such a property, and of the message and stack of a cause. */
+const MAX_DETAIL = 8192;
+/** Most characters of all these, of one error and its causes. */
+const MAX_DETAILS = 131072;
+/** Most causes in a chain that cross with an error. */
+const MAX_CAUSES = 8;
+
+/** Own properties of errors that never cross. */
+const RESERVED_PROPERTIES = freeze([
+  'name', 'message', 'stack', 'cause', 'constructor', 'toString', 'toLocaleString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf',
+  'propertyIsEnumerable', '__proto__', '__defineGetter__', '__defineSetter__', '__lookupGetter__', '__lookupSetter__',
+]);
+
+/** Elements of the details of an error. */
+const DETAIL = freeze({
+  CAUSE: 0, // a primitive value or a fault; undefined if there is none
+  /** The name of the first property; its value and the others follow. */
+  PROPERTIES: 1,
+});
+
 /** The index of each figure of heap statistics, by its name in isolated-vm. */
 const HEAP_STATISTIC = freeze({
   total_heap_size: 0,
@@ -184,4 +209,7 @@ const FILENAME = '<isolated-vm>';
 /** The minimum memory limit of an isolate, in megabytes. */
 const MIN_MEMORY = 8;
 
-module.exports = freeze({ ABORTABLE, FILENAME, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, HEAP_STATISTIC });
+module.exports = freeze({
+  ABORTABLE, FILENAME, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, CODE_PREFIX, MAX_PROPERTIES, MAX_DETAIL, MAX_DETAILS, MAX_CAUSES,
+  RESERVED_PROPERTIES, DETAIL, HEAP_STATISTIC,
+});

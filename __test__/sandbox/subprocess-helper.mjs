@@ -106,5 +106,8 @@ export const value = {
   string: (string) => Buffer.concat([Buffer.from([6]), text(string)]),
   payload: (bytes, ...buffers) => Buffer.concat([Buffer.from([7]), counted(Buffer.from(bytes)), u32(buffers.length), ...buffers.map((each) => counted(Buffer.from(each)))]),
 };
-export const end = (ok, result, { code = none, name = none, stack = none, figures = [2, 0] } = {}) =>
-  frame(19, [ok ? 1 : 0], result, code, name, stack, ...figures.map(f64));
+/** An error's own properties and its cause, which is an outcome. */
+export const detailsOf = (properties, cause = none) =>
+  Buffer.concat([Buffer.from([1]), u32(properties.length), ...properties.flatMap(([key, each]) => [text(key), each]), cause]);
+export const end = (ok, result, { code = none, name = none, stack = none, details = none, figures = [2, 0] } = {}) =>
+  frame(19, [ok ? 1 : 0], result, code, name, stack, details, ...figures.map(f64));

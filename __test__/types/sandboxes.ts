@@ -223,8 +223,9 @@ export async function apart() {
   expectType<boolean>()(sandbox.isRunning());
   expectType<void>()(sandbox.terminate());
   expectType<ConfinementLayer[]>()(await sandbox.confinement());
-  // @ts-expect-error -- an executor is required
   await sandbox.execute('return 1', []);
+  // @ts-expect-error -- an executor is required
+  await sandbox.execute('return 1', tools);
   // @ts-expect-error -- a boolean
   new SubprocessSandbox({ minimalEnv: 'yes' });
 }

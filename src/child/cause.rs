@@ -84,6 +84,7 @@ impl Cause {
             code: Some(self.code()),
             name: Some(Text::from("Error")),
             stack: None,
+            details: None,
             figures: [0.0; 2],
         }
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::value::{BigInt, Code, Entry, ErrorClass, ErrorFault, Fault, Outcome, Payload, Text, Value};
+use crate::value::{
+    BigInt, Code, Details, DetailsRoom, Entry, ErrorClass, ErrorFault, Fault, Outcome, Payload, Text, Value,
+};
 
 /// The first byte of a value.
 mod tag {
@@ -137,13 +139,29 @@ impl Writer {
         }
     }
 
-    fn error(&mut self, ErrorFault { class, name, message, stack, code }: &ErrorFault) {
+    fn error(&mut self, ErrorFault { class, name, message, stack, code, details }: &ErrorFault) {
         self.byte(fault::ERROR);
         self.text(&Text::from(class.name()));
         self.optional_text(name.as_ref());
         self.text(message);
         self.text(stack);
         self.optional_text(code.map(|code| Text::from(code.name())).as_ref());
+        self.details(details.as_deref());
+    }
+
+    pub fn details(&mut self, details: Option<&Details>) {
+        self.byte(u8::from(details.is_some()));
+        let Some(Details { properties, cause }) = details else { return };
+        self.count(properties.len());
+        for (key, value) in properties {
+            self.text(key);
+            // Writing a primitive value never fails.
+            let _ = self.value(value);
+        }
+        self.byte(u8::from(cause.is_some()));
+        if let Some(cause) = cause {
+            self.outcome(&Err(cause.clone()));
+        }
     }
 }
 
@@ -277,17 +295,43 @@ impl<'a> Reader<'a> {
     }
 
     pub fn outcome(&mut self) -> Option<Outcome> {
-        Some(Err(match self.byte()? {
+        let tag = self.byte()?;
+        match tag {
+            fault::THROWN | fault::ERROR | fault::STOPPED => self.fault(tag, &mut DetailsRoom::default()).map(Err),
+            tag => self.value_of(tag).map(Ok),
+        }
+    }
+
+    fn fault(&mut self, tag: u8, room: &mut DetailsRoom) -> Option<Fault> {
+        Some(match tag {
             fault::THROWN => Fault::Thrown(self.value()?),
             fault::ERROR => {
                 let class = ErrorClass::named(&self.text()?.to_string());
                 let (name, message, stack) = (self.optional_text()?, self.text()?, self.text()?);
                 let code = self.optional_code()?;
-                Fault::Error(Box::new(ErrorFault { class, name, message, stack, code }))
+                let details = self.details(room)?;
+                Fault::Error(Box::new(ErrorFault { class, name, message, stack, code, details }))
             }
             fault::STOPPED => Fault::Stopped,
-            tag => return self.value_of(tag).map(Ok),
-        }))
+            _ => return None,
+        })
+    }
+
+    /// The details of an error. Those of its causes take from the same room.
+    pub fn details(&mut self, room: &mut DetailsRoom) -> Option<Option<Box<Details>>> {
+        if !self.boolean()? {
+            return Some(None);
+        }
+        let mut details = Details::default();
+        for _ in 0..self.count()? {
+            let (key, value) = (self.text()?, self.value()?);
+            details.add(key, value, room).then_some(())?;
+        }
+        if self.boolean()? {
+            let tag = self.byte().filter(|tag| *tag == fault::THROWN || room.take_cause())?;
+            details.cause = Some(self.fault(tag, room)?);
+        }
+        Some(Some(Box::new(details)))
     }
 
     /// One of our codes, or none.
@@ -304,7 +348,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::{Reader, Writer};
-    use crate::value::{BigInt, Code, Entry, ErrorClass, Fault, Handle, Outcome, Payload, Text, Value};
+    use crate::value::{
+        BigInt, Code, Details, DetailsRoom, Entry, ErrorClass, ErrorFault, Fault, Handle, Outcome, Payload, Text, Value,
+    };
 
     fn through(outcome: &Outcome) -> Outcome {
         let mut writer = Writer::default();
@@ -346,12 +392,54 @@ mod tests {
         }
     }
 
+    fn with_details(cause: Fault) -> Fault {
+        let mut details = Details { cause: Some(cause), ..Details::default() };
+        let room = &mut DetailsRoom::default();
+        for value in [Value::Boolean(true), Value::Number(2.5), Value::String(Text::from("ENOENT"))] {
+            assert!(details.add(Text::from("code"), value, room));
+        }
+        match Fault::error("with details") {
+            Fault::Error(error) => Fault::Error(Box::new(ErrorFault { details: details.unless_empty(), ..*error })),
+            other => other,
+        }
+    }
+
+    #[test]
+    fn details_beyond_the_limits_are_refused() {
+        let read = |details: &Details| {
+            let mut writer = Writer::default();
+            writer.details(Some(details));
+            Reader::new(&writer.0).details(&mut DetailsRoom::default()).is_some()
+        };
+        let of = |count: usize, key: &str, value: &Value| Details {
+            properties: vec![(Text::from(key), value.clone()); count],
+            cause: None,
+        };
+        let text = |length| Value::String(Text::from("x".repeat(length)));
+        assert!(read(&of(32, "a", &Value::Null)) && read(&of(1, "a", &text(8_192))));
+        assert!(
+            !read(&of(33, "a", &Value::Null)) && !read(&of(1, "a", &text(8_193))) && !read(&of(17, "a", &text(8_192)))
+        );
+        for key in ["stack", "__proto__", "constructor"] {
+            assert!(!read(&of(1, key, &Value::Null)), "{key}");
+        }
+        for code in ["ERR_ISOLATE_TIMEOUT", "ERR_INVALID_ARG"] {
+            assert!(!read(&of(1, "code", &Value::String(Text::from(code)))), "{code}");
+        }
+        let payload = Payload { bytes: Arc::new(vec![255, 16, 111]), table: Vec::new(), moved: false };
+        assert!(!read(&of(1, "a", &Value::Payload(Box::new(payload)))));
+        let causes = |count| (0..count).fold(Fault::error("last"), |cause, _| with_details(cause));
+        let chain = |count| Details { properties: Vec::new(), cause: Some(causes(count)) };
+        assert!(read(&chain(7)) && !read(&chain(8)));
+    }
+
     #[test]
     fn faults_come_back_as_they_went() {
         let faults = [
             Fault::error("plain"),
             Fault::coded(ErrorClass::RangeError, "with a code", Code::Limit),
             Fault::timeout(Text::from("\n    at f")),
+            with_details(with_details(Fault::Thrown(Value::Null))),
             Fault::Stopped,
         ];
         for fault in faults {

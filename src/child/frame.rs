@@ -7,9 +7,9 @@
 use isolated_v8_launcher::{Report, handover};
 
 use super::codec::{Reader, Writer};
-use crate::protocol;
+use crate::protocol::{self, MAX_DETAILS};
 use crate::sandbox::{self, Body, Sources};
-use crate::value::{Code, ErrorClass, Outcome, Text, Value};
+use crate::value::{Code, Details, DetailsRoom, ErrorClass, Outcome, Text, Value};
 
 mod kind {
     pub const RUN: u8 = 1;
@@ -82,6 +82,7 @@ pub struct End {
     pub code: Option<Code>,
     pub name: Option<Text>,
     pub stack: Option<Text>,
+    pub details: Option<Box<Details>>,
     /// The heap's peak in bytes, and the number of lines that were not kept. The parent measures the rest itself.
     pub figures: [f64; 2],
 }
@@ -240,10 +241,12 @@ impl End {
             writer.optional_text(Some(&Text::from(Code::Transfer.name())));
             writer.optional_text(Some(&refused.1));
             writer.optional_text(None);
+            writer.details(None);
         } else {
             writer.optional_text(self.code.map(|code| Text::from(code.name())).as_ref());
             writer.optional_text(self.name.as_ref());
             writer.optional_text(self.stack.as_ref());
+            writer.details(self.details.as_deref());
         }
         self.figures.iter().for_each(|figure| writer.number(*figure));
     }
@@ -259,6 +262,7 @@ impl End {
                 code: Some(Code::Limit),
                 name: Some(Text::from(ErrorClass::RangeError.name())),
                 stack: None,
+                details: None,
                 figures: self.figures,
             };
         }
@@ -270,7 +274,8 @@ impl End {
         let code = self.code.filter(|code| is_of_child(*code));
         let [heap, lost] = self.figures;
         let figures = [heap.min(limits.heap), lost];
-        Self { ok: self.ok, value, code, name: self.name.map(cut), stack: self.stack.map(cut), figures }
+        let (name, stack) = (self.name.map(cut), self.stack.map(cut));
+        Self { ok: self.ok, value, code, name, stack, details: self.details, figures }
     }
 
     fn read(reader: &mut Reader<'_>, limits: &Limits) -> Option<Self> {
@@ -280,17 +285,18 @@ impl End {
         let code = reader.optional_code()?;
         let mut text = || reader.optional_text().filter(|text| text.as_ref().is_none_or(fits));
         let (name, stack) = (text()?, text()?);
+        let details = reader.details(&mut DetailsRoom::default())?;
         let mut figures = [0.0; 2];
         for (figure, most) in figures.iter_mut().zip([limits.heap, f64::from(u32::MAX)]) {
             *figure = reader.number().filter(|number| (0.0..=most).contains(number) && number.fract() == 0.0)?;
         }
         // A result has no fields of a failure, and a child may not claim every code.
         let whole = if ok {
-            (&code, &name, &stack) == (&None, &None, &None) && value.byte_size() <= limits.result
+            (&code, &name, &stack) == (&None, &None, &None) && details.is_none() && value.byte_size() <= limits.result
         } else {
             code.is_none_or(is_of_child)
         };
-        whole.then_some(Self { ok, value, code, name, stack, figures })
+        whole.then_some(Self { ok, value, code, name, stack, details, figures })
     }
 }
 
@@ -334,6 +340,7 @@ const MAX_PARAMS: usize = 8 << 20;
 /// | | params | `params` bytes |
 /// | `End` | value | `result` bytes in the host's memory, one buffer in its table |
 /// | | message, name, stack | `text` code units each |
+/// | | details | what [`Details::add`] and [`DetailsRoom`] permit |
 /// | | code | those of [`is_of_child`] |
 /// | | heap | `heap` bytes |
 /// | | lines not kept | 2^32 - 1 |
@@ -383,10 +390,11 @@ impl Limits {
     /// The maximum number of bytes of memory that a frame's contents may take in this process.
     fn memory(&self, kind: u8) -> usize {
         const TEXTS: usize = 3;
+        const DETAILS: usize = 3 * MAX_DETAILS as usize;
         match kind {
             kind::LOG => self.line.saturating_mul(2),
             kind::CALL => self.params,
-            kind::END => self.result.max(self.text.saturating_mul(2 * TEXTS)).saturating_add(AROUND),
+            kind::END => self.result.max(self.text.saturating_mul(2 * TEXTS)).saturating_add(DETAILS + AROUND),
             _ => MAX_REPORT,
         }
     }
@@ -410,7 +418,7 @@ mod tests {
     }
 
     fn end(ok: bool, value: Value) -> End {
-        End { ok, value, code: None, name: None, stack: None, figures: [0.0; 2] }
+        End { ok, value, code: None, name: None, stack: None, details: None, figures: [0.0; 2] }
     }
 
     fn buffers(rows: usize, bytes: usize) -> Value {

@@ -148,6 +148,7 @@ impl Completion for Last {
             code: None,
             name: None,
             stack: None,
+            details: None,
             figures: [0.0; 2],
         });
         self.0.send(&Message::End(Box::new(end.fitted(self.0.limits()))));
@@ -156,6 +157,6 @@ impl Completion for Last {
 
 /// Converts a session's result. The lines of its log were sent before.
 fn end_of(result: Value) -> Option<End> {
-    let ExecutionResult { ok, value, code, name, stack, heap_peak, lost, .. } = ExecutionResult::read(result)?;
-    Some(End { ok, value, code, name, stack, figures: [heap_peak, lost] })
+    let ExecutionResult { ok, value, code, name, stack, details, heap_peak, lost, .. } = ExecutionResult::read(result)?;
+    Some(End { ok, value, code, name, stack, details, figures: [heap_peak, lost] })
 }

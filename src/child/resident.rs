@@ -38,7 +38,7 @@ impl Footprint {
         match status(process) {
             Some(_) => {
                 let most = self.0 >> 20;
-                report.add(LAYER, true, format!("its host ends it with more than {most} MB or {MAX_THREADS} threads"));
+                report.add(LAYER, true, format!("killed above {most} MB or {MAX_THREADS} threads"));
             }
             None => report.add(LAYER, false, "its host cannot read /proc"),
         }

@@ -208,7 +208,7 @@ impl Running {
     /// `cpu` is the processor time that the process has used since it was sent its task, `layers` its confinement.
     pub fn complete(self: Box<Self>, end: End, signal: Option<i32>, cpu: Duration, layers: &str) {
         self.calls.end();
-        let End { ok, value, code, name, stack, figures: [heap, lost] } = end;
+        let End { ok, value, code, name, stack, details, figures: [heap, lost] } = end;
         let (lines, dropped) = self.logs.take();
         let result = ExecutionResult {
             ok,
@@ -216,6 +216,7 @@ impl Running {
             code,
             name,
             stack,
+            details,
             cpu: cpu.as_nanos(),
             wall: self.began.elapsed().as_nanos(),
             heap_peak: heap,

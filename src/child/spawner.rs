@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ impl Shared {
                 if let Some((number, sort, _)) = state.requests.pop_front() {
                     break (number, sort);
                 }
-                state = self.asked.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = state.wait(&self.asked);
             };
             state.idle -= 1;
             drop(state);

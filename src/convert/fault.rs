@@ -1,9 +1,10 @@
 //! Converts exceptions of a guest to neutral faults and back. Reading an error's properties can run guest code, so it must only be done
 //! where the guest's limits apply.
 
-use super::primitive::primitive_from_v8;
+use super::details::{self, Chain};
+use super::primitive::{primitive_from_v8, primitive_to_v8};
 use super::text::{beginning, text_to_v8};
-use crate::value::{Code, ErrorClass, ErrorFault, Fault, Text, Value};
+use crate::value::{Code, DetailsRoom, ErrorClass, ErrorFault, Fault, Text, Value};
 
 /// Separates the frames of two engines in a joined stack.
 const BOUNDARY: &str = "\n    at (<isolated-vm boundary>)";
@@ -66,14 +67,18 @@ pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Loc
         Err(fault) => return fault,
     }
     match v8::Local::<v8::Object>::try_from(exception) {
-        Ok(object) => describe(scope, object).unwrap_or(Fault::Stopped),
+        Ok(object) => {
+            let chain = Chain { object, outer: None };
+            describe(scope, &chain, &mut DetailsRoom::default()).unwrap_or(Fault::Stopped)
+        }
         Err(_) => Fault::error(NOT_AN_ERROR),
     }
 }
 
-/// The part of a thrown object that is preserved. Standard errors are recognized by their constructor's name, others by a message or a
-/// stack. Standard errors may have been given another name. `None` when the guest is being stopped.
-fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> Option<Fault> {
+/// The part of a thrown object, or of the cause of one, that is preserved. Standard errors are recognized by their constructor's name, others
+/// by a message or a stack. Standard errors may have been given another name. `None` when the guest is being stopped.
+pub(super) fn describe(scope: &mut v8::PinScope<'_, '_>, chain: &Chain<'_>, room: &mut DetailsRoom) -> Option<Fault> {
+    let object = chain.object;
     let made_by = object.get_constructor_name();
     let made_by = beginning(scope, made_by, MAX_NAME).to_string();
     let class = ErrorClass::named(&made_by);
@@ -84,12 +89,18 @@ fn describe(scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>)
         return Some(Fault::error(NOT_AN_ERROR));
     }
     let name = if standard && !has_own(scope, object, "name")? { None } else { read_text(scope, object, "name")? };
+    let mut message = message.unwrap_or_else(|| Text::from(""));
+    let mut stack = stack.map_or_else(|| Text::from(""), |stack| frames_of(&stack));
+    if chain.outer.is_some() {
+        (message, stack) = (room.fit(message), room.fit(stack));
+    }
     Some(Fault::Error(Box::new(ErrorFault {
         class,
         name: name.filter(|name| name.to_string() != class.name()),
-        message: message.unwrap_or_else(|| Text::from("")),
-        stack: stack.map_or_else(|| Text::from(""), |stack| frames_of(&stack)),
+        message,
+        stack,
         code: is_refusal(scope, object).then_some(Code::Transfer),
+        details: details::read(scope, chain, room)?,
     })))
 }
 
@@ -145,6 +156,16 @@ pub fn exception_from_fault<'s>(
         Fault::Stopped => return None,
         Fault::Error(error) => error,
     };
+    let own = current_frames(scope);
+    error_object(scope, error, &format!("{BOUNDARY}{own}"))
+}
+
+/// The error object for a fault. `frames` follow those of the fault.
+fn error_object<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    error: &ErrorFault,
+    frames: &str,
+) -> Option<v8::Local<'s, v8::Value>> {
     let message = text_to_v8(scope, &error.message).ok()?;
     let exception = match error.class {
         ErrorClass::Error => v8::Exception::error(scope, message),
@@ -155,9 +176,8 @@ pub fn exception_from_fault<'s>(
     };
     let object = v8::Local::<v8::Object>::try_from(exception).ok()?;
     let name = error.name.as_ref().map_or_else(|| error.class.name().to_owned(), Text::to_string);
-    let own = current_frames(scope);
     let header = if error.message.is_empty() { name.clone() } else { format!("{name}: {}", error.message) };
-    let stack = format!("{header}{}{BOUNDARY}{own}", error.stack);
+    let stack = format!("{header}{}{frames}", error.stack);
     define(scope, object, "stack", &stack)?;
     if error.name.is_some() {
         define(scope, object, "name", &name)?;
@@ -168,6 +188,13 @@ pub fn exception_from_fault<'s>(
     if error.code == Some(Code::Transfer) {
         let (mark, yes) = (refusal_mark(scope), v8::Boolean::new(scope, true));
         object.set_private(scope, mark, yes.into())?;
+    }
+    if let Some(details) = &error.details {
+        details::define(scope, object, details, |scope, cause| match cause {
+            Fault::Error(error) => error_object(scope, error, ""),
+            Fault::Thrown(value) => primitive_to_v8(scope, value)?.ok(),
+            Fault::Stopped => None,
+        })?;
     }
     Some(exception)
 }

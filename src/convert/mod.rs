@@ -3,6 +3,7 @@
 mod bounds;
 pub mod cap;
 mod deserialize;
+mod details;
 mod exchange;
 mod external;
 mod fault;
@@ -16,7 +17,7 @@ pub use external::external_text_to_v8;
 pub use fault::{
     current_frames, exception_from_fault, fault_from_caught, fault_from_compilation, fault_from_exception,
 };
-pub use primitive::{primitive_from_v8, type_of};
+pub use primitive::{primitive_from_v8, primitive_to_v8, type_of};
 pub use serialize::{clone_from_v8, move_from_v8};
 pub use text::{beginning, text_from_v8, text_to_v8, too_large};
 
@@ -40,16 +41,11 @@ pub fn to_v8<'s>(
     exchange: &dyn Exchange,
     value: Value,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    Ok(match value {
-        Value::Undefined => v8::undefined(scope).into(),
-        Value::Null => v8::null(scope).into(),
-        Value::Boolean(boolean) => v8::Boolean::new(scope, boolean).into(),
-        Value::Number(number) => v8::Number::new(scope, number).into(),
-        Value::BigInt(bigint) => v8::BigInt::new_from_words(scope, bigint.negative, &bigint.words)
-            .ok_or_else(|| Fault::beyond("Maximum BigInt size exceeded"))?
-            .into(),
-        Value::String(text) => text_to_v8(scope, &text)?.into(),
-        Value::Payload(payload) => payload_to_v8(scope, exchange, *payload)?,
-        value => exchange.adopt(scope, value)?,
-    })
+    if let Some(primitive) = primitive_to_v8(scope, &value) {
+        return primitive;
+    }
+    match value {
+        Value::Payload(payload) => payload_to_v8(scope, exchange, *payload),
+        value => exchange.adopt(scope, value),
+    }
 }

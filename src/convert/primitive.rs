@@ -1,6 +1,6 @@
 //! Values that are not objects, and the kinds of values.
 
-use super::text::text_from_v8;
+use super::text::{text_from_v8, text_to_v8};
 use crate::value::{BigInt, Fault, TypeOf, Value};
 
 /// Any value that is not an object; otherwise `None`. A symbol has no neutral form.
@@ -26,6 +26,25 @@ pub fn primitive_from_v8(
     } else {
         None
     })
+}
+
+/// A value that is not an object, in the current isolate; `None` for others.
+pub fn primitive_to_v8<'s>(
+    scope: &v8::PinScope<'s, '_>,
+    value: &Value,
+) -> Option<Result<v8::Local<'s, v8::Value>, Fault>> {
+    Some(Ok(match value {
+        Value::Undefined => v8::undefined(scope).into(),
+        Value::Null => v8::null(scope).into(),
+        Value::Boolean(boolean) => v8::Boolean::new(scope, *boolean).into(),
+        Value::Number(number) => v8::Number::new(scope, *number).into(),
+        Value::BigInt(bigint) => match v8::BigInt::new_from_words(scope, bigint.negative, &bigint.words) {
+            Some(bigint) => bigint.into(),
+            None => return Some(Err(Fault::beyond("Maximum BigInt size exceeded"))),
+        },
+        Value::String(text) => return Some(text_to_v8(scope, text).map(Into::into)),
+        _ => return None,
+    }))
 }
 
 /// The value that `Reference.typeof` reports.

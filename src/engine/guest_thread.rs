@@ -7,11 +7,10 @@
 //! run, at a low priority.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::Heap;
-use crate::native::fiber;
 
 /// The thread that works for an isolate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +61,7 @@ impl Drop for Occupied<'_> {
 }
 
 impl GuestThread {
-    fn is_here(&self) -> MutexGuard<'_, bool> {
+    fn is_here(&self) -> Guard<'_, bool> {
         lock(&self.here)
     }
 
@@ -95,9 +94,9 @@ impl GuestThread {
             // SAFETY: guaranteed by the caller. Without its thread the isolate is never disposed.
             self.returned.fetch_add(unsafe { heap.give_back() }, Ordering::Relaxed);
         }
-        if let Some(stack) = self.left.get() {
+        if let Some((start, length)) = self.left.get() {
             // SAFETY: nothing runs on it, and nothing that V8's own threads do refers to it any more.
-            unsafe { fiber::give_back(*stack) };
+            unsafe { native::give_back_pages(*start, *length) };
         }
     }
 
@@ -162,8 +161,8 @@ impl GuestThread {
     /// afterwards; if the thread still works, the caller may try again. Takes a few milliseconds if processors are free, and at most
     /// [`MAX_WAIT`] plus the time for one answer.
     ///
-    /// `anywhere`: also freezes the thread where it runs native code of this library, including V8. Loops that stay in such code hold no
-    /// lock, but nothing proves that for this thread. Use it only if letting the thread continue would be worse.
+    /// `anywhere`: also freezes the thread where it runs native code of this library, including V8, unless it holds a lock that `native::locks`
+    /// knows. Nothing proves that it holds no other. Use it only if letting the thread continue would be worse.
     ///
     /// A thread of a host leaves its fiber instead, also in V8's C++ code if it holds no lock, but never in Rust code.
     pub fn suspend(&self, anywhere: bool) -> ThreadState {
@@ -301,4 +300,42 @@ use super::linux as system;
 use super::macos as system;
 #[cfg(windows)]
 use super::windows as system;
-use crate::native::lock;
+use crate::native::{self, Guard, fiber, lock};
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::thread;
+
+    use super::{Code, GuestThread, NOWHERE, ThreadState};
+    use crate::native::lock;
+
+    #[test]
+    fn a_thread_is_not_suspended_while_it_holds_a_lock() {
+        static RELEASE: AtomicBool = AtomicBool::new(false);
+        let (guest, shared) = (Arc::new(GuestThread::default()), Arc::new(Mutex::new(0)));
+        assert!(guest.code.set(Code { stretches: [NOWHERE; Code::MAX_COUNT] }).is_ok());
+        let (begun, begins) = mpsc::channel();
+        let (its, locked) = (Arc::clone(&guest), Arc::clone(&shared));
+        thread::spawn(move || {
+            let _occupied = its.take();
+            let held = lock(&locked);
+            let _ = begun.send(());
+            while !RELEASE.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+            drop(held);
+            loop {
+                std::hint::spin_loop();
+            }
+        });
+        begins.recv().unwrap();
+        assert!(matches!(guest.suspend(true), ThreadState::Working(_)));
+        RELEASE.store(true, Ordering::Relaxed);
+        assert_eq!(*lock(&shared), 0);
+        // Only anywhere, because it runs no code of V8.
+        assert!(matches!(guest.suspend(false), ThreadState::Working(_)));
+        while guest.suspend(true) != ThreadState::Suspended {}
+    }
+}

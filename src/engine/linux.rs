@@ -24,8 +24,11 @@ const FROZEN: u32 = u32::MAX;
 const ELSEWHERE: u32 = u32::MAX - 1;
 
 /// The ranges of code that the question is about. A thread that reads them for a question that is over notices this when it answers.
-static CODE: [(AtomicUsize, AtomicUsize); Code::MAX_COUNT + 1] =
-    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT + 1];
+static CODE: [(AtomicUsize, AtomicUsize); Code::MAX_COUNT] =
+    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT];
+
+/// Another one, in which the thread is frozen only while it holds no lock.
+static MORE_CODE: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
 
 fn state(question: u64) -> u32 {
     (question & u64::from(u32::MAX)) as u32
@@ -98,7 +101,8 @@ unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, fou
 /// The fiber that the question is about; 0 if the thread must be frozen.
 static FIBER: AtomicUsize = AtomicUsize::new(0);
 
-/// Freezes `thread` if its next instruction lies in `code` or `more`. If it works on a fiber, makes it leave that instead.
+/// Freezes `thread` if its next instruction lies in `code`, or in `more` while it holds no lock. If it works on a fiber, makes it leave that
+/// instead, if it holds no lock.
 pub fn freeze(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
     static TURNS: Mutex<u64> = Mutex::new(0);
     let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
@@ -106,7 +110,8 @@ pub fn freeze(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> A
     };
     let mut turn = lock(&TURNS);
     *turn += 1;
-    for ((start, length), stretch) in CODE.iter().zip(code.stretches.iter().chain([&more])) {
+    let places = CODE.iter().chain([&MORE_CODE]);
+    for ((start, length), stretch) in places.zip(code.stretches.iter().chain([&more])) {
         start.store(stretch.0, Ordering::Relaxed);
         length.store(stretch.1, Ordering::Relaxed);
     }
@@ -178,7 +183,11 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
         address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
     };
     let fiber = FIBER.load(Ordering::Relaxed);
-    let inside = CODE.iter().any(within) && (fiber == 0 || may_leave(fiber));
+    let inside = if fiber == 0 {
+        CODE.iter().any(within) || within(&MORE_CODE) && !locks::held()
+    } else {
+        CODE.iter().chain([&MORE_CODE]).any(within) && may_leave(fiber)
+    };
     let completion = with_state(question, if inside { FROZEN } else { ELSEWHERE });
     if QUESTION.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
         if fiber != 0 {

@@ -3,7 +3,7 @@
 
 use crate::native::lock;
 use std::cell::Cell;
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock};
 
 thread_local! {
     /// Where this thread is starting something.
@@ -82,7 +82,7 @@ impl<T> Once<T> {
         {
             let mut state = lock(&self.gate.state);
             while *state == State::Starting {
-                state = self.gate.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = state.wait(&self.gate.changed);
             }
             if let Some(value) = self.value.get() {
                 return Ok(value);

@@ -9,10 +9,10 @@
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-use crate::native::{self, NativeQuota};
+use crate::native::{self, Guard, NativeQuota, lock};
 
 type Object = *mut c_void;
 
@@ -126,8 +126,8 @@ unsafe impl Send for Waiting {}
 static QUEUE: Mutex<VecDeque<Waiting>> = Mutex::new(VecDeque::new());
 static ADDED: Condvar = Condvar::new();
 
-fn queue() -> MutexGuard<'static, VecDeque<Waiting>> {
-    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+fn queue() -> Guard<'static, VecDeque<Waiting>> {
+    lock(&QUEUE)
 }
 
 /// Runs and deletes a task.
@@ -172,8 +172,11 @@ static NEXT: Next = Next(Task { functions: &raw const NEXT_TABLE.functions });
 pub fn replace_thread() {
     let serve = || loop {
         let next = {
-            let wait = ADDED.wait_while(queue(), |queue| queue.is_empty());
-            wait.unwrap_or_else(PoisonError::into_inner).pop_front()
+            let mut queue = queue();
+            while queue.is_empty() {
+                queue = queue.wait(&ADDED);
+            }
+            queue.pop_front()
         };
         if let Some(next) = next {
             perform(next);

@@ -16,7 +16,13 @@ const EVERYTHING: u32 = u32::MAX;
 fn equipped() -> Pair {
     let pair = Pair::new(false);
     let Value::Handle(Handle::Context(context)) = &pair.context else { panic!("a context") };
-    let equipment = Equipment { timers: None, web: Names::from_bits(EVERYTHING), modules: None, log_length: None };
+    let equipment = Equipment {
+        timers: None,
+        web: Names::from_bits(EVERYTHING),
+        modules: None,
+        log_length: None,
+        is_plugin: false,
+    };
     settle_within(DEADLINE, sandbox::equip(context, equipment)).expect("the web");
     pair
 }

@@ -7,8 +7,8 @@ use super::{moving, outgoing};
 use crate::convert::{self, Exchange};
 use crate::isolate::{Held, Place};
 use crate::ops::{self, Transfer};
-use crate::protocol::{kind, tag};
-use crate::value::{Callable, CallbackMode, Code, ErrorClass, ErrorFault, Fault, Handle, Outcome, Value};
+use crate::protocol::{detail, kind, tag};
+use crate::value::{Callable, CallbackMode, Code, Details, ErrorClass, ErrorFault, Fault, Handle, Outcome, Value};
 
 /// The neutral value that a carrier of the surface represents.
 pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local<'s, v8::Value>) -> Outcome {
@@ -181,5 +181,28 @@ fn fault_elements<'s>(
             Some(code) => ascii(scope, code.name()),
             None => undefined,
         },
+        match &error.details {
+            Some(details) => write_details(scope, details)?,
+            None => undefined,
+        },
     ])
+}
+
+fn write_details<'s>(scope: &mut v8::PinScope<'s, '_>, details: &Details) -> Result<v8::Local<'s, v8::Value>, Fault> {
+    let primitive = |scope: &mut v8::PinScope<'s, '_>, value: &Value| {
+        convert::primitive_to_v8(scope, value).unwrap_or_else(|| Err(ops::malformed()))
+    };
+    let mut elements: Vec<v8::Local<'s, v8::Value>> = vec![v8::undefined(scope).into(); detail::PROPERTIES as usize];
+    match &details.cause {
+        Some(Fault::Thrown(value)) => elements[detail::CAUSE as usize] = primitive(scope, value)?,
+        Some(Fault::Error(error)) => {
+            let fault = fault_elements(scope, error)?;
+            elements[detail::CAUSE as usize] = v8::Array::new_with_elements(scope, &fault).into();
+        }
+        Some(Fault::Stopped) | None => {}
+    }
+    for (key, value) in &details.properties {
+        elements.extend([convert::text_to_v8(scope, key)?.into(), primitive(scope, value)?]);
+    }
+    Ok(v8::Array::new_with_elements(scope, &elements).into())
 }

@@ -204,14 +204,16 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     outcome
 }
 
-/// `equip(request, context, web, timers, index, sources, logLength)`: puts into a context what sandboxes have. `web` selects names of the
-/// web. `timers` is the listener for errors in timers; without it there are no timers. `index` and `sources` are what can be imported. The
-/// outcome settles `request`: a reference to a list of functions for the library's code in the context, see `sandbox::equip`. With
-/// `logLength`, one of them makes text of a console's arguments, of at most this many characters.
+/// `equip(mode, request, context, web, timers, index, sources, logLength, isPlugin)`: puts into a context what sandboxes have. `web` selects
+/// names of the web. `timers` is the listener for errors in timers; without it there are no timers. `index` and `sources` are what can be
+/// imported. The outcome is a reference to a list of functions for the library's code in the context, see `sandbox::equip`. With `logLength`,
+/// one of them makes text of a console's arguments, of at most this many characters.
 pub fn equip(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
-    let [request, context, web, timers, index, sources, log_length, ..] = args else {
+    let [mode, request, context, web, timers, index, sources, log_length, is_plugin, ..] = args else {
         return Err(super::js::Refused);
     };
+    let mode = js.read_number(*mode)? as u32;
+    let is_plugin = js.read_boolean(*is_plugin)?;
     let request = js.read_number(*request)? as i64;
     let context = local.handle(js.read_number(*context)? as usize);
     let web = Names::from_bits(js.read_number(*web)? as u32);
@@ -232,8 +234,8 @@ pub fn equip(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<Js
         (Ok(Value::String(index)), Ok(Value::String(text))) => Some(Sources { index, text }),
         _ => None,
     };
-    let prepared = sandbox::equip(&context, Equipment { timers, web, modules, log_length });
-    finish(js, local, mode::ASYNC, request, prepared)
+    let prepared = sandbox::equip(&context, Equipment { timers, web, modules, log_length, is_plugin });
+    finish(js, local, mode, request, prepared)
 }
 
 /// `enact(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that

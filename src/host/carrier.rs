@@ -7,10 +7,10 @@ use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue};
 use super::{memory, strings};
 use crate::ops::Transfer;
-use crate::protocol::tag;
+use crate::protocol::{detail, tag};
 use crate::value::{
-    Callable, CallbackMode, Code, Completion, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome,
-    Payload, Reference, Settlement, Text, TypeOf, Value,
+    Callable, CallbackMode, Code, Completion, Details, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle,
+    Outcome, Payload, Reference, Settlement, Text, TypeOf, Value,
 };
 
 /// From this size on, moved memory stays in place. Copying less takes no longer than creating a reference to it.
@@ -81,7 +81,7 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
             }
             Some(Value::Promise(settlement))
         }
-        tag::FAULT => return Ok(Err(read_fault(js, array)?)),
+        tag::FAULT => return Ok(Err(read_fault(js, local, array)?)),
         tag::THROWN => {
             let thrown = read(js, local, js.element(array, 1)?)?;
             return Ok(Err(thrown.map_or_else(|fault| fault, Fault::Thrown)));
@@ -174,7 +174,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Result<Entry,
     }))
 }
 
-fn read_fault(js: Js<'_>, array: JsValue) -> JsResult<Fault> {
+fn read_fault(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Fault> {
     let text = |index: u32| -> JsResult<Option<Text>> {
         let value = js.element(array, index)?;
         Ok(if js.type_of(value)? == JsType::String { Some(js.read_text(value)?) } else { None })
@@ -187,7 +187,27 @@ fn read_fault(js: Js<'_>, array: JsValue) -> JsResult<Fault> {
         stack: text(4)?.unwrap_or_else(empty),
         // Of the codes of a host's errors, guests see only the one for values that cannot be transferred.
         code: text(5)?.and_then(|code| Code::named(&code.to_string())).filter(|code| *code == Code::Transfer),
+        details: read_details(js, local, js.element(array, 6)?)?,
     })))
+}
+
+fn read_details(js: Js<'_>, local: &Local, list: JsValue) -> JsResult<Option<Box<Details>>> {
+    if js.type_of(list)? != JsType::Object {
+        return Ok(None);
+    }
+    let cause = match read(js, local, js.element(list, detail::CAUSE)?)? {
+        Ok(Value::Undefined) => None,
+        Ok(value) => Some(Fault::Thrown(value)),
+        Err(fault) => Some(fault),
+    };
+    let mut properties = Vec::new();
+    for index in (detail::PROPERTIES..js.length(list)?).step_by(2) {
+        let key = js.read_text(js.element(list, index)?)?;
+        if let Ok(value) = read(js, local, js.element(list, index + 1)?)? {
+            properties.push((key, value));
+        }
+    }
+    Ok(Some(Box::new(Details { properties, cause })))
 }
 
 /// Writes the carrier of an outcome.
@@ -354,5 +374,22 @@ fn write_fault(js: Js<'_>, local: &Local, fault: Fault) -> JsResult<JsValue> {
         js.text(&error.message)?,
         js.text(&error.stack)?,
         code,
+        match error.details {
+            Some(details) => write_details(js, local, *details)?,
+            None => js.undefined()?,
+        },
     ])
+}
+
+fn write_details(js: Js<'_>, local: &Local, details: Details) -> JsResult<JsValue> {
+    let mut elements = vec![js.undefined()?; detail::PROPERTIES as usize];
+    elements[detail::CAUSE as usize] = match details.cause {
+        Some(Fault::Thrown(value)) => write_value(js, local, value)?,
+        Some(fault) => write_fault(js, local, fault)?,
+        None => js.undefined()?,
+    };
+    for (key, value) in details.properties {
+        elements.extend([js.text(&key)?, write_value(js, local, value)?]);
+    }
+    js.array(&elements)
 }

@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use napi::sys;
 
 use super::js::{Js, JsResult, JsValue};
 use super::reference::Reference;
 use crate::engine::library;
-use crate::native::lock;
+use crate::native::{Guard, lock};
 use crate::value::SharedMemory;
 
 type Finalize = unsafe extern "C" fn(data: *mut c_void, hint: *mut c_void);
@@ -43,7 +43,7 @@ fn create_external() -> Option<CreateExternal> {
 /// knowledge.
 static ADOPTED: Mutex<BTreeMap<usize, Weak<SharedMemory>>> = Mutex::new(BTreeMap::new());
 
-fn adopted() -> MutexGuard<'static, BTreeMap<usize, Weak<SharedMemory>>> {
+fn adopted() -> Guard<'static, BTreeMap<usize, Weak<SharedMemory>>> {
     lock(&ADOPTED)
 }
 

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::event::{Event, Origin};
@@ -14,7 +14,7 @@ use super::signal::Signal;
 use super::streams::{Next, Reading, Streams};
 use crate::child;
 use crate::isolate::{Remote, Stop, clock, next_owner_id};
-use crate::native::{context, lock};
+use crate::native::{Guard, context, lock};
 use crate::sandbox::Pool;
 use crate::value::{Chain, Code, Completion, ErrorClass, Fault, Host, Owner, Request, Value, Wake};
 
@@ -160,7 +160,7 @@ impl Shared {
     }
 
     /// Makes the guests that wait for room try again.
-    fn let_in(&self, mut queue: MutexGuard<'_, Queue>) {
+    fn let_in(&self, mut queue: Guard<'_, Queue>) {
         let blocked = std::mem::take(&mut queue.blocked);
         drop(queue);
         for completion in blocked {
@@ -277,7 +277,7 @@ impl Shared {
         Some(request)
     }
 
-    fn bump(&self, queue: MutexGuard<'_, Queue>) {
+    fn bump(&self, queue: Guard<'_, Queue>) {
         self.waiting.version.fetch_add(1, Ordering::Release);
         let parked = queue.parked;
         drop(queue);
@@ -297,10 +297,7 @@ impl Shared {
             if left.is_zero() {
                 break;
             }
-            queue = match self.waiting.parked.wait_timeout(queue, left) {
-                Ok((queue, _)) => queue,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
+            queue = queue.wait_for(&self.waiting.parked, left);
             changed = self.waiting.version.load(Ordering::Acquire) != version;
         }
         queue.parked = false;

@@ -9,6 +9,7 @@ use std::sync::{PoisonError, RwLock};
 use napi::sys;
 
 use super::js::{Js, JsResult, Refused};
+use crate::native::locks;
 
 #[derive(Default)]
 pub struct Signal {
@@ -37,6 +38,7 @@ unsafe impl Sync for Function {}
 impl Signal {
     /// Makes the event loop handle its events soon. May be called on any thread. Returns false if the environment is gone.
     pub fn raise(&self) -> bool {
+        let _hold = locks::hold();
         let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         let Some(Function(function)) = &*function else { return false };
         // SAFETY: it is open, since it is still here.
@@ -74,9 +76,16 @@ impl Signal {
         }
     }
 
-    /// The environment is shutting down; the host frees the function.
+    /// The environment is shutting down; the host frees the function. Deno does not: without the release, the event loop of each worker keeps
+    /// its descriptors. Must be called on the environment's thread.
     pub fn close(&self) {
-        self.function.write().unwrap_or_else(PoisonError::into_inner).take();
+        let function = self.function.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Function(function)) = function
+            && self.repeats()
+        {
+            // SAFETY: it is open, and no thread calls it any more, since it was removed.
+            unsafe { sys::napi_release_threadsafe_function(function, sys::ThreadsafeFunctionReleaseMode::abort) };
+        }
     }
 
     /// Connects the environment of `js` with its event loop, and registers a hook for its end.

@@ -95,10 +95,7 @@ impl Clock {
             }
             let until = due.map_or(now + HORIZON, |time| time.min(now + HORIZON));
             alarms.sleeping_until = Some(until);
-            alarms = match self.changed.wait_timeout(alarms, until - now) {
-                Ok((alarms, _)) => alarms,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
+            alarms = alarms.wait_for(&self.changed, until - now);
             alarms.sleeping_until = None;
         }
     }

@@ -1,6 +1,6 @@
 //! How an isolate ends: by its owner, by its host, out of memory, or because its thread does not return.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use super::body::Body;
@@ -90,7 +90,7 @@ impl Remote {
         self.when_gone(Arc::clone(&completion) as Arc<dyn Completion>);
         let mut gone = lock(&completion.0);
         while !*gone {
-            gone = completion.1.wait(gone).unwrap_or_else(PoisonError::into_inner);
+            gone = gone.wait(&completion.1);
         }
     }
 
@@ -242,7 +242,8 @@ impl Remote {
                 let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
                 let state = remote.execution.thread.suspend(anywhere);
                 if state == ThreadState::Suspended {
-                    // With `anywhere`, the suspended thread may hold the lock that this takes. A host whose thread has left the guest does it.
+                    // With `anywhere`, the suspended thread may be in the middle of a change of what this reads. A host whose thread has left the guest
+                    // does it itself.
                     if !anywhere && !borrowed {
                         remote.give_back_heap(0);
                     }

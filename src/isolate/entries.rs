@@ -1,13 +1,13 @@
 //! The stack of jobs that run in one isolate, each with its own limits and timers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::clock::{self, Alarm};
 use super::job::{Deadline, Limits};
 use super::reason::Expired;
-use crate::native::lock;
+use crate::native::{Guard, lock};
 use crate::value::{Charge, Completion, Fault, Text};
 
 struct Timer {
@@ -79,7 +79,7 @@ impl Entries {
         Self { enforcer, stack: Mutex::default(), timed: AtomicBool::new(false) }
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, Stack> {
+    pub fn lock(&self) -> Guard<'_, Stack> {
         lock(&self.stack)
     }
 

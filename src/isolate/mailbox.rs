@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use super::job::{Job, Kind};
-use crate::native::lock;
+use crate::native::{Guard, lock};
 
 /// Tasks that may be queued before a sleeping thread is woken for them. With more, the thread starts while others are still being sent.
 const MAX_UNWOKEN_TASKS: usize = 16;
@@ -41,7 +41,7 @@ impl Inbox {
 }
 
 impl Mailbox {
-    pub fn lock(&self) -> MutexGuard<'_, Inbox> {
+    pub fn lock(&self) -> Guard<'_, Inbox> {
         lock(&self.inbox)
     }
 
@@ -55,13 +55,13 @@ impl Mailbox {
     }
 
     /// Records a change, and wakes the thread if it sleeps.
-    pub fn notify(&self, inbox: MutexGuard<'_, Inbox>) {
+    pub fn notify(&self, inbox: Guard<'_, Inbox>) {
         self.touch();
         self.wake(inbox);
     }
 
     /// Wakes the thread if it sleeps.
-    pub fn wake(&self, mut inbox: MutexGuard<'_, Inbox>) {
+    pub fn wake(&self, mut inbox: Guard<'_, Inbox>) {
         // Taken, so that no other caller wakes the thread again before it runs.
         let parked = std::mem::take(&mut inbox.parked);
         drop(inbox);
@@ -119,16 +119,13 @@ impl Mailbox {
             }
             inbox.parked = true;
             inbox = match until {
-                None => self.ready.wait(inbox).unwrap_or_else(PoisonError::into_inner),
+                None => inbox.wait(&self.ready),
                 Some(until) => {
                     let now = Instant::now();
                     if now >= until {
                         break false;
                     }
-                    match self.ready.wait_timeout(inbox, until - now) {
-                        Ok((inbox, _)) => inbox,
-                        Err(poisoned) => poisoned.into_inner().0,
-                    }
+                    inbox.wait_for(&self.ready, until - now)
                 }
             };
         };

@@ -12,7 +12,7 @@ use super::reason::Stop;
 use super::registry::Footprint;
 use super::remote::Remote;
 use super::settings::Settings;
-use crate::native::{NativeQuota, TypeBudget, Watch};
+use crate::native::{NativeQuota, TypeBudget, Watch, locks};
 use crate::protocol::heap_statistic;
 
 /// The largest single allocation that V8 makes for one object (128 Mi slots), plus room to unwind.
@@ -157,6 +157,10 @@ unsafe extern "C" fn on_collected(
     remote.measure(&mut isolate);
     if isolate.get_heap_statistics().used_heap_size() <= remote.settings.memory_limit {
         return;
+    }
+    if cfg!(target_os = "linux") && remote.is_gone() && !locks::held() {
+        // It was abandoned and still runs, in code of V8 that does not stop: it would take all of the memory that is lent for unwinding.
+        park(false);
     }
     if kind == v8::GCType::kGCTypeMarkSweepCompact {
         remote.stop(Stop::Memory);

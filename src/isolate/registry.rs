@@ -1,11 +1,11 @@
 //! Counts of all isolates of the process, and the memory that each takes: its creator's garbage collector sees only a handle.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::policy;
 use super::reason::End;
-use crate::native::lock;
+use crate::native::{Guard, lock};
 
 const ENDS: usize = 5;
 
@@ -25,7 +25,7 @@ pub trait Footprint: Send + Sync {
 /// Isolates whose threads are lost. An isolate must not be dropped under this lock.
 static LOST: Mutex<Vec<Weak<dyn Footprint>>> = Mutex::new(Vec::new());
 
-fn lost() -> MutexGuard<'static, Vec<Weak<dyn Footprint>>> {
+fn lost() -> Guard<'static, Vec<Weak<dyn Footprint>>> {
     lock(&LOST)
 }
 

@@ -1,7 +1,7 @@
 //! An isolate as every other thread sees it: a handle that holds its components, and what they do together.
 
 use std::any::Any;
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use super::accounts::Accounts;
 use super::body::Body;
@@ -22,6 +22,7 @@ use super::reason::Stop;
 use super::registry::{self, Ledger};
 use super::settings::Settings;
 use super::slots::Slots;
+use crate::native::Guard;
 use crate::value::{Completion, Fault, Owner, Wake};
 
 pub struct Remote {
@@ -133,7 +134,7 @@ impl Remote {
     }
 
     /// Puts `job` into the inbox, or answers it if the isolate has ended.
-    fn queue(&self, mut job: Job) -> Option<MutexGuard<'_, Inbox>> {
+    fn queue(&self, mut job: Job) -> Option<Guard<'_, Inbox>> {
         let mut inbox = self.mailbox.lock();
         if let Some(reason) = self.stop_reason() {
             drop(inbox);
@@ -153,7 +154,7 @@ impl Remote {
     }
 
     /// Makes sure that a thread looks at the isolate's state again.
-    pub(super) fn signal(&self, inbox: MutexGuard<'_, Inbox>) {
+    pub(super) fn signal(&self, inbox: Guard<'_, Inbox>) {
         if self.lifecycle.needs_thread() {
             let Effects { action, .. } = self.transition(&inbox, Event::Work);
             drop(inbox);

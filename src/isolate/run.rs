@@ -1,7 +1,8 @@
 //! How an isolate uses threads: it borrows one while it has work, keeps it for a moment in case more work comes, and returns it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::attachments::attach;
@@ -69,14 +70,35 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
     // A pool that can start no thread keeps the work until one of its threads is free, which may be never.
     let waiting = Arc::new(Waiting(Arc::clone(&remote)));
     let alarm = clock::at(Instant::now() + PATIENCE, waiting.watch());
+    let is_new = body.is_none();
     let occupy = move || {
         drop((alarm, waiting));
         STARTED.fetch_add(1, Ordering::Relaxed);
         occupy(remote, body);
     };
     // Without its thread, the clock would not enforce the guest's limits.
-    if !clock::is_running() || !engine::run_on_pool(occupy) {
-        without_thread(&failed);
+    if !clock::is_running() {
+        return without_thread(&failed);
+    }
+    if !engine::run_on_pool(occupy) {
+        // A new isolate has nothing to lose. The others wait for a while.
+        if is_new { without_thread(&failed) } else { retry() }
+    }
+}
+
+/// How often to try again to start a thread.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// Until a thread is started, which then does what the pool has kept.
+fn retry() {
+    static TRYING: AtomicBool = AtomicBool::new(false);
+    fn attempt() {
+        // The pool cannot be asked whether a thread can be started: it panics if not.
+        let done = thread::Builder::new().spawn(|| {}).is_ok() && engine::run_on_pool(|| {});
+        if done { TRYING.store(false, Ordering::Release) } else { clock::after(RETRY, attempt) }
+    }
+    if !TRYING.swap(true, Ordering::AcqRel) {
+        clock::after(RETRY, attempt);
     }
 }
 

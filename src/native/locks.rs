@@ -2,7 +2,7 @@
 //! If the thread ended there, every isolate that needs the same would stop. So nothing is refused to it meanwhile: the memory that it takes
 //! still counts, and the guest ends later.
 //!
-//! On Linux, the linker redirects the functions that lock (see `wrapped_locks`).
+//! On Linux, the linker redirects the functions that lock (see `wrapped_locks`). Mutexes of Rust code count as well (see `mutex`).
 
 use super::{context, quota};
 
@@ -13,7 +13,9 @@ pub fn held() -> bool {
 
 /// Ignores the locks that the thread already holds: that of its own isolate, which no other isolate needs.
 pub fn disregard_held() {
-    set(0);
+    if set(0) > 0 {
+        quota::notify_postponed();
+    }
 }
 
 /// Counts as if this many locks were held. Returns the previous count.
@@ -21,6 +23,7 @@ pub(super) fn set(count: u32) -> u32 {
     context::with(|context| context.held.replace(count))
 }
 
+/// Called before a thread takes a lock, so that no lock is ever held without being counted.
 pub(super) fn begin() {
     context::with(|context| context.held.set(context.held.get() + 1));
 }
@@ -44,7 +47,7 @@ fn release() -> bool {
 pub struct Hold;
 
 impl Drop for Hold {
-    /// Rust code may hold locks that are not counted, so the guest is not left here.
+    /// Rust code is never left, so the guest is not left here.
     fn drop(&mut self) {
         if release() {
             quota::notify_postponed();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::quota::{NativeQuota, Share};
 use super::table::Readers;
-use super::{blocks, context, locks, refusal, stack, table};
+use super::{blocks, context, give_back_pages, locks, refusal, stack, table};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -86,9 +86,9 @@ pub fn give_back(quota: &Arc<NativeQuota>) {
     let mut bytes = 0;
     for (block, size) in table::private(Arc::as_ptr(quota), quota.has_modules()) {
         let (start, end) = (block.next_multiple_of(page), (block + size) / page * page);
-        // SAFETY: these pages lie inside a block that nothing accesses or frees any more.
-        if start < end && unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) } == 0 {
-            bytes += end - start;
+        if start < end {
+            // SAFETY: these pages lie inside a block that nothing accesses or frees any more.
+            bytes += unsafe { give_back_pages(start, end - start) };
         }
     }
     quota.has_returned(bytes);

@@ -46,11 +46,11 @@ pub fn give_back_blocks(_ration: &std::sync::Arc<NativeQuota>) {}
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use malloc::give_back as give_back_blocks;
-pub use mutex::lock;
+pub use mutex::{Guard, lock};
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use quota::draw_on_in_background;
 pub use quota::{Held, NativeQuota, Share, Watch, current, draw_on};
-pub use system::{System, calloc, free, malloc, trim};
+pub use system::{System, calloc, free, give_back_pages, malloc, trim};
 pub use tasks::entered as entered_tasks;
 pub use types::TypeBudget;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]

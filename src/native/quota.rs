@@ -203,8 +203,7 @@ pub fn draw_on<T>(quota: Option<&Arc<NativeQuota>>, work: impl FnOnce() -> T) ->
     draw(quota, 0, work)
 }
 
-/// Like [`draw_on`], for one of V8's own threads. Such a thread cannot end, so no allocation fails. Its allocations count, and end the isolate
-/// if they exceed its limit.
+/// Like [`draw_on`], for one of V8's own threads, which cannot end: no allocation fails. They count, and end the isolate beyond its limit.
 pub fn draw_on_in_background<T>(quota: &Arc<NativeQuota>, work: impl FnOnce() -> T) -> T {
     draw(Some(quota), 1, work)
 }
@@ -422,6 +421,28 @@ mod tests {
             super::notify_postponed();
             assert_eq!(counts(), [2, 1]);
             drop(held);
+        });
+    }
+
+    #[test]
+    fn notifies_after_locks_of_rust_code_and_those_that_are_disregarded() {
+        let notifications = Arc::new(Notifications::default());
+        let count = || notifications.0[1].load(Ordering::Relaxed);
+        let one = || NativeQuota::new(1, TypeBudget::new(0), Arc::new(Arc::clone(&notifications)));
+        let mutex = std::sync::Mutex::new(());
+        draw_on(Some(&one()), || {
+            let locked = crate::native::lock(&mutex);
+            let _held = hold(2);
+            assert_eq!(count(), 0);
+            drop(locked);
+            assert_eq!(count(), 1);
+        });
+        draw_on(Some(&one()), || {
+            super::locks::set(1);
+            let _held = hold(2);
+            assert_eq!(count(), 1);
+            super::locks::disregard_held();
+            assert_eq!(count(), 2);
         });
     }
 

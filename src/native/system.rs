@@ -17,6 +17,36 @@ pub fn trim() {
     }
 }
 
+/// Larger ranges are made read-only where their memory is returned. The system has few entries for ranges of different access.
+#[cfg(target_os = "linux")]
+const LARGE: usize = 1 << 20;
+
+/// Gives the memory of these pages back to the system; they stay mapped and read as zeros. Returns the number of bytes. A limit of the
+/// process for its data (`ulimit -d`) counts writable pages even if they have no memory, so large ranges become read-only.
+///
+/// # Safety
+/// Nothing writes to these pages from now on.
+#[cfg(target_os = "linux")]
+pub unsafe fn give_back_pages(start: usize, size: usize) -> usize {
+    let start = start as *mut libc::c_void;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if libc::madvise(start, size, libc::MADV_DONTNEED) != 0 {
+            return 0;
+        }
+        if size >= LARGE {
+            // If that fails, they merely still count.
+            libc::mprotect(start, size, libc::PROT_READ);
+        }
+    }
+    size
+}
+
+#[cfg(not(target_os = "linux"))]
+pub unsafe fn give_back_pages(_start: usize, _size: usize) -> usize {
+    0
+}
+
 /// The alignment that every allocator guarantees on 64-bit systems.
 const ALIGNED: usize = 16;
 

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::args::malformed;
 use super::module::{MAX_SPECIFIER, attributes_of, misuse, module_of, remote_of};
 use super::{Args, Prepared, work_in_realm};
 use crate::convert;
 use crate::isolate::{Guest, Held, Limits, Loader, Place, Remote, Resolutions, Stop};
-use crate::native::lock;
+use crate::native::{Guard, lock};
 use crate::value::{
     Callable, Code, Completion, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Settlement, Text,
     Value,
@@ -36,7 +36,7 @@ struct Linker {
 static LINKERS: AtomicU64 = AtomicU64::new(1);
 
 impl Linker {
-    fn claims(&self) -> MutexGuard<'_, Vec<Claim>> {
+    fn claims(&self) -> Guard<'_, Vec<Claim>> {
         lock(&self.claims)
     }
 

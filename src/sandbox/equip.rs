@@ -1,4 +1,4 @@
-//! Gives a context of an ordinary isolate some features of the ready-made sandboxes, for plugins.
+//! Gives a context of an ordinary isolate some features of the ready-made sandboxes, for plugins and for `createContext`.
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -25,19 +25,24 @@ pub struct Equipment {
     pub modules: Option<Sources>,
     /// The maximum number of characters of a console entry's text, if console entries are wanted.
     pub log_length: Option<usize>,
+    /// Whether the context is that of a plugin, which has a console in any case, and actors.
+    pub is_plugin: bool,
 }
 
-/// Equips the context, which must be the only one of its isolate to get equipment, before other code runs there. Returns a list of
-/// functions for the library's code there: those of [`actors`] and, if wanted, one that formats a list of console arguments.
+/// Equips the context before other code runs there. Contexts of one isolate share their timers. Returns a list of functions for the library's
+/// code there: for a plugin those of [`actors`], and if console entries are wanted, one that formats a list of console arguments.
 pub fn equip(context: &ContextHandle, equipment: Equipment) -> Prepared {
     let Some(remote) = Remote::from_owner(context.slot.owner()) else {
         return Prepared::from(ops::malformed());
     };
     let weak = Arc::downgrade(&remote);
     let work = ops::work_in_realm(Arc::clone(&context.slot), move |scope, at| {
-        let log_length = equipment.log_length;
+        let (log_length, is_plugin) = (equipment.log_length, equipment.is_plugin);
         install(scope, at, &weak, equipment)?;
-        let mut functions = Vec::from(actors::functions(scope).ok_or(Fault::Stopped)?);
+        let mut functions = Vec::new();
+        if is_plugin {
+            functions.extend(actors::functions(scope).ok_or(Fault::Stopped)?);
+        }
         if let Some(length) = log_length {
             functions.push(console::formatter(scope, length).ok_or(Fault::Stopped)?);
         }
@@ -57,13 +62,15 @@ fn install(
     v8::tc_scope!(let scope, scope);
     let global = scope.get_current_context().global(scope);
     if at.guest.remote()?.settings.snapshot.is_some() {
-        check_names(scope, global, equipment.timers.is_some(), equipment.web)?;
+        check_names(scope, global, &equipment)?;
     }
     if let Some(function) = equipment.timers {
-        let remote = remote.clone();
-        let reporter: Arc<dyn Completion> = Arc::new(Reporter { function, remote });
-        let timers = Timers::new(&at.guest.remote()?, Box::new(move || Some(Arc::clone(&reporter))));
-        timers::begin(scope, &timers);
+        if !timers::has_begun(scope) {
+            let remote = remote.clone();
+            let reporter: Arc<dyn Completion> = Arc::new(Reporter { function, remote });
+            let timers = Timers::new(&at.guest.remote()?, Box::new(move || Some(Arc::clone(&reporter))));
+            timers::begin(scope, &timers);
+        }
         timers::install(scope, global)?;
     }
     match equipment.modules {
@@ -77,23 +84,25 @@ fn install(
 /// The names on a plugin's global object that are not installed here.
 const OWN: [&str; 2] = ["context", "pluginId"];
 
-/// Refuses a snapshot that declares one of the names that the plugin gets. None of the properties exists yet.
+/// Refuses a snapshot that declares one of the names that the context gets. None of the properties exists yet.
 fn check_names(
     scope: &mut v8::PinScope<'_, '_>,
     global: v8::Local<'_, v8::Object>,
-    timers: bool,
-    web: Names,
+    equipment: &Equipment,
 ) -> Result<(), Fault> {
-    let names: Vec<_> = names(timers, web).chain(OWN).map(Text::from).collect();
+    let has_console = equipment.is_plugin || equipment.log_length.is_some();
+    let names = names(equipment.timers.is_some(), equipment.web).filter(|name| has_console || *name != "console");
+    let own = if equipment.is_plugin { &OWN[..] } else { &[] };
+    let names: Vec<_> = names.chain(own.iter().copied()).map(Text::from).collect();
     // User code may use this as its own name for the global object, so it is not checked.
-    let global_name = Text::from("global");
+    let global_name = equipment.is_plugin.then(|| Text::from("global"));
     let mark = v8::Object::new(scope).into();
-    for name in names.iter().chain([&global_name]) {
+    for name in names.iter().chain(&global_name) {
         let key = convert::text_to_v8(scope, name)?;
         put(scope, global, key.into(), mark)?;
     }
     shadows::check(scope, global, names.iter().cloned())?;
-    for name in names.iter().chain([&global_name]) {
+    for name in names.iter().chain(&global_name) {
         let key = convert::text_to_v8(scope, name)?;
         // Properties that the snapshot has declared with `var` stay, and are overwritten.
         global.delete(scope, key.into()).ok_or(Fault::Stopped)?;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use url::Url;
 
@@ -12,7 +12,7 @@ use super::specifier::{self, MAX_SPECIFIER, shown};
 use crate::convert::{self, cap};
 use crate::guest::import;
 use crate::isolate::{self, Place};
-use crate::native::lock;
+use crate::native::{Guard, lock};
 use crate::ops;
 use crate::protocol::{MAIN_FILE, MODULE_ROOT as ROOT};
 use crate::value::{Code, ErrorClass, Fault, Text};
@@ -118,7 +118,7 @@ impl Graph {
         isolate::attached(scope)
     }
 
-    fn entries(&self) -> MutexGuard<'_, Entries> {
+    fn entries(&self) -> Guard<'_, Entries> {
         lock(&self.entries)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::ops::Record;
 use crate::protocol::result;
-use crate::value::{Code, ErrorFault, Fault, Outcome, Text, Value};
+use crate::value::{Code, Details, ErrorFault, Fault, Outcome, Text, Value};
 
 /// How an execution ended.
 pub struct ExecutionResult {
@@ -13,6 +13,7 @@ pub struct ExecutionResult {
     pub code: Option<Code>,
     pub name: Option<Text>,
     pub stack: Option<Text>,
+    pub details: Option<Box<Details>>,
     /// Processor time and wall-clock time, in nanoseconds.
     pub cpu: u128,
     pub wall: u128,
@@ -44,6 +45,7 @@ impl From<ExecutionResult> for Value {
             (result::LOST, Value::Number(ended.lost)),
             (result::SIGNAL, ended.signal.map_or(Value::Undefined, |signal| Value::Number(f64::from(signal)))),
             (result::LAYERS, text(ended.layers)),
+            (result::DETAILS, ended.details.map_or(Value::Undefined, |details| details.into_value())),
         ] {
             list[index as usize] = value;
         }
@@ -55,19 +57,19 @@ impl From<ExecutionResult> for Value {
 impl ExecutionResult {
     /// An execution that returned this value, or failed, of which nothing else is known yet.
     pub fn of(outcome: Outcome) -> Self {
-        let (ok, value, code, name, stack) = match outcome {
-            Ok(value) => (true, value, None, None, None),
+        let (ok, value, code, name, stack, details) = match outcome {
+            Ok(value) => (true, value, None, None, None, None),
             Err(Fault::Thrown(value)) => {
-                (false, Value::String(Text::from(beginning(&value.describe()))), None, None, None)
+                (false, Value::String(Text::from(beginning(&value.describe()))), None, None, None, None)
             }
             Err(Fault::Error(error)) => {
-                let ErrorFault { class, name, message, stack, code } = *error;
+                let ErrorFault { class, name, message, stack, code, details } = *error;
                 let name = name.unwrap_or_else(|| Text::from(class.name()));
-                (false, Value::String(message), code, Some(name), Some(stack))
+                (false, Value::String(message), code, Some(name), Some(stack), details)
             }
             Err(Fault::Stopped) => {
                 let message = Value::String(Text::from("Execution was terminated"));
-                (false, message, Some(Code::Disposed), Some(Text::from("Error")), None)
+                (false, message, Some(Code::Disposed), Some(Text::from("Error")), None, None)
             }
         };
         Self {
@@ -76,6 +78,7 @@ impl ExecutionResult {
             code,
             name,
             stack,
+            details,
             cpu: 0,
             wall: 0,
             heap_peak: 0.0,
@@ -98,6 +101,7 @@ impl ExecutionResult {
             code: record.optional_text(result::CODE).ok()?.and_then(|code| Code::named(&code.to_string())),
             name: record.optional_text(result::NAME).ok()?,
             stack: record.optional_text(result::STACK).ok()?,
+            details: Details::from_value(record.value(result::DETAILS)),
             cpu: record.number(result::CPU).ok()? as u128,
             wall: record.number(result::WALL).ok()? as u128,
             heap_peak: record.number(result::HEAP_PEAK).ok()?,

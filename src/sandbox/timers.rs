@@ -2,15 +2,14 @@
 //! timer applies to the job too.
 
 use std::collections::HashMap;
-use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::property::put;
 use crate::convert::{self, cap};
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{self, Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, async_context};
-use crate::native::locks::{self, Hold};
+use crate::native::{Guard, lock};
 use crate::value::{Chain, Completion, Fault, Outcome, Value};
 
 /// The maximum number of pending timers.
@@ -62,28 +61,6 @@ impl Table {
     }
 }
 
-/// The locked table. V8 takes memory meanwhile. If the isolate exceeds its limit then, it is stopped when the table is unlocked, because
-/// the end of an execution locks the table.
-struct Locked<'table> {
-    // Dropped in this order.
-    table: MutexGuard<'table, Table>,
-    _hold: Hold,
-}
-
-impl Deref for Locked<'_> {
-    type Target = Table;
-
-    fn deref(&self) -> &Table {
-        &self.table
-    }
-}
-
-impl DerefMut for Locked<'_> {
-    fn deref_mut(&mut self) -> &mut Table {
-        &mut self.table
-    }
-}
-
 /// Returns the recipient of the outcomes of callbacks, or `None` if there is none any more.
 type Listener = Box<dyn Fn() -> Option<Arc<dyn Completion>> + Send + Sync>;
 
@@ -103,9 +80,8 @@ impl Timers {
         isolate::attached(scope)
     }
 
-    fn lock(&self) -> Locked<'_> {
-        let hold = locks::hold();
-        Locked { table: self.table.lock().unwrap_or_else(PoisonError::into_inner), _hold: hold }
+    fn lock(&self) -> Guard<'_, Table> {
+        lock(&self.table)
     }
 
     /// Removes all timers, and refuses new ones.
@@ -175,6 +151,10 @@ enum Kind {
 /// Sets the timers of the isolate.
 pub fn begin(isolate: &mut v8::Isolate, timers: &Arc<Timers>) {
     isolate::attach(isolate, Arc::clone(timers));
+}
+
+pub fn has_begun(isolate: &v8::Isolate) -> bool {
+    Timers::of(isolate).is_some()
 }
 
 /// Puts the functions on the global object. They do nothing before [`begin`].

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Text, Value};
+use super::{Details, Text, Value};
 use crate::protocol::code;
 
 /// The standard error constructors that are kept across a boundary; any other error arrives as `Error`.
@@ -112,6 +112,7 @@ pub struct ErrorFault {
     /// Stack frames of the engine that raised it, without the header line; empty if there are none.
     pub stack: Text,
     pub code: Option<Code>,
+    pub details: Option<Box<Details>>,
 }
 
 /// Why an operation gave no value.
@@ -133,13 +134,17 @@ impl Fault {
     pub fn byte_size(&self) -> usize {
         match self {
             Fault::Thrown(value) => value.byte_size(),
-            Fault::Error(error) => error.message.byte_len() + error.stack.byte_len(),
+            Fault::Error(error) => {
+                let details = error.details.as_ref().map_or(0, |details| details.byte_size());
+                error.message.byte_len() + error.stack.byte_len() + details
+            }
             Fault::Stopped => 0,
         }
     }
 
     fn new(class: ErrorClass, message: &str, code: Option<Code>) -> Self {
-        Fault::Error(Box::new(ErrorFault { class, name: None, message: message.into(), stack: Text::from(""), code }))
+        let (message, stack) = (message.into(), Text::from(""));
+        Fault::Error(Box::new(ErrorFault { class, name: None, message, stack, code, details: None }))
     }
 
     pub fn error(message: &str) -> Self {
@@ -201,6 +206,7 @@ impl Fault {
             message: "Script execution timed out.".into(),
             stack,
             code: Some(Code::Timeout),
+            details: None,
         }))
     }
 

@@ -119,9 +119,9 @@ fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v
     Some(object)
 }
 
-/// Makes what the functions share, for a guest that began at `began`. Call it before any guest code, once per isolate.
+/// Makes what the functions share, for a guest that began at `began`. Call it before any guest code. Contexts of one isolate share it.
 pub fn begin(isolate: &mut v8::Isolate, names: Names, began: Instant) {
-    if !names.is_empty() {
+    if !names.is_empty() && shared::Shared::of(isolate).is_err() {
         shared::Shared::begin(isolate, began);
     }
 }

@@ -1,11 +1,11 @@
 //! What the functions of a realm share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::isolate;
-use crate::native::lock;
+use crate::native::{Guard, lock};
 use crate::value::Fault;
 
 pub struct Shared {
@@ -24,7 +24,7 @@ impl Shared {
         isolate::attached(scope).ok_or(Fault::Stopped)
     }
 
-    pub fn streams(&self) -> MutexGuard<'_, HashMap<u32, encoding_rs::Decoder>> {
+    pub fn streams(&self) -> Guard<'_, HashMap<u32, encoding_rs::Decoder>> {
         lock(&self.streams)
     }
 }

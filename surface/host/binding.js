@@ -22,9 +22,10 @@ const isDeno = process.versions.deno !== undefined;
 
 /**
  * @param {any} native the addon: `open(settle, serve, serveLater, defer, runMicrotasks, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`
+ * @param {() => NonNullable<import('../index.js').Binding['equipment']>} equipment returns the function that reads options of contexts
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
-function createHostBinding(native) {
+function createHostBinding(native, equipment) {
   /** @type {any} */
   let surface;
   // Filled in once the environment exists. Nothing is called before that.
@@ -97,6 +98,7 @@ function createHostBinding(native) {
       hold: arrivals.hold,
       signals: createSignals(bound),
       lifecycle,
+      equipment: (web, timers, console) => equipment()(web, timers, console),
       bind,
       settled: (value) => (isThenable(value) ? adopt(value) : value),
       startWork: () => new Work(),

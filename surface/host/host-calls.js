@@ -36,6 +36,8 @@ const ORIGIN = Object.freeze({
   CACHE: 'cache',
   EVENT_BUS: 'event bus',
   CONTEXT: 'context',
+  TIMER: 'timer',
+  CONSOLE: 'console',
 });
 
 /** Most parts of one value that are searched for promises. A guest may choose how many parts a function returns. */

@@ -16,11 +16,9 @@ const { uncloneable } = require('./uncloneable.js');
  * @returns {object}
  */
 function lazily(names, load) {
-  /** @type {any} */
-  let loaded;
   const getters = {};
   for (const name of names) {
-    Object.defineProperty(getters, name, { enumerable: true, get: () => (loaded ??= load())[name] });
+    Object.defineProperty(getters, name, { enumerable: true, get: () => load()[name] });
   }
   return getters;
 }
@@ -31,11 +29,15 @@ function lazily(names, load) {
  * @returns {object} `ivm`, frozen
  */
 function createHost(native, { launcher } = {}) {
-  const { binding, connect, environment } = createHostBinding(native);
+  /** @type {() => any} */
+  let sandboxes;
+  const { binding, connect, environment } = createHostBinding(native, () => sandboxes().contextEquipment);
   /** @type {ReturnType<typeof createSurface>} */
   const surface = createSurface(binding, (core) => {
+    /** @type {any} */
+    let loaded;
     // In the package a file of its own (`scripts/surface.mjs`).
-    const sandboxes = () => require('./sandbox/index.js').createSandboxes(core, environment, () => surface.ivm, launcher);
+    sandboxes = () => (loaded ??= require('./sandbox/index.js').createSandboxes(core, environment, () => surface.ivm, launcher));
     return Object.assign(lazily([...SANDBOX_CLASSES, ...Object.keys(SANDBOX_ALIASES), ...SANDBOX_FUNCTIONS], sandboxes), createEngine(environment));
   });
   connect(surface);

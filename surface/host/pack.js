@@ -7,6 +7,7 @@ const { alone } = require('../primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
 const { CallbackRecord } = require('../callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
+const { detailsOf } = require('./error-details.js');
 const { adopt, discard, discardThrown, guard, ORIGIN, passOn } = require('./host-calls.js');
 const { take } = require('./moving.js');
 const { hasTime, postpone, timed } = require('./replies.js');
@@ -352,7 +353,11 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     if (isPrimitive(thrown)) {
       return [TAG.THROWN, thrown];
     }
-    return typeof thrown === 'symbol' ? NOT_AN_ERROR : faultOf(/** @type {object} */ (thrown), (bits & OP.SHOWS_STACKS) !== 0);
+    if (typeof thrown === 'symbol') {
+      return NOT_AN_ERROR;
+    }
+    const showPaths = (bits & OP.SHOWS_STACKS) !== 0;
+    return faultOf(/** @type {object} */ (thrown), showPaths, detailsOf(/** @type {object} */ (thrown), showPaths));
   }
 
   const showing = alone({ carrierOf: packHandle, shared, maxBytes: MAX_BYTES });

@@ -80,8 +80,9 @@ const RESULT = freeze({
   LOST: 9,
   SIGNAL: 10, // that ended the process
   LAYERS: 11, // active ones, separated by commas
+  DETAILS: 12, // of an error: a list whose elements are at the indices of DETAIL, with a cause as a list of name, message, stack and details
   /** The first line of the log; the others follow. */
-  LOGS: 12,
+  LOGS: 13,
 });
 
 /** The name of a sandbox's code in stacks. */

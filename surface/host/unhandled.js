@@ -20,7 +20,7 @@ const warned = new Set();
 /**
  * Reports an error to the subscribers of the diagnostics channel. If there are none, emits a process warning for the first error of each
  * origin.
- * @param {string} origin the kind of the host function
+ * @param {string} origin the kind of the host function, or `timer` for what a guest's timer has thrown
  * @param {unknown} error
  */
 function reportUnhandled(origin, error) {
@@ -37,7 +37,8 @@ function reportUnhandled(origin, error) {
   }
   warned.add(origin);
   try {
-    const text = `A host function (${origin}) failed, and no caller can receive its error: ${textOf(error, 'message', MAX_MESSAGE)}. Subscribe to the diagnostics channel '${CHANNEL}' for all such errors.`;
+    const subject = origin === 'timer' ? 'A timer of a guest' : `A host function (${origin})`;
+    const text = `${subject} failed, and no caller can receive its error: ${textOf(error, 'message', MAX_MESSAGE)}. Subscribe to the diagnostics channel '${CHANNEL}' for all such errors.`;
     emitWarning(text, /** @type {any} */ ({ __proto__: null, code: WARNING, detail: textOf(error, 'stack', MAX_STACK) }));
   } catch {
     // The host does not support warnings.

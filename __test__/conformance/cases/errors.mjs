@@ -31,13 +31,12 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.equal(assert.caught(() => context.evalSync('throw new EvalError("m")')).name, 'EvalError');
   });
 
-  test('only message, stack and name survive', ({ open }) => {
+  test('objects in properties do not survive', ({ open }) => {
     const { context } = open();
-    const error = assert.caught(() => context.evalSync('throw Object.assign(new Error("m"), { code: "EVIL", extra: {} })'));
-    assert.same([error.code, error.extra, error.cause], [undefined, undefined, undefined]);
+    const error = assert.caught(() => context.evalSync('throw Object.assign(new Error("m"), { extra: {} })'));
+    assert.same([error.extra, error.cause], [undefined, undefined]);
     assert.same(Object.keys(error), []);
     assert.equal(assert.caught(() => context.evalSync('const e = new Error(); e.message = 1234; throw e')).message, '1234');
-    assert.equal(assert.caught(() => context.evalSync('throw new Error("a", { cause: new Error("b") })')).cause, undefined);
   });
 
   test('thrown primitives are passed unchanged', async ({ open }) => {
@@ -100,7 +99,7 @@ export default ({ ivm, test, assert, expect, sides }) => {
     [() => { throw undefined; }, 'String(error)', 'undefined'],
     [() => { throw {}; }, 'error.message', NOT_AN_ERROR],
     [() => { class A extends TypeError {} throw new A('z'); }, 'error.constructor.name + error.name + error.message', 'ErrorTypeErrorz'],
-    [() => { throw Object.assign(new Error('m'), { code: 'ENOENT', path: '/x' }); }, 'Object.getOwnPropertyNames(error).sort().join()', 'message,stack'],
+    [() => { throw Object.assign(new Error('m'), { extra: {} }); }, 'Object.getOwnPropertyNames(error).sort().join()', 'message,stack'],
   ];
 
   test('an error thrown here is thrown there', ({ open }) => {

@@ -37,6 +37,28 @@ describe('a guest for which V8 has no memory', { skip }, () => {
       assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
   }
 
+  test('what is returned does not count for a limit of the process for its data', () => passes(`${METER}
+    const { readFileSync } = await import('node:fs');
+    const data = () => Number(/VmData:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;
+    lose(make(16), "'a'.repeat(2 ** 28).split('')");
+    assert.ok(await until(() => stats().lostBytes < 40e6), JSON.stringify(stats()));
+    const before = data();
+    for (let i = 2; i <= 4; i += 1) {
+      lose(make(16), "'a'.repeat(2 ** 28).split('')");
+      assert.ok(await until(() => stats().lostThreads === i && stats().lostBytes < i * 40e6), JSON.stringify(stats()));
+    }
+    assert.ok(data() - before < 3 * 150e6, String(data() - before));
+    assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
+
+  test('a guest that does not stop ends when it exceeds its memory', () => passes(`${METER}
+    ivm.configureEngine({ terminationGrace: 50 });
+    lose(make(32), 'new Array(2 ** 26).fill(0.5)', { timeout: 50 });
+    let most = 0;
+    assert.ok(await until(() => { most = Math.max(most, stats().lostBytes); return stats().lostRunning === 0; }), 'it runs');
+    assert.ok(most < 400e6, String(most));
+    assert.ok(await until(() => stats().lostBytes < 10e6), JSON.stringify(stats()));
+    assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
+
   test('a suspended guest returns its memory as well', () => passes(`${METER}
     ivm.configureEngine({ terminationGrace: 50 });
     const stuck = make(64);

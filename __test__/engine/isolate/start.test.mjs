@@ -93,3 +93,34 @@ test('without threads for V8', { skip: skipThreads, timeout: 200_000 }, async ()
   assert.deepEqual(await withThreads(2), ['ERR_ISOLATE_LIMIT', 'ERR_ISOLATE_LIMIT']);
   assert.deepEqual(await withThreads(60), ['42', 'ERR_ISOLATE_TIMEOUT']);
 });
+
+test('idle isolates wait while the system starts no threads, and keep their state', { skip: skipThreads, timeout: 100_000 }, async () => {
+  const { stdout, stderr, code } = await run(`
+    import { execFileSync, spawn } from 'node:child_process';
+    import { readFileSync } from 'node:fs';
+    const user = 0x60000000 + process.pid;
+    const TAKE = 'while read count; do taken=; while [ $count -gt 0 ]; do sleep 60 & taken="$taken $!"; count=$((count-1)); done; echo; read line; kill $taken; wait; echo; done';
+    const other = spawn('setpriv', ['--reuid=' + user, '--regid=' + user, '--clear-groups', 'sh', '-c', TAKE], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const say = (text) => new Promise((resolve) => { other.stdout.once('data', resolve); other.stdin.write(text + '\\n'); });
+    const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
+    const threads = () => Number(/Threads:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]);
+    execFileSync('prlimit', ['--pid', String(process.pid), '--nproc=' + (threads() + 60)]);
+    process.setuid(user);
+    const contexts = [];
+    for (let index = 0; index < 5; index += 1) {
+      contexts.push(await new ivm.Isolate({ memoryLimit: 16 }).createContext());
+      await contexts[index].eval('var state = ' + index);
+    }
+    while (ivm.engineStats().threads > 0) await sleep(20);
+    await say(String(threads() + 80));
+    const states = () => Promise.all(contexts.map((context) => context.eval('state').catch((error) => error.code)));
+    const found = states();
+    await sleep(300);
+    console.log(await new ivm.Isolate().createContext().catch((error) => error.code));
+    await say('');
+    console.log((await found).join());
+    console.log((await states()).join());
+    other.kill();
+    process.exit(0);`, { timeout: 60_000 });
+  assert.deepEqual([stdout, code], ['ERR_ISOLATE_LIMIT\n0,1,2,3,4\n0,1,2,3,4\n', 0], stderr);
+});

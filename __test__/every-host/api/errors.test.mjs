@@ -38,8 +38,8 @@ test('other classes arrive as Error with their name', () => withContext(({ conte
   assert.equal(caught(() => context.evalSync('throw new EvalError("m")')).name, 'EvalError');
 }));
 
-test('only message, stack and name survive', () => withContext(({ context }) => {
-  const error = caught(() => context.evalSync('throw Object.assign(new Error("m"), { code: "EVIL", extra: {} })'));
+test('objects in properties do not survive', () => withContext(({ context }) => {
+  const error = caught(() => context.evalSync('throw Object.assign(new Error("m"), { extra: {} })'));
   // JavaScriptCore stores the positions of errors on them.
   const positions = ['column', 'line', 'originalColumn', 'originalLine', 'sourceURL'];
   assert.deepEqual(Reflect.ownKeys(error).filter((key) => !positions.includes(key)).toSorted(), ['message', 'stack']);
@@ -111,7 +111,7 @@ test('errors of the host are thrown in the guest', () => withContext(({ context 
     [() => { throw undefined; }, 'String(error)', 'undefined'],
     [() => { throw {}; }, 'error.message', NOT_AN_ERROR],
     [() => { class A extends TypeError {} throw new A('z'); }, 'error.constructor.name + error.name + error.message', 'ErrorTypeErrorz'],
-    [() => { throw Object.assign(new Error('m'), { code: 'ENOENT', path: '/x' }); }, 'Object.getOwnPropertyNames(error).toSorted().join()', 'message,stack'],
+    [() => { throw Object.assign(new Error('m'), { code: 'ENOENT', path: '/x' }); }, 'Object.getOwnPropertyNames(error).toSorted().join()', 'code,message,path,stack'],
   ];
   for (const [call, code, expected] of cases) {
     context.global.setSync('call', call);

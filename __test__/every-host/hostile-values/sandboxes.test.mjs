@@ -64,7 +64,7 @@ describe('createSandbox', () => {
       for (const place of PLACES) assert.ok(!error.includes(place), error);
       const { result } = await ivm.createSandbox(GLOBALS).execute(`try { ${call} } catch (error) { return [error.stack, error.constructor === Error || error instanceof Error, Object.getOwnPropertyNames(error).join()] }`);
       assert.equal(result[1], true);
-      assert.match(result[2], /^(stack,message|message,stack)(,code)?$/);
+      assert.match(result[2], /^(stack,message|message,stack)(,code)?(,cause)?$/);
       for (const place of PLACES) assert.ok(!result[0].includes(place), result[0]);
     }
   });

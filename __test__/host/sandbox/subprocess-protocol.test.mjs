@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TERMINATED, call, childrenOf, end, executeBy, fakeLauncher, frame, hostWith, log, noTools, ready, residentBytes, text, tool, until, value } from '../../sandbox/subprocess-helper.mjs';
+import { detailsOf, TERMINATED, call, childrenOf, end, executeBy, fakeLauncher, frame, hostWith, log, noTools, ready, residentBytes, text, tool, until, value } from '../../sandbox/subprocess-helper.mjs';
 
 const options = { skip: process.platform === 'win32' && 'there are no such processes' };
 
@@ -68,6 +68,15 @@ describe('a field beyond its maximum', options, () => {
     'a report': bytes(header(65 * 1024, KIND.ready)),
     'layers of a report': ready('a\ton\tb\n'.repeat(65)),
     'the name of a layer': ready(`${'a'.repeat(600)}\ton\tb\n`),
+    'the number of properties': bytes(ready(), failed({ details: detailsOf(Array.from({ length: 33 }, () => ['a', value.undefined])) })),
+    'a property': bytes(ready(), failed({ details: detailsOf([['a', value.string('x'.repeat(8_193))]]) })),
+    'the name of a property': bytes(ready(), failed({ details: detailsOf([['x'.repeat(8_193), value.undefined]]) })),
+    'all properties': bytes(ready(), failed({ details: detailsOf(Array.from({ length: 17 }, () => ['a', value.string('x'.repeat(8_192))])) })),
+    'the name `__proto__`': bytes(ready(), failed({ details: detailsOf([['__proto__', value.undefined]]) })),
+    'a code of the library as a property': bytes(ready(), failed({ details: detailsOf([['code', value.string('ERR_ISOLATE_TIMEOUT')]]) })),
+    'a property that is no primitive': bytes(ready(), failed({ details: detailsOf([['a', value.payload([255, 16, 111])]]) })),
+    'a missing property': bytes(ready(), failed({ details: bytes([1], u32(0xffffffff)) })),
+    'details of a result': bytes(ready(), end(true, value.undefined, { details: detailsOf([]) })),
     'the heap': bytes(ready(), end(true, value.undefined, { figures: [1e302, 0] })),
     'the heap, a little': bytes(ready(), end(true, value.undefined, { figures: [257 * 2 ** 20, 0] })),
     'a heap of half a byte': bytes(ready(), end(true, value.undefined, { figures: [0.5, 0] })),
@@ -75,8 +84,8 @@ describe('a field beyond its maximum', options, () => {
     'dropped lines': bytes(ready(), end(true, value.undefined, { figures: [0, 2 ** 32] })),
     'a negative number of lines': bytes(ready(), end(true, value.undefined, { figures: [0, -1] })),
     'a number of lines that is not a number': bytes(ready(), end(true, value.undefined, { figures: [0, NaN] })),
-    'a figure too many': bytes(ready(), frame(KIND.end, [1], value.undefined, [0, 0, 0], f64(0), f64(0), f64(0))),
-    'a boolean': bytes(ready(), frame(KIND.end, [2], value.undefined, [0, 0, 0], f64(0), f64(0))),
+    'a figure too many': bytes(ready(), frame(KIND.end, [1], value.undefined, [0, 0, 0, 0], f64(0), f64(0), f64(0))),
+    'a boolean': bytes(ready(), frame(KIND.end, [2], value.undefined, [0, 0, 0, 0], f64(0), f64(0))),
     'the kind of a text': bytes(ready(), failed({ stack: bytes([3], u32(0)) })),
   };
   for (const [what, frames] of Object.entries(fields)) test(what, () => assertRefused(frames));
@@ -89,6 +98,8 @@ describe('a field beyond its maximum', options, () => {
     const stack = `\n    at ${'x'.repeat(2 ** 20 - 8)}`;
     const { failure } = await receive(bytes(ready(), failed({ stack: text(stack), name: text('n'.repeat(1_000)) })));
     assert.deepEqual([failure.name.length, failure.message, failure.code], [1_000, 'x', undefined]);
+    const { properties, cause } = (await receive(bytes(ready(), failed({ details: detailsOf([['a', value.string('x'.repeat(8_192))]], bytes([1, 16], value.number(5))) })))).failure;
+    assert.deepEqual([properties.a.length, cause], [8_192, 5]);
     const { logs } = await receive(bytes(ready(), log(0, 'x'.repeat(10_003)), end(true, value.number(1))));
     assert.equal(logs[0].length, '[log] '.length + 10_003);
   });

@@ -394,7 +394,7 @@ describe('SubprocessSandbox: options', () => {
       Object.defineProperty(process, 'platform', { value: platform });
     }
   });
-  for (const [name, args] of [['code', [1, [], noTools]], ['tools', ['', {}, noTools]], ['tools', ['', [{}], noTools]], ['toolExecutor', ['', [{ name: 'a:b', description: '' }]]], ['toolExecutor', ['', [], 1]], ['signal', ['', [], noTools, { signal: 1 }]]]) {
+  for (const [name, args] of [['code', [1, [], noTools]], ['tools', ['', {}, noTools]], ['tools', ['', [{}], noTools]], ['toolExecutor', ['', [{ name: 'a' }]]], ['toolExecutor', ['', [], 'x']], ['signal', ['', [], noTools, { signal: 1 }]]]) {
     test(`execute refuses a wrong ${name}`, () => assert.rejects(new SubprocessSandbox().execute(...args), { name: 'TypeError', code: 'ERR_INVALID_ARG' }));
   }
 });

@@ -23,11 +23,11 @@ pub fn before_load(settings: &Settings) -> Report {
     zone::keep();
     layer(settings, &mut report, "cgroup", || match &settings.cgroup {
         Some(folder) => join_cgroup(folder),
-        None => Err(Refusal("the parent has none to give".to_owned())),
+        None => Err(Refusal("the host manages no control group".to_owned())),
     });
     layer(settings, &mut report, "oomScore", || {
         std::fs::write("/proc/self/oom_score_adj", "1000")
-            .map(|()| "ended first where the system runs out of memory".to_owned())
+            .map(|()| "killed first if the system runs out of memory".to_owned())
             .map_err(|error| Refusal::by("oom_score_adj", &error))
     });
     report
@@ -83,13 +83,13 @@ pub fn after_load(settings: &Settings, report: &mut Report) {
             // SAFETY: ends the process.
             unsafe { libc::_exit(namespaces::ORPHANED) }
         }
-        Ok("ends with the thread that has started it".to_owned())
+        Ok("killed when the host ends".to_owned())
     });
     layer(settings, report, "capabilities", privileges::drop_capabilities);
     layer(settings, report, "notDumpable", || {
         // SAFETY: concerns this process only.
         done(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) }, "PR_SET_DUMPABLE")?;
-        Ok("others of the same user cannot trace it".to_owned())
+        Ok("processes of the same user cannot trace it".to_owned())
     });
     layer(settings, report, "noNewPrivileges", || {
         // SAFETY: concerns this process only.

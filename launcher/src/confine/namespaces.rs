@@ -20,7 +20,7 @@ pub const ORPHANED: libc::c_int = 65;
 
 /// No user is mapped into the namespace. There this process has all rights over what is made in it, and none over anything else.
 pub fn users() -> Result<String, Refusal> {
-    unshare(libc::CLONE_NEWUSER, "no user of the system's")
+    unshare(libc::CLONE_NEWUSER, "maps no user of the system")
 }
 
 pub fn unshare(flag: libc::c_int, what: &str) -> Result<String, Refusal> {
@@ -38,7 +38,7 @@ pub fn names() -> Result<String, Refusal> {
         done(libc::sethostname(NAME.as_ptr().cast(), NAME.len()), "sethostname")?;
         done(libc::setdomainname(NAME.as_ptr().cast(), 0), "setdomainname")?;
     }
-    Ok("a host name that says nothing of the machine".to_owned())
+    Ok("the host name is `sandbox`".to_owned())
 }
 
 /// Returns in the process that stays.
@@ -63,7 +63,7 @@ pub fn processes() -> Result<String, Refusal> {
             {}
             libc::close(held);
         }
-        return Ok("no process but itself to be seen".to_owned());
+        return Ok("sees only its own process".to_owned());
     }
     if let Ok(child) = u32::try_from(child)
         && child > 0

@@ -16,5 +16,5 @@ pub fn close() -> Result<String, Refusal> {
     if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
         return Err(Refusal::by("RLIMIT_NOFILE", &std::io::Error::last_os_error()));
     }
-    Ok(format!("{open}, and no more"))
+    Ok(format!("{open} open, and no others can be opened"))
 }

@@ -6,7 +6,7 @@
 //! to is recorded where V8 creates the page, and removed where V8 adds it to the pool for all isolates and where the page allocator frees
 //! it. On Linux the linker redirects the functions that create pages and add them to the pool here (`build.rs`).
 
-use crate::native::lock;
+use crate::native::{give_back_pages, lock};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
 
@@ -77,21 +77,7 @@ pub(super) unsafe fn give_back(heap: usize) -> usize {
     };
     // Without the lock, which all isolates need.
     // SAFETY: they are pages of the heap, and the caller guarantees that nothing accesses them.
-    pages.into_iter().map(|(start, page)| unsafe { drop_memory(start, page.size) }).sum()
-}
-
-/// # Safety
-/// Nothing accesses this memory, and it stays mapped.
-#[cfg(target_os = "linux")]
-unsafe fn drop_memory(start: usize, size: usize) -> usize {
-    // SAFETY: guaranteed by the caller. The memory reads as zeros afterwards.
-    let failed = unsafe { libc::madvise(start as *mut libc::c_void, size, libc::MADV_DONTNEED) } != 0;
-    if failed { 0 } else { size }
-}
-
-#[cfg(not(target_os = "linux"))]
-unsafe fn drop_memory(_start: usize, _size: usize) -> usize {
-    0
+    pages.into_iter().map(|(start, page)| unsafe { give_back_pages(start, page.size) }).sum()
 }
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]

@@ -14,10 +14,10 @@ mod table;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use super::space;
-use crate::native::{self, Held, NativeQuota, Share, context, lock};
+use crate::native::{self, Guard, Held, NativeQuota, Share, context, lock};
 use crate::value::{Budget, Charge};
 
 /// What an isolate may use.
@@ -106,7 +106,7 @@ static REGIONS: LazyLock<Mutex<BTreeMap<usize, Region>>> = LazyLock::new(Mutex::
 /// The number of regions. V8 has far more pages of other kinds.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-fn regions() -> MutexGuard<'static, BTreeMap<usize, Region>> {
+fn regions() -> Guard<'static, BTreeMap<usize, Region>> {
     #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
     native::stack::check();
     lock(&REGIONS)

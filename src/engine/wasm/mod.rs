@@ -5,6 +5,7 @@
 //!
 //! V8 has already copied the bytes at that point, so it compiles exactly the bytes that are checked here.
 
+mod blocks;
 mod code;
 mod ledger;
 mod module;

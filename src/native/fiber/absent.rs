@@ -32,10 +32,6 @@ pub fn prepare_thread() -> bool {
     false
 }
 
-/// # Safety
-/// There is no fiber.
-pub unsafe fn give_back(_stack: (usize, usize)) {}
-
 impl Fiber {
     pub fn new() -> Option<Box<Self>> {
         None

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::context;
 use stack::Stack;
-pub use stack::{give_back, prepare_thread};
+pub use stack::prepare_thread;
 pub use switch::redirect;
 
 /// Why control returns to the host's stack.

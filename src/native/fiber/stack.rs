@@ -40,15 +40,6 @@ impl Stack {
     }
 }
 
-/// Returns the memory of a stack to the system.
-///
-/// # Safety
-/// It is a part of a [`Stack`], which nothing uses.
-pub unsafe fn give_back((start, length): (usize, usize)) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { libc::madvise(start as *mut c_void, length, libc::MADV_DONTNEED) };
-}
-
 /// A stack for signal handlers that this library has given to a thread of a host.
 struct Alternate(Cell<*mut c_void>);
 

@@ -6,31 +6,57 @@ const { Duplex } = require('node:stream');
 const { Work } = require('../work.js');
 
 /** Bytes that are parsed between two looks at the clock. */
-const PIECE = 4096;
+const PIECE = 16_384;
+
+/** The work for all connections of one function, which take turns. Together, they wait for a slice like one other piece of work. */
+class Pace {
+  #work = new Work();
+  /** Settles when the connections that wait so far have had their turns. */
+  #last = Promise.resolve();
+
+  /** A connection has received data. */
+  begin() {
+    this.#work.resume();
+  }
+
+  /** @returns {Promise<void> | undefined} undefined if there is time now */
+  turn() {
+    this.#work.check();
+    if (!this.#work.isSliceOver) {
+      return undefined;
+    }
+    this.#last = this.#last.then(() => this.#work.turn());
+    return this.#last;
+  }
+}
 
 /** A connection that passes on what arrives in pieces. */
 class Connection extends Duplex {
   #socket;
+  #pace;
   /** Continues to pass on data. @type {(() => void) | undefined} */ #resume;
 
-  /** @param {import('node:net').Socket} socket */
-  constructor(socket) {
+  /**
+   * @param {import('node:net').Socket} socket
+   * @param {Pace} pace
+   */
+  constructor(socket, pace) {
     super();
     this.#socket = socket;
+    this.#pace = pace;
     socket.on('error', (error) => this.destroy(error));
     this.#pass().catch((error) => this.destroy(error));
   }
 
   async #pass() {
-    const work = new Work();
     for await (const data of this.#socket) {
-      work.resume();
+      this.#pace.begin();
       for (let at = 0; at < data.length; at += PIECE) {
-        if (work.isSliceOver) {
-          await work.turn();
+        const turn = this.#pace.turn();
+        if (turn !== undefined) {
+          await turn;
         }
         const hasRoom = this.push(data.subarray(at, at + PIECE));
-        work.check();
         if (!hasRoom && !this.destroyed) {
           await new Promise((resolve) => { this.#resume = () => resolve(undefined); });
         }
@@ -86,16 +112,17 @@ class Connection extends Duplex {
  * @param {URL} url
  * @param {import('node:net').LookupFunction} lookup
  * @param {any} ca
+ * @param {Pace} pace
  */
-function connect({ protocol, hostname, port }, lookup, ca) {
+function connect({ protocol, hostname, port }, lookup, ca, pace) {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   // Loaded only here, since programs that fetch nothing do not need it.
   const net = require('node:net');
   if (protocol === 'http:') {
-    return new Connection(net.connect({ host, port: Number(port || 80), lookup }));
+    return new Connection(net.connect({ host, port: Number(port || 80), lookup }), pace);
   }
   const options = { host, port: Number(port || 443), lookup, servername: net.isIP(host) === 0 ? host : '', ALPNProtocols: ['http/1.1'], ...(ca === undefined ? {} : { ca }) };
-  return new Connection(require('node:tls').connect(options));
+  return new Connection(require('node:tls').connect(options), pace);
 }
 
-module.exports = { connect };
+module.exports = { connect, Pace };

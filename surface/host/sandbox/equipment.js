@@ -88,8 +88,8 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
         }
         const listener = timers ? stamp({}, KIND.CALLBACK, new CallbackRecord(failed, CALLBACK.IGNORED)) : undefined;
         const call = core.calls.begin(readEquipment);
-        environment.equip(call.request, recordOf(context, KIND.CONTEXT).entry.id, web, core.binding.pack(listener, TRANSFER.DEFAULT),
-          ready?.packed?.index, ready?.packed?.text, console.onLog === undefined ? undefined : console.length);
+        environment.equip(MODE.ASYNC, call.request, recordOf(context, KIND.CONTEXT).entry.id, web, core.binding.pack(listener, TRANSFER.DEFAULT),
+          ready?.packed?.index, ready?.packed?.text, console.onLog === undefined ? undefined : console.length, true);
         return call.promise;
       },
       async enact(context, begin, args, { text, file }, { timeout, deadline, signal }) {

@@ -63,6 +63,7 @@ const NANOSECONDS = 1e6;
  * @property {string} [code] of a failure that this library reports
  * @property {string} [name] of the error; absent if something else was thrown
  * @property {string} [stack] its frames
+ * @property {any[]} [details] its cause and own properties, each element at its index of DETAIL
  * @property {string[]} logs
  * @property {number} lost log entries that were not kept
  * @property {Usage} [usage] absent if nothing could start
@@ -194,7 +195,7 @@ function outcomeOf(result) {
   if (value instanceof Unreadable) {
     return { ok: false, ...refusedBy(value.error), ...more };
   }
-  return { ok: result[RESULT.OK], value, code: result[RESULT.CODE], name: result[RESULT.NAME], stack: result[RESULT.STACK], ...more };
+  return { ok: result[RESULT.OK], value, code: result[RESULT.CODE], name: result[RESULT.NAME], stack: result[RESULT.STACK], details: result[RESULT.DETAILS], ...more };
 }
 
 /**

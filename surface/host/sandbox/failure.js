@@ -2,8 +2,10 @@
 // Describes why an execution failed, for human readers: the error as the guest saw it, its position in the user's own text, and the lines
 // there. The guest controls the stack, so all code here must take time at most linear in the stack's length.
 
+const { DETAIL } = require('../../protocol.js');
 const { MAIN_FILE: FILE } = require('../protocol.js');
 const { Lines } = require('./lines.js');
+const { bare } = require('./options.js');
 
 /** @param {string} file */
 const positionIn = (file) => new RegExp(`(?:\\bat (?:async )?|\\()${file.replace('.', '\\.')}:(\\d{1,10}):(-?\\d{1,10})`);
@@ -33,7 +35,11 @@ const MAX_COLUMNS = 200;
  * @property {number} [line] from 1
  * @property {number} [column] from 1
  * @property {string} [frame]
+ * @property {Record<string, unknown>} [properties] own properties of the error that are primitive values
+ * @property {unknown} [cause] a primitive value or a `Cause`
  */
+
+/** @typedef {{ name: string, message: string, stack: string, properties?: Record<string, unknown>, cause?: unknown }} Cause */
 
 /**
  * The lines around a position, which is marked.
@@ -132,6 +138,32 @@ function linesIn(modules) {
 }
 
 /**
+ * What crosses with an error beside its name, message and stack.
+ * @param {any[] | undefined} details each element at its index of DETAIL
+ * @returns {Pick<Failure, 'properties' | 'cause'>}
+ */
+function partsOfDetails(details) {
+  if (details === undefined) {
+    return {};
+  }
+  /** @type {Record<string, unknown>} */
+  const properties = {};
+  for (let index = DETAIL.PROPERTIES; index < details.length; index += 2) {
+    Object.defineProperty(properties, details[index], bare({ value: details[index + 1], writable: true, enumerable: true, configurable: true }));
+  }
+  const cause = details[DETAIL.CAUSE];
+  return { ...(details.length > DETAIL.PROPERTIES ? { properties } : {}), ...(cause === undefined ? {} : { cause: Array.isArray(cause) ? causeOf(cause) : cause }) };
+}
+
+/**
+ * @param {any[]} cause
+ * @returns {Cause}
+ */
+function causeOf([name, message, stack, details]) {
+  return { name, message, stack: `${name}: ${message}${stack}`, ...partsOfDetails(details) };
+}
+
+/**
  * @param {import('./execution.js').Outcome} outcome of a failure
  * @param {string} source the user's text
  * @param {string} message as it is reported
@@ -139,7 +171,7 @@ function linesIn(modules) {
  * @param {string} [file] the name of the text in stacks
  * @returns {Failure}
  */
-function failureOf({ code, name = 'Error', stack = '' }, source, message, modules, file) {
+function failureOf({ code, name = 'Error', stack = '', details }, source, message, modules, file) {
   const position = file === undefined ? POSITION : positionIn(file);
   const lines = new Lines(source);
   const linesOf = modules && linesIn(modules);
@@ -150,7 +182,7 @@ function failureOf({ code, name = 'Error', stack = '' }, source, message, module
   const places = first.map((place, index) => (index === 1 && isRead(place) ? atBeginning(place, position, lines) : place))
     .filter((place) => !isRead(place) || !position.test(place) || positionOf(place, position, lines, linesOf) !== undefined);
   /** @type {Failure} */
-  const failure = { name, message, stack: `${name}: ${message}${places.join('\n')}${rest}`, ...(code === undefined ? {} : { code }) };
+  const failure = { name, message, stack: `${name}: ${message}${places.join('\n')}${rest}`, ...(code === undefined ? {} : { code }), ...partsOfDetails(details) };
   for (const place of places.filter(isRead)) {
     const found = positionOf(place, position, lines, linesOf);
     if (found !== undefined) {

@@ -5,20 +5,52 @@
 const { CallbackRecord } = require('../../callback.js');
 const { stamp } = require('../../handle.js');
 const { CALLBACK, KIND } = require('../../protocol.js');
-const { bare } = require('./options.js');
 
 /**
  * Calls of functions that count: all, or `api.request`.
  * @typedef {{ calls: number, exists: boolean, isForAll: boolean, count: () => void }} ApiCount
  */
 
+const { toSpliced } = Array.prototype;
+const DIGITS = /^\d+$/;
+
+/** An array with fewer elements than a fourth of its length is copied element by element. */
+const SPARSE = 4;
+
 /**
  * @param {object} object
- * @param {string} key
+ * @param {string | number} key
  * @param {unknown} value
  */
 function define(object, key, value) {
-  Object.defineProperty(object, key, bare({ value, writable: true, enumerable: true, configurable: true }));
+  Object.defineProperty(object, key, /** @type {any} */ ({ __proto__: null, value, writable: true, enumerable: true, configurable: true }));
+}
+
+/**
+ * A copy of an array, with its holes and with properties that are no elements.
+ * @param {any} array
+ * @returns {{ copy: any, dense: number, others: string[] }} the number of elements that can be found by their indices, and the other keys
+ */
+function copyOfArray(array) {
+  const keys = Object.keys(array);
+  const isSparse = keys.length * SPARSE < array.length;
+  /** @type {any} */
+  const copy = isSparse ? [] : Reflect.apply(toSpliced, array, []);
+  const dense = copy.length;
+  for (let index = 0; index < dense; index += 1) {
+    if (copy[index] === undefined && !Object.hasOwn(array, index)) {
+      delete copy[index];
+    }
+  }
+  // Elements are first among the keys.
+  const others = isSparse ? keys : keys.slice(keys.findLastIndex((key) => DIGITS.test(key) && Number(key) < dense) + 1);
+  for (const key of others) {
+    define(copy, key, array[key]);
+  }
+  if (isSparse) {
+    copy.length = array.length;
+  }
+  return { copy, dense, others };
 }
 
 /** Represents a function that is sent to the guest. When an instance is cloned, its carrier is looked up, unlike that of a plain object. */
@@ -72,19 +104,32 @@ function bridgeGlobals(globals, api) {
     if (known !== undefined) {
       return known;
     }
-    const copy = Array.isArray(holder) ? Object.assign([], { length: holder.length }) : {};
+    const { copy, dense, others } = Array.isArray(holder) ? copyOfArray(holder) : { copy: { ...holder }, dense: 0, others: undefined };
     seen.set(holder, copy);
-    for (const key of Object.keys(holder)) {
-      const value = holder[key];
-      if (typeof value === 'function') {
-        const counts = api.isForAll || (holder === globals.api && key === 'request');
-        api.exists ||= counts;
-        define(copy, key, bridgeFunction(value, holder === globals ? undefined : holder, key, counts ? api : undefined));
-      } else {
-        define(copy, key, isOpen(value) ? bridge(value) : value);
-      }
+    for (let index = 0; index < dense; index += 1) {
+      replace(holder, copy, index);
+    }
+    for (const key of others ?? Object.keys(copy)) {
+      replace(holder, copy, key);
     }
     return copy;
+  }
+
+  /**
+   * Replaces a member of a copy, if it is a function or may contain functions.
+   * @param {any} holder
+   * @param {any} copy
+   * @param {string | number} key
+   */
+  function replace(holder, copy, key) {
+    const value = copy[key];
+    if (typeof value === 'function') {
+      const counts = api.isForAll || (holder === globals.api && key === 'request');
+      api.exists ||= counts;
+      define(copy, key, bridgeFunction(value, holder === globals ? undefined : holder, `${key}`, counts ? api : undefined));
+    } else if (isOpen(value)) {
+      define(copy, key, bridge(value));
+    }
   }
 
   return bridge(globals);

@@ -3,6 +3,7 @@
 
 const { createAgentSandbox } = require('./agent.js');
 const { createSandboxFactory } = require('./code.js');
+const { createContextEquipment } = require('./context-equipment.js');
 const { describeTools } = require('./describe-tools.js');
 const { createReadEquipment } = require('./equipment.js');
 const { createExecute } = require('./execution.js');
@@ -18,7 +19,7 @@ const { createStripper } = require('./typescript.js');
  * @param {any} environment the native one
  * @param {() => any} ivm
  * @param {string} [launcher] the executable that starts processes, instead of the one beside the addon
- * @returns {object}
+ * @returns {object} the members of `ivm`, and `contextEquipment` for contexts
  */
 function createSandboxes(core, environment, ivm, launcher) {
   const execute = createExecute(core, environment);
@@ -28,6 +29,7 @@ function createSandboxes(core, environment, ivm, launcher) {
   const readSnapshot = createReadSnapshot(core, environment);
   return {
     createSandbox: createSandboxFactory(execute, strip, readSnapshot),
+    contextEquipment: createContextEquipment(core, environment, ivm),
     describeTools,
     normalizeCode: createNormalizeCode(makeSpare),
     createPluginFetch,

@@ -2,6 +2,7 @@
 // Describes why a plugin's code failed, as the other sandboxes do: in addition to the error, with the lines where it occurred.
 
 const { coded } = require('../../error.js');
+const { detailsOf } = require('../error-details.js');
 const { failureOf } = require('./failure.js');
 const { libraryCode } = require('./execution.js');
 const { bare } = require('./options.js');
@@ -40,6 +41,20 @@ function errorOf({ value, code, name, stack = '' }) {
 }
 
 /**
+ * Details of an error in the form of an outcome's.
+ * @param {any[] | undefined} details with faults
+ * @returns {any[] | undefined}
+ */
+function detailsOfOutcome(details) {
+  if (details === undefined) {
+    return undefined;
+  }
+  const [cause, ...properties] = details;
+  const [, className, name, message, stack, , more] = Array.isArray(cause) ? cause : [];
+  return [Array.isArray(cause) ? [name ?? className, message, stack, detailsOfOutcome(more)] : cause, ...properties];
+}
+
+/**
  * Adds `failure` to `error`, which describes how the code failed.
  * @template {Error} E
  * @param {E} error what the host gets
@@ -52,7 +67,8 @@ function locate(error, thrown, message, { text, file, modules }) {
   const { name, stack } = thrown instanceof Error ? thrown : { name: undefined, stack: undefined };
   const code = thrown instanceof Error ? libraryCode(thrown) : undefined;
   const frames = stacks.get(thrown) ?? guestFrames(stack);
-  const failure = failureOf({ ok: false, value: message, logs: [], lost: 0, name, stack: frames, code },
+  const details = thrown instanceof Error ? detailsOfOutcome(detailsOf(thrown, true)) : undefined;
+  const failure = failureOf({ ok: false, value: message, logs: [], lost: 0, name, stack: frames, code, details },
     text, message, modules, file);
   return Object.defineProperty(error, 'failure', bare({ value: failure, writable: true, enumerable: true, configurable: true }));
 }

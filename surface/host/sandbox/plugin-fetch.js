@@ -6,10 +6,11 @@ const { Buffer } = require('node:buffer');
 const { clearTimeout, setTimeout } = require('../clock.js');
 const { CODE, coded, invalid } = require('../../error.js');
 const { isPublic } = require('./addresses.js');
-const { connect } = require('./connections.js');
+const { connect, Pace } = require('./connections.js');
 const { Lookups } = require('./lookups.js');
 const { readDomains } = require('./manifest.js');
 const { checkOptions, own, readNumber, wrong } = require('./options.js');
+const { Body, Memory, tooMany } = require('./response-body.js');
 const { isAllowed, readText } = require('./urls.js');
 
 const OPTIONS = Object.freeze(['allowedDomains', 'privateDomains', 'maxRedirects', 'maxBodySize', 'timeout', 'ca']);
@@ -26,14 +27,14 @@ const MAX_REDIRECTS = 20;
 const MAX_HEADERS = 100;
 /** Most characters of all headers of a request. */
 const MAX_HEADER_LENGTH = 16_384;
-/** Most pieces of a response with fewer bytes than `SMALL_PIECE`, and most interim responses before it. Each costs more than its bytes. */
-const MAX_SMALL_PIECES = 100_000;
-const SMALL_PIECE = 64;
+/** Most interim responses before a response. */
 const MAX_INTERIM = 100;
 /** Most requests at a time, since each takes a descriptor; most requests that wait, and how many bodies of the largest size those may have. */
 const MAX_CONCURRENT = 64;
 const MAX_WAITING = 10_000;
 const MAX_WAITING_BODIES = 16;
+/** How many bodies of responses of the largest size a function may have in memory. */
+const MAX_RECEIVED_BODIES = 8;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const FIELD = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -206,56 +207,17 @@ function readBody(body, limit) {
   return typeof body === 'string' ? Buffer.from(body) : body;
 }
 
-/** @param {string} what */
-const tooMany = (what) => coded(/** @type {ErrorConstructor} */ (RangeError), `Response has too many ${what}`, CODE.LIMIT);
-
-/** The body of a response, in one buffer. In a list, pieces of one byte each would take a hundred times their size. */
-class Body {
-  #bytes = Buffer.alloc(0);
-  #length = 0;
-  #smallPieces = 0;
-  #limit;
-
-  /** @param {number} limit bytes */
-  constructor(limit) {
-    this.#limit = limit;
-  }
-
-  /**
-   * @param {Buffer} piece
-   * @throws {RangeError} when there are too many bytes or pieces
-   */
-  add(piece) {
-    const length = this.#length + piece.length;
-    if (length > this.#limit) {
-      throw coded(/** @type {ErrorConstructor} */ (RangeError), `Response exceeds the maximum body size of ${this.#limit} bytes`, CODE.LIMIT);
-    }
-    if (piece.length < SMALL_PIECE && (this.#smallPieces += 1) > MAX_SMALL_PIECES) {
-      throw tooMany('small chunks');
-    }
-    if (length > this.#bytes.length) {
-      const longer = Buffer.alloc(Math.min(Math.max(2 * this.#bytes.length, length), this.#limit));
-      longer.set(this.#bytes.subarray(0, this.#length));
-      this.#bytes = longer;
-    }
-    this.#bytes.set(piece, this.#length);
-    this.#length = length;
-  }
-
-  get bytes() {
-    return this.#bytes.subarray(0, this.#length);
-  }
-}
-
 /**
  * One exchange with one server.
  * @param {Request} request
  * @param {Limits} limits
  * @param {import('./lookups.js').NameLookups} lookups
+ * @param {InstanceType<typeof Pace>} pace
+ * @param {InstanceType<typeof Body>} received
  * @param {(stop: (error: Error) => void) => void} begun
  * @returns {Promise<{ status: number, statusText: string, headers: Record<string, string>, body: Buffer }>}
  */
-function exchange({ url, method, headers, body }, limits, lookups, begun) {
+function exchange({ url, method, headers, body }, limits, lookups, pace, received, begun) {
   return new Promise((resolve, reject) => {
     const isPrivate = isAllowed(limits.privateDomains, url.hostname);
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
@@ -267,7 +229,7 @@ function exchange({ url, method, headers, body }, limits, lookups, begun) {
       protocol: url.protocol, hostname, port: url.port === '' ? undefined : Number(url.port), path: url.pathname + url.search, method,
       headers: { ...headers, 'accept-encoding': 'identity', ...(body === undefined ? {} : { 'content-length': String(body.length) }) },
       // No shared connection, and no proxy.
-      createConnection: () => connect(url, names.lookup, limits.ca),
+      createConnection: () => connect(url, names.lookup, limits.ca, pace),
     });
     /** @param {Error} error */
     const fail = (error) => {
@@ -298,12 +260,17 @@ function exchange({ url, method, headers, body }, limits, lookups, begun) {
         sent.destroy();
         return;
       }
-      const received = new Body(limits.body);
       response.on('data', (/** @type {Buffer} */ piece) => {
-        try {
-          received.add(piece);
-        } catch (error) {
-          fail(/** @type {Error} */ (error));
+        const add = () => {
+          try {
+            return received.add(piece, () => add() && response.resume());
+          } catch (error) {
+            fail(/** @type {Error} */ (error));
+            return false;
+          }
+        };
+        if (!add()) {
+          response.pause();
         }
       });
       response.on('error', reject);
@@ -407,6 +374,8 @@ function createPluginFetch(options) {
   const limits = readLimits(options);
   const turns = new Turns(MAX_WAITING_BODIES * limits.body);
   const lookups = new Lookups();
+  const pace = new Pace();
+  const memory = new Memory(MAX_RECEIVED_BODIES * limits.body);
   /**
    * @param {unknown} url
    * @param {any} [init]
@@ -432,6 +401,7 @@ function createPluginFetch(options) {
       stop(late());
     }, limits.timeout);
     let hasTurn = false;
+    const received = new Body(limits.body, memory);
     try {
       await turns.take(body?.length ?? 0, (each) => { stop = each; });
       hasTurn = true;
@@ -439,7 +409,7 @@ function createPluginFetch(options) {
         if (isLate) {
           throw late();
         }
-        const { headers, status, ...response } = await exchange(request, limits, lookups, (each) => { stop = each; });
+        const { headers, status, ...response } = await exchange(request, limits, lookups, pace, received, (each) => { stop = each; });
         if (!MOVED.includes(status) || headers.location === undefined || redirect === 'manual') {
           return {
             url: request.url.href, status, statusText: response.statusText, ok: status >= 200 && status < 300, redirected: redirects > 0, headers,
@@ -453,6 +423,7 @@ function createPluginFetch(options) {
       }
     } finally {
       clearTimeout(timer);
+      received.release();
       if (hasTurn) {
         turns.leave();
       }
