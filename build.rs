@@ -12,6 +12,9 @@ mod protocol;
 const VENDORED_TARGET: &str = "x86_64-unknown-linux-gnu";
 const VENDOR: &str = "vendor/v8";
 
+/// Where the linker puts V8's code.
+const CODE: &str = "src/engine/code.ld";
+
 fn main() {
     napi_build::setup();
     println!("cargo::rerun-if-changed=build.rs");
@@ -29,7 +32,7 @@ fn main() {
     }
     if target.contains("linux") {
         // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap`, those of its pages in `engine/heap/pages.rs`, those of the stub
-        // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of `using` in `engine/disposables.rs`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those that
+        // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of `using` in `engine/disposables.rs`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those for the bounds of a stack in `engine/stack_bounds.rs`, those that
         // hand texts to ICU in `engine/icu/texts.rs`, those of ICU's caches in `engine/icu/caches.rs` and `engine/icu/patterns.rs`, those of the allocator and of locks in `native`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = [
@@ -72,6 +75,11 @@ fn main() {
             "_ZN4absl5Mutex4lockEv",
             "_ZN4absl5Mutex8try_lockEv",
             "_ZN4absl5Mutex6unlockEv",
+            "_ZN4absl5Mutex11lock_sharedEv",
+            "_ZN4absl5Mutex15try_lock_sharedEv",
+            "_ZN4absl5Mutex13unlock_sharedEv",
+            "_ZN4absl7CondVar6SignalEv",
+            "_ZN4absl7CondVar9SignalAllEv",
             "_ZNSt4__Cr5mutex4lockEv",
             "_ZNSt4__Cr5mutex8try_lockEv",
             "_ZNSt4__Cr5mutex6unlockEv",
@@ -81,6 +89,11 @@ fn main() {
             "_ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE",
             "__cxa_guard_acquire",
             "__cxa_guard_release",
+        ];
+        let stack = [
+            "_ZN2v84base5Stack13GetStackStartEv",
+            "_ZN2v84base5Stack22GetStackStartUncheckedEv",
+            "_ZN2v84base5Stack21GetReservedStackLimitEv",
         ];
         let texts = [
             "_ZN2v88internal24IcuBreakIteratorWithTextC1EPNS0_7IsolateENSt4__Cr10unique_ptrIN6icu_7813BreakIteratorENS4_14default_deleteIS7_EEEENS0_12DirectHandleINS0_6StringEEE",
@@ -107,9 +120,14 @@ fn main() {
             .chain(disposables)
             .chain(maglev)
             .chain(platform)
-            .chain(texts);
+            .chain(texts)
+            .chain(stack);
         for function in of_v8.chain(caches).chain(allocator).chain(locks) {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
+        }
+        if target == VENDORED_TARGET {
+            println!("cargo::rerun-if-changed={CODE}");
+            println!("cargo::rustc-link-arg-cdylib=-Wl,-T,{CODE}");
         }
     }
     if let Err(problem) = write_protocol().and_then(|()| write_hidden_symbols()) {

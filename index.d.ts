@@ -2515,6 +2515,13 @@ declare namespace ivm {
      * limit of the container or process if that is less.
      */
     lostMemoryLimit?: number | null;
+    /**
+     * Where guests of `…Sync` calls run. With `'thread'`, on threads of the library. With `'caller'`, on the thread that makes the call, on a
+     * stack of their own, which takes less time if processors are busy. `'caller'` requires x64 Linux (`ERR_ISOLATE_UNSUPPORTED`), and
+     * differs in what `docs/performance.md` lists. Isolates that are busy, that can be inspected, that start from a snapshot of yours, or
+     * whose profile is taken, use a thread of the library nevertheless. Default `'thread'`.
+     */
+    syncCalls?: 'thread' | 'caller' | null;
   }
 
   /**
@@ -2523,6 +2530,7 @@ declare namespace ivm {
    * isolated-vm, for hosts only.
    * @returns the settings now in effect: milliseconds (0 for none) and megabytes
    * @throws {TypeError} `ERR_INVALID_ARG` for a value out of range, and for an unknown setting
+   * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `syncCalls: 'caller'` on another platform than x64 Linux
    * @see [Time limits](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#time-limits)
    * @see [Limits to set](https://github.com/isolated-v8/isolated-v8/blob/main/docs/guides/production.md#limits-to-set)
    * @example
@@ -2533,7 +2541,7 @@ declare namespace ivm {
    * console.log(terminationGrace); // prints 1000
    * ```
    */
-  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number };
+  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number; syncCalls: 'thread' | 'caller' };
 
   /** Message about an isolate of this thread. */
   interface IsolateMessage {

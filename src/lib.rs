@@ -15,8 +15,8 @@
 //! - `child`: sandboxes in processes of their own, on both sides
 //! - `host`: the binding for hosts (Node-API)
 //!
-//! A call passes through surface → binding → [`value::Value`] → inbox → operation → value → binding → surface. Guest code never runs on a
-//! host's thread.
+//! A call passes through surface → binding → [`value::Value`] → inbox → operation → value → binding → surface. Guest code never runs on the
+//! stack of a host's thread, and on the thread itself only for sync calls, if `configureEngine` says so.
 
 #![cfg_attr(test, allow(dead_code, reason = "napi leaves the addon's entry point out of test builds"))]
 

@@ -44,12 +44,12 @@ const END = 'the end of the program';
 /**
  * Runs a program that must finish, with exit code 0 and nothing left running. It has `isolate` and `context`.
  * @param {string} code
- * @param {{ timeout?: number, options?: string, collects?: boolean }} [settings] the time limit in milliseconds, the
- *   isolate's options as code, and whether the program calls `gc()`
+ * @param {{ timeout?: number, options?: string, collects?: boolean, env?: Record<string, string> }} [settings] the time limit in
+ *   milliseconds, the isolate's options as code, whether the program calls `gc()`, and what is added to its environment
  */
-export async function passes(code, { timeout = 20_000, options = '{}', collects = false } = {}) {
+export async function passes(code, { timeout = 20_000, options = '{}', collects = false, env = {} } = {}) {
   const prelude = PRELUDE.replace('globalThis.options', options) + (collects ? 'globalThis.gc ??= () => Bun.gc(true);' : '');
-  const result = await run(`${prelude}\n${code}\nconsole.log(${JSON.stringify(END)});`, { timeout, ...(collects ? { hostArgs: collectorArguments() } : {}) });
+  const result = await run(`${prelude}\n${code}\nconsole.log(${JSON.stringify(END)});`, { timeout, env, ...(collects ? { hostArgs: collectorArguments() } : {}) });
   const ending = { code: result.code, signal: result.signal, timedOut: result.timedOut, finished: result.stdout.trimEnd().endsWith(END) };
   assert.deepEqual(ending, { code: 0, signal: null, timedOut: false, finished: true }, `${JSON.stringify(ending)}\n${result.stdout}${result.stderr}`);
   return result;

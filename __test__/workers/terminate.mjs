@@ -62,11 +62,12 @@ const terminated = (count) => `
  * @param {number} many workers that are terminated while the main thread continues
  * @param {number} pending workers that are terminated one after another
  * @param {number} before workers that are terminated before `process.exit`
+ * @param {string} first what the main thread does first
  */
-export function terminating({ many, pending, before }) {
-  test(`${many}, while the main thread continues`, () => workers(terminated(many), WORK, { limit: 150_000 }));
+export function terminating({ many, pending, before, first = '' }) {
+  test(`${many}, while the main thread continues`, () => workers(first + terminated(many), WORK, { limit: 150_000 }));
 
-  test(`${pending} with a pending call, one after the other`, () => workers(`
+  test(`${pending} with a pending call, one after the other`, () => workers(`${first}
     for (let i = 0; i < ${pending}; i += 1) await (await ready()).terminate();
     same(make().context.evalSync('6 * 7'), 42);`, `
     const { context } = make();
@@ -74,11 +75,11 @@ export function terminating({ many, pending, before }) {
     context.eval('started(); for (;;);').catch(() => {});
     setInterval(() => {}, 1000);`));
 
-  test('then process.exit with a guest running', () => workers(`${terminated(before)}
+  test('then process.exit with a guest running', () => workers(`${first}${terminated(before)}
     context.global.setSync('leave', () => process.exit(9));
     context.evalSync('leave()');`, WORK, { exit: 9 }));
 
-  test('process.exit while they are being terminated', () => workers(`
+  test('process.exit while they are being terminated', () => workers(`${first}
     const all = await Promise.all(Array.from({ length: ${KINDS.length} }, (_, kind) => ready(kind)));
     for (const worker of all) worker.terminate();
     process.exit(4);`, WORK, { exit: 4 }));

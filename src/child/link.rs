@@ -99,6 +99,8 @@ impl Owner for Link {
 impl Host for Link {
     fn register(&self, _isolate: &Arc<dyn Owner>) {}
 
+    fn notify(&self) {}
+
     fn ask(&self, Request { op, slot, args, completion, .. }: Request) {
         let mut args = args.into_iter();
         match (op & !op::SHOWS_STACKS, slot.index(), args.next(), args.next()) {

@@ -2,16 +2,8 @@
 //! which becomes an ordinary exception. There is no other way to limit a clone that repeats a long string a million times.
 
 use std::alloc::{GlobalAlloc, Layout};
-use std::cell::Cell;
 
-use crate::native::{System, refusal};
-
-thread_local! {
-    /// The largest block this thread may allocate.
-    static CEILING: Cell<usize> = const { Cell::new(usize::MAX) };
-    /// A block was refused.
-    static REFUSED: Cell<bool> = const { Cell::new(false) };
-}
+use crate::native::{System, context, refusal};
 
 /// Blocks below this size are never refused: Rust code that allocates them does not expect a refusal.
 const SMALL: usize = 1 << 20;
@@ -19,9 +11,9 @@ const SMALL: usize = 1 << 20;
 struct Capped;
 
 fn allowed(size: usize) -> bool {
-    let allowed = size < SMALL || CEILING.try_with(|ceiling| size <= ceiling.get()).unwrap_or(true);
+    let allowed = size < SMALL || context::with(|context| size <= context.ceiling.get());
     if !allowed {
-        let _ = REFUSED.try_with(|refused| refused.set(true));
+        context::with(|context| context.capped.set(true));
     }
     allowed
 }
@@ -75,20 +67,20 @@ pub struct Outer(usize);
 
 impl Drop for Outer {
     fn drop(&mut self) {
-        CEILING.with(|ceiling| ceiling.set(self.0));
+        context::with(|context| context.ceiling.set(self.0));
     }
 }
 
 fn set(bytes: usize) -> Outer {
-    Outer(CEILING.with(|ceiling| ceiling.replace(bytes)))
+    Outer(context::with(|context| context.ceiling.replace(bytes)))
 }
 
 /// Runs V8's serializer with blocks of at most `bytes`. `None` if it requested a larger one.
 pub fn with_ceiling<T>(bytes: usize, serialize: impl FnOnce() -> T) -> Option<T> {
     let _outer = set(bytes.max(SMALL));
-    REFUSED.with(|refused| refused.set(false));
+    context::with(|context| context.capped.set(false));
     let result = serialize();
-    (!REFUSED.with(|refused| refused.replace(false))).then_some(result)
+    (!context::with(|context| context.capped.replace(false))).then_some(result)
 }
 
 /// Lifts the ceiling until the result is dropped. For functions that V8 calls, possibly in the middle of the serializer's work: Rust code

@@ -18,6 +18,8 @@ pub enum ThreadState {
     Absent,
     /// A thread that works, by its kernel thread id.
     Working(i32),
+    /// A thread of a host that works for the isolate on a fiber, by its kernel thread id and the fiber's identity.
+    Borrowed(i32, usize),
     /// A thread that has stopped itself permanently.
     Parked,
     /// A thread that was stopped permanently.
@@ -28,6 +30,8 @@ pub struct GuestThread {
     state: Mutex<ThreadState>,
     code: OnceLock<Code>,
     heap: OnceLock<Heap>,
+    /// Start and length of the stack on which the guest was left.
+    left: OnceLock<(usize, usize)>,
     /// Bytes of the heap that were returned to the system.
     returned: AtomicUsize,
     /// Whether a thread works for the isolate. That thread changes it under the lock of `state`. Unlike `state`, this lock is held
@@ -39,7 +43,8 @@ impl Default for GuestThread {
     fn default() -> Self {
         let state = Mutex::new(ThreadState::Absent);
         let returned = AtomicUsize::new(0);
-        Self { state, code: OnceLock::new(), heap: OnceLock::new(), returned, here: Mutex::new(false) }
+        let (code, heap, left) = Default::default();
+        Self { state, code, heap, left, returned, here: Mutex::new(false) }
     }
 }
 
@@ -72,6 +77,14 @@ impl GuestThread {
         Occupied(self)
     }
 
+    /// This thread, which belongs to a host, now works for the isolate on the fiber that runs on it.
+    pub fn lend(&self) -> Occupied<'_> {
+        let mut state = lock(&self.state);
+        *state = ThreadState::Borrowed(system::current_thread(), fiber::active());
+        *self.is_here() = true;
+        Occupied(self)
+    }
+
     /// Returns the heap's memory to the system.
     ///
     /// # Safety
@@ -81,6 +94,10 @@ impl GuestThread {
             // SAFETY: guaranteed by the caller. Without its thread the isolate is never disposed.
             self.returned.fetch_add(unsafe { heap.give_back() }, Ordering::Relaxed);
         }
+        if let Some((start, length)) = self.left.get() {
+            // SAFETY: nothing runs on it, and nothing that V8's own threads do refers to it any more.
+            unsafe { native::give_back_pages(*start, *length) };
+        }
     }
 
     /// This thread does not return.
@@ -88,10 +105,16 @@ impl GuestThread {
         *lock(&self.state) = ThreadState::Parked;
     }
 
+    /// The guest was left on a stack, so no thread runs it.
+    pub fn was_left(&self, stack: (usize, usize)) {
+        let _ = self.left.set(stack);
+        *lock(&self.state) = ThreadState::Suspended;
+    }
+
     /// The kernel's id of the thread that works for the isolate; 0 if there is none.
     pub fn thread_id(&self) -> u64 {
         match *lock(&self.state) {
-            ThreadState::Working(thread) => u64::try_from(thread).unwrap_or(0),
+            ThreadState::Working(thread) | ThreadState::Borrowed(thread, _) => u64::try_from(thread).unwrap_or(0),
             _ => 0,
         }
     }
@@ -99,7 +122,7 @@ impl GuestThread {
     /// Processor time that the thread has used since it started, if known.
     pub fn processor_time(&self) -> Option<Duration> {
         match *lock(&self.state) {
-            ThreadState::Working(thread) => system::processor_time(thread),
+            ThreadState::Working(thread) | ThreadState::Borrowed(thread, _) => system::processor_time(thread),
             _ => None,
         }
     }
@@ -140,6 +163,8 @@ impl GuestThread {
     ///
     /// `anywhere`: also freezes the thread where it runs native code of this library, including V8, unless it holds a lock that `native::locks`
     /// knows. Nothing proves that it holds no other. Use it only if letting the thread continue would be worse.
+    ///
+    /// A thread of a host leaves its fiber instead, also in V8's C++ code if it holds no lock, but never in Rust code.
     pub fn suspend(&self, anywhere: bool) -> ThreadState {
         let until = Instant::now() + MAX_WAIT;
         for _ in 0..ATTEMPTS {
@@ -148,8 +173,16 @@ impl GuestThread {
             }
             // Held until the thread has answered, so that the thread still works for this isolate.
             let mut state = lock(&self.state);
-            let (ThreadState::Working(thread), Some(code)) = (*state, self.code.get()) else { break };
-            match system::freeze(thread, code, if anywhere { system::own_code() } else { NOWHERE }) {
+            let (ThreadState::Working(thread) | ThreadState::Borrowed(thread, _), Some(code)) =
+                (*state, self.code.get())
+            else {
+                break;
+            };
+            let (fiber, more) = match *state {
+                ThreadState::Borrowed(_, fiber) => (fiber, code_of_v8()),
+                _ => (0, if anywhere { system::own_code() } else { NOWHERE }),
+            };
+            match system::freeze(thread, fiber, code, more) {
                 Attempt::Frozen => *state = ThreadState::Suspended,
                 Attempt::Elsewhere => {
                     drop(state);
@@ -160,6 +193,36 @@ impl GuestThread {
         }
         self.state()
     }
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(any(test, fuzzing))))]
+core::arch::global_asm!(
+    ".weak isolated_v8_code_start",
+    ".hidden isolated_v8_code_start",
+    ".weak isolated_v8_code_end",
+    ".hidden isolated_v8_code_end"
+);
+
+/// The range of V8's C++ code.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(any(test, fuzzing))))]
+fn code_of_v8() -> (usize, usize) {
+    unsafe extern "C" {
+        /// `code.ld` defines these. Without it, they are null.
+        static isolated_v8_code_start: u8;
+        static isolated_v8_code_end: u8;
+    }
+    let (start, end) = (&raw const isolated_v8_code_start as usize, &raw const isolated_v8_code_end as usize);
+    (start, end - start)
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(any(test, fuzzing)))))]
+fn code_of_v8() -> (usize, usize) {
+    NOWHERE
+}
+
+/// Whether a guest can be left wherever V8 runs for it.
+pub fn knows_code_of_v8() -> bool {
+    code_of_v8().1 > 0
 }
 
 /// An empty range of memory.
@@ -183,11 +246,11 @@ pub enum Attempt {
 /// The memory ranges that hold V8's built-in functions and an isolate's compiled code, as addresses.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "unused on other systems"))]
 pub struct Code {
-    stretches: [(usize, usize); Code::MAX_COUNT],
+    pub stretches: [(usize, usize); Code::MAX_COUNT],
 }
 
 impl Code {
-    const MAX_COUNT: usize = 4;
+    pub const MAX_COUNT: usize = 4;
 }
 
 #[cfg(target_os = "linux")]
@@ -231,213 +294,13 @@ impl Code {
     }
 }
 
+#[cfg(target_os = "linux")]
+use super::linux as system;
 #[cfg(target_os = "macos")]
 use super::macos as system;
 #[cfg(windows)]
 use super::windows as system;
-use crate::native::{Guard, lock};
-
-#[cfg(target_os = "linux")]
-mod system {
-    use std::ffi::{c_int, c_void};
-    use std::ptr;
-    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-    use std::sync::{Mutex, OnceLock};
-    use std::time::{Duration, Instant};
-
-    use super::{Attempt, Code};
-    use crate::native::{lock, locks};
-
-    /// How long a thread may take to answer. A thread of the lowest priority gets about a hundredth of a busy processor.
-    const PATIENCE: Duration = Duration::from_millis(500);
-
-    const FIRST_POLL: Duration = Duration::from_micros(50);
-    const LAST_POLLS: Duration = Duration::from_millis(2);
-
-    /// The current question. The lower half is the id of the thread that is asked, or one of the states below. The upper half is the number
-    /// of the question.
-    static QUESTION: AtomicU64 = AtomicU64::new(0);
-    const NONE: u32 = 0;
-    const FROZEN: u32 = u32::MAX;
-    const ELSEWHERE: u32 = u32::MAX - 1;
-
-    /// The ranges of code that the question is about. A thread that reads them for a question that is over notices this when it answers.
-    static CODE: [(AtomicUsize, AtomicUsize); Code::MAX_COUNT] =
-        [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT];
-
-    /// Another one, in which the thread is frozen only while it holds no lock.
-    static MORE_CODE: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
-
-    fn state(question: u64) -> u32 {
-        (question & u64::from(u32::MAX)) as u32
-    }
-
-    fn with_state(question: u64, state: u32) -> u64 {
-        question & !u64::from(u32::MAX) | u64::from(state)
-    }
-
-    /// The kernel's id of this thread.
-    pub fn current_thread() -> i32 {
-        // SAFETY: has no preconditions.
-        unsafe { libc::gettid() }
-    }
-
-    pub fn processor_time(thread: i32) -> Option<Duration> {
-        // Linux names the clock of a thread by its complemented id, followed by three bits for the kind of clock.
-        const PER_THREAD: i32 = 0b110;
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: writes the time, or fails if the thread does not exist.
-        let failed = unsafe { libc::clock_gettime((!thread << 3) | PER_THREAD, &raw mut time) } != 0;
-        let (seconds, nanoseconds) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
-        (!failed).then(|| Duration::new(seconds, nanoseconds))
-    }
-
-    pub fn lower_priority(thread: i32) {
-        const LOWEST: i32 = 19;
-        // Linux accepts a thread id instead of a process id.
-        let thread = libc::id_t::try_from(thread).unwrap_or(0);
-        // SAFETY: changes the scheduling of one thread of this process. A failure leaves it unchanged.
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, LOWEST) };
-    }
-
-    /// The range of this library's native code.
-    pub fn own_code() -> (usize, usize) {
-        static OWN: OnceLock<(usize, usize)> = OnceLock::new();
-        *OWN.get_or_init(|| {
-            let mut found = super::NOWHERE;
-            // SAFETY: the callback gets the pointer that is passed here, for the duration of this call.
-            unsafe { libc::dl_iterate_phdr(Some(on_library), (&raw mut found).cast()) };
-            found
-        })
-    }
-
-    /// Finds the segment that contains this function.
-    unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a library's description, with as many headers as it states, for the duration of this call.
-        let (base, headers) = unsafe {
-            let info = &*info;
-            (info.dlpi_addr as usize, std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)))
-        };
-        let here = own_code as fn() -> (usize, usize) as usize;
-        for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
-            let (start, length) = (base.wrapping_add(header.p_vaddr as usize), header.p_memsz as usize);
-            if here.wrapping_sub(start) < length {
-                // SAFETY: `own_code` passes a pointer to a range that no other code uses meanwhile.
-                unsafe { *found.cast::<(usize, usize)>() = (start, length) };
-                return 1;
-            }
-        }
-        0
-    }
-
-    /// Freezes `thread` if its next instruction lies in `code`, or in `more` while it holds no lock.
-    pub fn freeze(thread: i32, code: &Code, more: (usize, usize)) -> Attempt {
-        static TURNS: Mutex<u64> = Mutex::new(0);
-        let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
-            return Attempt::Unanswered;
-        };
-        let mut turn = lock(&TURNS);
-        *turn += 1;
-        let places = CODE.iter().chain([&MORE_CODE]);
-        for ((start, length), stretch) in places.zip(code.stretches.iter().chain([&more])) {
-            start.store(stretch.0, Ordering::Relaxed);
-            length.store(stretch.1, Ordering::Relaxed);
-        }
-        let question = with_state(*turn << 32, state_of_thread);
-        QUESTION.store(question, Ordering::Release);
-        // SAFETY: sends a signal that our handler takes (see `signal`) to a thread of this process.
-        let sent = is_ours(signal) && unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) } == 0;
-        let until = Instant::now() + PATIENCE;
-        let mut pause = FIRST_POLL;
-        while sent && QUESTION.load(Ordering::Acquire) == question && Instant::now() < until {
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(LAST_POLLS);
-        }
-        // A thread that answers after this point continues to run.
-        match state(QUESTION.swap(with_state(question, NONE), Ordering::AcqRel)) {
-            FROZEN => Attempt::Frozen,
-            ELSEWHERE => Attempt::Elsewhere,
-            _ => Attempt::Unanswered,
-        }
-    }
-
-    /// An otherwise unused signal, with our handler; `None` if there is none.
-    fn signal() -> &'static Option<c_int> {
-        static SIGNAL: OnceLock<Option<c_int>> = OnceLock::new();
-        SIGNAL.get_or_init(|| (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(|signal| install(*signal)))
-    }
-
-    /// The action that is set for `signal`.
-    fn action(signal: c_int) -> Option<libc::sigaction> {
-        // SAFETY: zero is a valid value of every field; with a null pointer `sigaction` only writes what is set.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            (libc::sigaction(signal, ptr::null(), &raw mut action) == 0).then_some(action)
-        }
-    }
-
-    fn is_ours(signal: c_int) -> bool {
-        let handler: Handler = on_signal;
-        action(signal).is_some_and(|action| action.sa_sigaction == handler as usize)
-    }
-
-    fn install(signal: c_int) -> bool {
-        if action(signal).is_none_or(|action| action.sa_sigaction != libc::SIG_DFL) {
-            return false;
-        }
-        let handler: Handler = on_signal;
-        // SAFETY: the handler has the type that SA_SIGINFO requires and does nothing that is forbidden in a signal handler. All other
-        // signals are blocked while it runs; interrupted system calls are restarted.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = handler as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-            libc::sigfillset(&raw mut action.sa_mask);
-            libc::sigaction(signal, &raw const action, ptr::null_mut()) == 0
-        }
-    }
-
-    type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-
-    extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
-        let question = QUESTION.load(Ordering::Acquire);
-        if u32::try_from(current_thread()) != Ok(state(question)) {
-            return;
-        }
-        // SAFETY: the kernel passes the context that it has saved.
-        let address = unsafe { interrupted(context.cast()) };
-        let within = |(start, length): &(AtomicUsize, AtomicUsize)| {
-            address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
-        };
-        let inside = CODE.iter().any(within) || within(&MORE_CODE) && !locks::held();
-        let completion = with_state(question, if inside { FROZEN } else { ELSEWHERE });
-        if QUESTION.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
-            loop {
-                // SAFETY: has no preconditions. Only the C library's own signals are delivered.
-                unsafe { libc::pause() };
-            }
-        }
-    }
-
-    /// The instruction at which the thread was interrupted.
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn interrupted(context: *const libc::ucontext_t) -> usize {
-        // SAFETY: the caller guarantees this.
-        let registers = unsafe { &(*context).uc_mcontext.gregs };
-        usize::try_from(registers[libc::REG_RIP as usize]).unwrap_or(0)
-    }
-
-    #[cfg(target_arch = "aarch64")]
-    unsafe fn interrupted(context: *const libc::ucontext_t) -> usize {
-        // SAFETY: the caller guarantees this.
-        usize::try_from(unsafe { (*context).uc_mcontext.pc }).unwrap_or(0)
-    }
-
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    unsafe fn interrupted(_context: *const libc::ucontext_t) -> usize {
-        0
-    }
-}
+use crate::native::{self, Guard, fiber, lock};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

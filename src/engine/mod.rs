@@ -9,6 +9,8 @@ mod guest_thread;
 mod heap;
 mod icu;
 pub mod library;
+#[cfg(target_os = "linux")]
+mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
@@ -21,6 +23,8 @@ mod prelude;
 mod seal;
 mod snapshot;
 mod space;
+#[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "stack_bounds/absent.rs")]
+mod stack_bounds;
 mod start;
 mod stub_cache;
 mod threads;
@@ -44,7 +48,7 @@ use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
 pub use disposables::without_disposables;
-pub use guest_thread::{GuestThread, ThreadState};
+pub use guest_thread::{GuestThread, ThreadState, knows_code_of_v8};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;
@@ -55,6 +59,7 @@ pub use prelude::Prelude;
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, Recipe};
 pub use space::for_isolate as address_space;
+pub use stack_bounds::{Allowed, limit_stack};
 pub use start::Unavailable;
 pub use wasm::began_compiling;
 pub use weak::Weak;

@@ -2,8 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use napi::sys;
@@ -13,6 +12,7 @@ use super::event::Origin;
 use super::js::{CallInfo, Js, JsResult, JsValue};
 use super::{carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
+use crate::isolate::borrow::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
@@ -121,7 +121,7 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
             local.context.limits.set(limits);
             // Calls that are made meanwhile leave their own limits in `local.context.limits`.
             let before = local.context.waiting.replace(limits);
-            let outcome = wait(js, local, prepared);
+            let outcome = wait(js, local, &origin, prepared);
             local.context.waiting.set(before);
             local.context.limits.set(limits);
             let promise = matches!(outcome, Ok(Value::Promise(_)));
@@ -156,7 +156,7 @@ fn write_result(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue
 }
 
 /// Waits for the outcome on this thread, and serves the callee's requests meanwhile.
-fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
+fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
@@ -165,9 +165,15 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
     let chain = inherited.unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
     let completion = Reply::new(Arc::downgrade(&local.shared));
     let outer = local.context.chain.replace(Some(chain.clone()));
-    prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&completion) as Arc<dyn Completion>);
+    let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
+    let host = Arc::as_ptr(&local.shared).cast();
+    if let Some(prepared) =
+        if borrow::is_wanted() { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) }
+    {
+        prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), receiver);
+    }
     let outcome = loop {
-        let version = local.shared.version.load(Ordering::Acquire);
+        let version = local.shared.version();
         if let Some(outcome) = completion.take() {
             break outcome;
         }
@@ -175,14 +181,22 @@ fn wait(js: Js<'_>, local: &'static Local, prepared: Prepared) -> Outcome {
             local.serve_now(js, request);
             continue;
         }
-        if !spin(SPIN, || local.shared.version.load(Ordering::Acquire) != version)
-            && !local.shared.park(version, CHECK)
-            && !local.is_alive(js)
-        {
+        let must_check = match borrow::resume() {
+            Progress::Resumed => continue,
+            Progress::Pulsed => true,
+            Progress::None => !spin(SPIN, || local.shared.version() != version) && !local.shared.park(version, CHECK),
+        };
+        if must_check && !local.is_alive(js) {
             // A worker that is being terminated: its isolates end, and this call with them.
             local.close();
         }
     };
+    if borrow::any()
+        && let Some(remote) = callee.upgrade()
+    {
+        // It was stopped: its call was answered before its guest has returned.
+        borrow::unwind(&remote);
+    }
     *local.context.chain.borrow_mut() = outer;
     if outermost {
         local.shared.end_chain(&chain);

@@ -7,7 +7,7 @@ use napi::sys;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
-use crate::isolate::{End, Policy, registry};
+use crate::isolate::{End, Policy, borrow, registry};
 use crate::ops::milliseconds;
 use crate::protocol::{setting, statistic};
 use crate::{engine, guest};
@@ -46,8 +46,12 @@ pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info
 }
 
 /// `configure(...settings)`: changes the settings, each at its index of `SETTING`, in milliseconds or bytes. A negative value leaves its
-/// setting unchanged; a time limit of 0 is none. Returns the current settings.
+/// setting unchanged; a time limit of 0 is none. Returns the current settings. Without arguments, returns whether sync calls can run on the
+/// caller's thread.
 pub fn configure(js: Js<'_>, _local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    if args.is_empty() {
+        return js.boolean(borrow::is_available());
+    }
     let read = |index: u32| js.read_number(*args.get(index as usize).ok_or(Refused)?);
     let (grace, timeout, deadline, lost) = (
         read(setting::TERMINATION_GRACE)?,
@@ -69,6 +73,11 @@ pub fn configure(js: Js<'_>, _local: &'static Local, args: &[JsValue]) -> JsResu
         // The cast saturates.
         policy.lost_memory_limit = lost as usize;
     }
+    match read(setting::SYNC_ON_CALLER)? {
+        0.0 => policy.on_caller = false,
+        1.0 => policy.on_caller = true,
+        _ => {}
+    }
     policy.set();
     let policy = Policy::current();
     let number = |duration: Option<Duration>| duration.map_or(0.0, |duration| duration.as_secs_f64() * 1_000.0);
@@ -77,6 +86,7 @@ pub fn configure(js: Js<'_>, _local: &'static Local, args: &[JsValue]) -> JsResu
     settings[setting::TIMEOUT as usize] = number(policy.timeout);
     settings[setting::DEADLINE as usize] = number(policy.deadline);
     settings[setting::LOST_MEMORY_LIMIT as usize] = policy.lost_memory_limit as f64;
+    settings[setting::SYNC_ON_CALLER as usize] = f64::from(u8::from(policy.on_caller));
     let settings: Result<Vec<_>, _> = settings.iter().map(|setting| js.number(*setting)).collect();
     js.array(&settings?)
 }

@@ -132,7 +132,9 @@ impl Local {
         // Their memory ends with the environment. An isolate that does not stop is abandoned after a while, so this wait ends.
         for remote in holders {
             remote.stop(Stop::Environment);
-            remote.await_gone();
+            if !remote.waits_here() {
+                remote.await_gone();
+            }
         }
         drop(std::mem::take(&mut *self.handles.borrow_mut()));
         for asked in self.answers.take_all() {

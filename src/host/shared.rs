@@ -1,6 +1,7 @@
 //! A host environment as other threads see it: where events for its thread are queued, and what a guest can ask of it.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
@@ -13,7 +14,7 @@ use super::signal::Signal;
 use super::streams::{Next, Reading, Streams};
 use crate::child;
 use crate::isolate::{Remote, Stop, clock, next_owner_id};
-use crate::native::{Guard, lock};
+use crate::native::{Guard, context, lock};
 use crate::sandbox::Pool;
 use crate::value::{Chain, Code, Completion, ErrorClass, Fault, Host, Owner, Request, Value, Wake};
 
@@ -43,20 +44,34 @@ struct Operations {
     listens: AtomicBool,
 }
 
+/// How the environment's thread waits in a sync call.
+struct Waiting {
+    /// See [`context::thread`].
+    thread: usize,
+    parked: Condvar,
+    /// The number of queued requests for it.
+    calls: AtomicU32,
+    /// Counts the changes that it must look at.
+    version: AtomicU32,
+    /// It waits no more.
+    closed: AtomicBool,
+}
+
+thread_local! {
+    /// The request of a guest that runs on this thread of a host, and waits.
+    static ASKED: Cell<Option<Request>> = const { Cell::new(None) };
+}
+
 /// The environment as seen from any thread.
 pub struct Shared {
     pub(super) id: u64,
     pub(super) me: Weak<Shared>,
     queue: Mutex<Queue>,
-    parked: Condvar,
-    /// The number of queued requests for a waiting thread.
-    waiting_calls: AtomicU32,
+    waiting: Waiting,
     /// Events of an isolate have to wait. Written under the queue's lock.
     holds_back: AtomicBool,
     /// There are events, and the event loop was signalled. Written under the queue's lock.
     pub(super) signalled: AtomicBool,
-    /// Counts the changes that a waiting thread must look at.
-    pub(super) version: AtomicU32,
     pub(super) signal: Signal,
     operations: Operations,
     isolates: Mutex<Vec<Weak<Remote>>>,
@@ -76,11 +91,15 @@ impl Shared {
             id: next_owner_id(),
             me: me.clone(),
             queue: Mutex::default(),
-            parked: Condvar::new(),
-            waiting_calls: AtomicU32::new(0),
+            waiting: Waiting {
+                thread: context::thread(),
+                parked: Condvar::new(),
+                calls: AtomicU32::new(0),
+                version: AtomicU32::new(0),
+                closed: AtomicBool::new(false),
+            },
             holds_back: AtomicBool::new(false),
             signalled: AtomicBool::new(false),
-            version: AtomicU32::new(0),
             signal: Signal::default(),
             operations: Operations::default(),
             isolates: Mutex::default(),
@@ -226,28 +245,44 @@ impl Shared {
         let mut queue = lock(&self.queue);
         chain.end();
         let late = std::mem::take(&mut queue.calls);
-        self.waiting_calls.store(0, Ordering::Release);
+        self.waiting.calls.store(0, Ordering::Release);
         drop(queue);
         for request in late {
             self.ask(request);
         }
     }
 
+    pub(super) fn version(&self) -> u32 {
+        self.waiting.version.load(Ordering::Acquire)
+    }
+
+    /// Whether this is the environment's thread.
+    fn is_here(&self) -> bool {
+        self.waiting.thread == context::thread()
+    }
+
     pub(super) fn take_call(&self) -> Option<Request> {
-        if self.waiting_calls.load(Ordering::Acquire) == 0 {
+        // It may be for another environment of this thread.
+        if let Some(request) = ASKED.take() {
+            if request.slot.owner().id() == self.id {
+                return Some(request);
+            }
+            ASKED.set(Some(request));
+        }
+        if self.waiting.calls.load(Ordering::Acquire) == 0 {
             return None;
         }
         let request = lock(&self.queue).calls.pop_front()?;
-        self.waiting_calls.fetch_sub(1, Ordering::Release);
+        self.waiting.calls.fetch_sub(1, Ordering::Release);
         Some(request)
     }
 
     fn bump(&self, queue: Guard<'_, Queue>) {
-        self.version.fetch_add(1, Ordering::Release);
+        self.waiting.version.fetch_add(1, Ordering::Release);
         let parked = queue.parked;
         drop(queue);
         if parked {
-            self.parked.notify_all();
+            self.waiting.parked.notify_all();
         }
     }
 
@@ -256,14 +291,14 @@ impl Shared {
         let until = Instant::now() + limit;
         let mut queue = lock(&self.queue);
         queue.parked = true;
-        let mut changed = self.version.load(Ordering::Acquire) != version;
+        let mut changed = self.waiting.version.load(Ordering::Acquire) != version;
         while !changed {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            queue = queue.wait_for(&self.parked, left);
-            changed = self.version.load(Ordering::Acquire) != version;
+            queue = queue.wait_for(&self.waiting.parked, left);
+            changed = self.waiting.version.load(Ordering::Acquire) != version;
         }
         queue.parked = false;
         changed
@@ -273,11 +308,12 @@ impl Shared {
     pub(super) fn close(&self) {
         let mut queue = lock(&self.queue);
         queue.closed = true;
+        self.waiting.closed.store(true, Ordering::Release);
         let events = std::mem::take(&mut queue.events);
         let streams = std::mem::take(&mut queue.streams);
         self.holds_back.store(false, Ordering::Release);
         let calls = std::mem::take(&mut queue.calls);
-        self.waiting_calls.store(0, Ordering::Release);
+        self.waiting.calls.store(0, Ordering::Release);
         let blocked = std::mem::take(&mut queue.blocked);
         drop(queue);
         for completion in blocked {
@@ -300,7 +336,10 @@ impl Shared {
         }
         // Host memory that they share ends with the environment. An isolate that does not stop is abandoned after a while, so this wait
         // ends.
-        for remote in isolates.into_iter().filter(|remote| remote.accounts.shares_memory.load(Ordering::SeqCst)) {
+        // A guest that waits on this thread uses no memory unless this thread resumes it.
+        let shares =
+            |remote: &Arc<Remote>| remote.accounts.shares_memory.load(Ordering::SeqCst) && !remote.waits_here();
+        for remote in isolates.into_iter().filter(shares) {
             remote.await_gone();
         }
     }
@@ -322,7 +361,12 @@ impl Shared {
 impl Wake for Shared {
     /// Wakes a thread that waits in a sync call.
     fn wake(&self) {
-        self.bump(lock(&self.queue));
+        if self.is_here() {
+            // It does not sleep.
+            self.waiting.version.fetch_add(1, Ordering::Release);
+        } else {
+            self.bump(lock(&self.queue));
+        }
     }
 }
 
@@ -374,6 +418,10 @@ impl Host for Shared {
         Ok(false)
     }
 
+    fn notify(&self) {
+        self.wake();
+    }
+
     fn begin(&self) {
         self.operations.pending.fetch_add(1, Ordering::SeqCst);
     }
@@ -386,11 +434,20 @@ impl Host for Shared {
     }
 
     fn ask(&self, request: Request) {
+        // The guest runs on this thread, which serves the request as soon as the guest waits.
+        if self.is_here() && request.chain.waits_in(self.id) && !self.waiting.closed.load(Ordering::Acquire) {
+            let before = ASKED.replace(Some(request));
+            let Some(request) = before else { return };
+            // Another one was not taken.
+            lock(&self.queue).calls.push_back(request);
+            self.waiting.calls.fetch_add(1, Ordering::Release);
+            return;
+        }
         let mut queue = lock(&self.queue);
         // Under the lock, because chains also end under it.
         if request.chain.waits_in(self.id) && !queue.closed {
             queue.calls.push_back(request);
-            self.waiting_calls.fetch_add(1, Ordering::Release);
+            self.waiting.calls.fetch_add(1, Ordering::Release);
             return self.bump(queue);
         }
         drop(queue);

@@ -1,28 +1,71 @@
 //! The isolate that a thread has borrowed.
 
-use std::cell::RefCell;
+use std::ffi::c_void;
+use std::ptr;
 use std::sync::Arc;
 
 use super::remote::Remote;
-
-thread_local! {
-    static CURRENT: RefCell<Option<Arc<Remote>>> = const { RefCell::new(None) };
-}
+use crate::native::context;
 
 /// The isolate that this thread runs, if any.
 pub fn current() -> Option<Arc<Remote>> {
-    CURRENT.try_with(|current| current.try_borrow().ok().and_then(|current| current.clone())).ok().flatten()
+    let current = context::with(|context| context.isolate.get()).cast::<Remote>();
+    // SAFETY: the pointer comes from an `Arc` that is kept for as long as the pointer is set: by `Occupying`, or by the one that has
+    // borrowed the isolate for a fiber.
+    (!current.is_null()).then(|| unsafe {
+        Arc::increment_strong_count(current);
+        Arc::from_raw(current)
+    })
 }
 
-/// This thread borrows an isolate, or returns it.
-pub fn set_current(isolate: Option<Arc<Remote>>) {
-    let before = CURRENT.with(|current| current.replace(isolate));
-    drop(before);
+/// This thread runs an isolate until this is dropped.
+#[must_use]
+pub struct Occupying(Arc<Remote>);
+
+impl Occupying {
+    pub fn begin(isolate: &Arc<Remote>) -> Self {
+        let occupying = Self(Arc::clone(isolate));
+        context::with(|context| context.isolate.set(as_current(&occupying.0)));
+        occupying
+    }
+
+    pub fn isolate(&self) -> &Arc<Remote> {
+        &self.0
+    }
+}
+
+impl Drop for Occupying {
+    fn drop(&mut self) {
+        context::with(|context| context.isolate.set(ptr::null()));
+    }
+}
+
+/// What a context has for this isolate.
+pub fn as_current(isolate: &Arc<Remote>) -> *const c_void {
+    Arc::as_ptr(isolate).cast()
 }
 
 /// The isolate's address, as V8 passes it around.
 pub fn address_of(isolate: &v8::Isolate) -> *const std::ffi::c_void {
+    // SAFETY: only the pointer is taken.
+    address(unsafe { isolate.as_raw_isolate_ptr() })
+}
+
+/// The same for its pointer.
+pub fn address(isolate: v8::UnsafeRawIsolatePtr) -> *const std::ffi::c_void {
     // SAFETY: only the address is taken, to compare it with what V8 gives its platform; `UnsafeRawIsolatePtr` is a
     // pointer in a newtype.
-    unsafe { std::mem::transmute(isolate.as_raw_isolate_ptr()) }
+    unsafe { std::mem::transmute(isolate) }
+}
+
+/// The isolate that V8 has entered on this thread.
+pub fn entered() -> Option<v8::UnsafeRawIsolatePtr> {
+    unsafe extern "C" {
+        /// `v8::Isolate::TryGetCurrent`.
+        #[link_name = "v8__Isolate__TryGetCurrent"]
+        fn current() -> v8::UnsafeRawIsolatePtr;
+    }
+    // SAFETY: only reads thread-local data; `UnsafeRawIsolatePtr` is a pointer in a newtype.
+    let current = unsafe { current() };
+    (!current.is_null()).then_some(current)
 }

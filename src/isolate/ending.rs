@@ -147,8 +147,12 @@ impl Remote {
         self.stop_children();
         match self.execution.thread.state() {
             ThreadState::Absent => {}
-            ThreadState::Working(_) => self.accounts.account.lose(self.me.clone(), true),
+            ThreadState::Working(_) | ThreadState::Borrowed(..) => self.accounts.account.lose(self.me.clone(), true),
             ThreadState::Parked | ThreadState::Suspended => self.accounts.account.lose(self.me.clone(), false),
+        }
+        if matches!(self.execution.thread.state(), ThreadState::Parked | ThreadState::Suspended) {
+            // Perhaps only since it was counted.
+            self.accounts.account.freeze();
         }
         let reason = self.stop_reason().unwrap_or(Stop::Lost);
         self.accounts.account.end(reason.end());
@@ -178,9 +182,11 @@ impl Remote {
 
     /// Stops the thread permanently as soon as that is safe.
     fn retire_thread(&self) {
-        if matches!(self.execution.thread.state(), ThreadState::Working(_)) {
-            let sharing = self.may_touch_host();
-            self.suspend_after(if sharing { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
+        let state = self.execution.thread.state();
+        if matches!(state, ThreadState::Working(_) | ThreadState::Borrowed(..)) {
+            // A host waits for its thread, or until its memory is safe.
+            let urgent = self.may_touch_host() || matches!(state, ThreadState::Borrowed(..));
+            self.suspend_after(if urgent { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
             deferred_disposal::tidy_after(self.accounts.most_native());
         }
         if !self.may_touch_host() {
@@ -190,7 +196,8 @@ impl Remote {
 
     /// Whether its thread may be using memory that belongs to a host.
     fn may_touch_host(&self) -> bool {
-        self.accounts.has_host_memory() && matches!(self.execution.thread.state(), ThreadState::Working(_))
+        self.accounts.has_host_memory()
+            && matches!(self.execution.thread.state(), ThreadState::Working(_) | ThreadState::Borrowed(..))
     }
 
     /// The thread has stopped permanently, inside `entered` tasks of V8. Returns the heap's memory to the system when V8's own threads are
@@ -231,18 +238,20 @@ impl Remote {
                 let Some(remote) = remote.upgrade() else { return };
                 let waited = before + delay;
                 // The host waits until its memory is safe. A thread that kept using it would end the process, or worse.
+                let borrowed = matches!(remote.execution.thread.state(), ThreadState::Borrowed(..));
                 let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
                 let state = remote.execution.thread.suspend(anywhere);
                 if state == ThreadState::Suspended {
-                    // With `anywhere`, the suspended thread may be in the middle of a change of what this reads.
-                    if !anywhere {
+                    // With `anywhere`, the suspended thread may be in the middle of a change of what this reads. A host whose thread has left the guest
+                    // does it itself.
+                    if !anywhere && !borrowed {
                         remote.give_back_heap(0);
                     }
                     remote.accounts.account.freeze();
                 }
                 // Memory that grows while the thread runs leaves its previous blocks free.
                 deferred_disposal::tidy_after(remote.accounts.most_native());
-                if !matches!(state, ThreadState::Working(_)) {
+                if !matches!(state, ThreadState::Working(_) | ThreadState::Borrowed(..)) {
                     return remote.announce_gone(Event::Retire);
                 }
                 if cfg!(not(target_os = "linux")) && waited >= SHARING_PATIENCE {
@@ -251,7 +260,7 @@ impl Remote {
                 }
                 // From now on it runs only when no other thread wants to. Not before the first attempt, which the thread has to answer.
                 remote.execution.thread.lower_priority();
-                let most = if remote.may_touch_host() { LAST_SHARING_ATTEMPTS } else { LAST_ATTEMPTS };
+                let most = if remote.may_touch_host() || borrowed { LAST_SHARING_ATTEMPTS } else { LAST_ATTEMPTS };
                 remote.suspend_after((delay * 2).min(most), waited);
             });
         });

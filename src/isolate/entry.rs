@@ -4,7 +4,6 @@
 //! execution is terminated from outside, for guests that handle no interrupts. Third, after the grace period, the isolate is abandoned.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::entries::{Enforcer, Interrupted};
 use super::grace::Grace;
@@ -14,12 +13,12 @@ use super::lifecycle::Event;
 use super::profiling::Profiling;
 use super::reason::Expired;
 use super::remote::Remote;
-use super::{async_context, policy};
+use super::{async_context, meter, policy};
 use crate::convert;
 use crate::value::{Chain, Charge, Completion, Fault, NoCompletion, Outcome, Text, Value};
 
-/// A job that runs at least this long may have filled the heap.
-const LONG: Duration = Duration::from_millis(1);
+/// A job that runs at least this long, in nanoseconds, may have filled the heap.
+const LONG: u64 = 1_000_000;
 
 impl Enforcer for Remote {
     /// First stage: the running code is interrupted.
@@ -110,8 +109,8 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Re
     }
     let outermost = guest.push_chain(chain, limits);
     let last_evaluation = guest.modules.last_evaluation();
-    let ran = remote.accounts.meter.set_running(true);
-    let time = outermost.then(Instant::now);
+    let began = meter::now();
+    let ran = remote.accounts.meter.set_running_at(true, || began);
     let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
         v8::scope!(let scope, scope);
@@ -126,8 +125,9 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Re
             outcome = Err(rejection);
         }
     }
+    let took = meter::now().saturating_sub(began);
     // A job that allocates much takes at least this long.
-    if time.is_some_and(|since| since.elapsed() >= LONG) {
+    if outermost && took >= LONG {
         remote.check_memory(scope);
     }
     if !outermost && matches!(outcome, Ok(Value::Promise(_))) {
@@ -140,11 +140,9 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Re
     if let Some(profiling) = profiling {
         profiling.finish(remote);
     }
-    remote.accounts.meter.set_running(ran);
-    if let Some(since) = time {
-        remote.accounts.meter.worked(since);
-    }
+    remote.accounts.meter.set_running_at(ran, || began + took);
     if outermost {
+        remote.accounts.meter.worked(took);
         // Before the answer: its receiver checks whether the guest has more work.
         remote.note_compiling(scope, kind);
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::delayed_tasks::DelayedTasks;
 use crate::engine::GuestThread;
@@ -14,6 +15,45 @@ pub struct Execution {
     /// The thread that works for the isolate.
     pub thread: GuestThread,
     pub delayed_tasks: DelayedTasks,
+    /// How a thread of a host borrows the isolate.
+    pub loan: Loan,
+}
+
+/// A thread of a host works for the isolate, whose loop resumes the guest.
+#[derive(Default)]
+pub struct Loan {
+    lent: AtomicBool,
+    /// A thread of a host would have borrowed the isolate.
+    wanted: AtomicBool,
+    /// Counts the loans.
+    pub count: AtomicU32,
+    /// See `pulse`.
+    pub watched: AtomicBool,
+    /// The guest was asked to let its host look around.
+    pub pulsed: AtomicBool,
+}
+
+impl Loan {
+    pub fn lend(&self, lent: bool) {
+        if lent {
+            self.count.fetch_add(1, Ordering::SeqCst);
+        }
+        self.lent.store(lent, Ordering::Release);
+    }
+
+    /// A thread of a host makes sync calls.
+    pub fn want(&self) {
+        self.wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has made one since this was asked last.
+    pub fn take_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) && self.wanted.swap(false, Ordering::Relaxed)
+    }
+
+    pub fn is_lent(&self) -> bool {
+        self.lent.load(Ordering::Acquire)
+    }
 }
 
 impl Execution {

@@ -32,6 +32,8 @@ enum State<B> {
 pub enum Event<B> {
     /// There is work for a thread.
     Work,
+    /// A thread of a host takes the V8 side for one call, if the isolate is idle.
+    Borrow,
     /// The thread returns the V8 side, because it has no work.
     Rest(B),
     /// A limit of a running call has expired.
@@ -58,6 +60,8 @@ pub enum Action<B> {
     Wake,
     /// Dispose of the V8 side.
     Dispose(B),
+    /// This thread works for the isolate now.
+    Enter(B),
     /// Continue with the V8 side: the isolate cannot be idle.
     Continue(B),
 }
@@ -81,6 +85,7 @@ impl<B> State<B> {
             (state @ (Is::Running | Is::Unwinding | Is::Stopping(_) | Is::Abandoned(_)), On::Work) => {
                 (state, false, Do::Wake)
             }
+            (Is::Idle(body), On::Borrow) => (Is::Running, true, Do::Enter(body)),
             (Is::Running | Is::Unwinding, On::Rest(body)) => (Is::Idle(body), true, Do::None),
             (state, On::Rest(body)) => (state, false, Do::Continue(body)),
             (Is::Running, On::Expire) => (Is::Unwinding, true, Do::Wake),
@@ -197,14 +202,15 @@ impl<B> Lifecycle<B> {
 mod tests {
     use super::{Action, Effects, Event, Lifecycle, State, Stop};
 
-    type Row = (fn() -> State<u8>, [(State<u8>, Action<u8>); 8]);
+    type Row = (fn() -> State<u8>, [(State<u8>, Action<u8>); 9]);
 
     const HELD: u8 = 1;
     const RETURNED: u8 = 2;
 
-    fn events() -> [Event<u8>; 8] {
+    fn events() -> [Event<u8>; 9] {
         [
             Event::Work,
+            Event::Borrow,
             Event::Rest(RETURNED),
             Event::Expire,
             Event::Unwound,
@@ -217,30 +223,30 @@ mod tests {
 
     /// For each state, the next state and the action for each of [`events`].
     fn table() -> [Row; 8] {
-        use Action::{Continue, Dispose, None, Start, Wake};
+        use Action::{Continue, Dispose, Enter, None, Start, Wake};
         use State::{Abandoned, Ended, Idle, New, Retired, Running, Stopping, Unwinding};
         use Stop::{Disposed, Lost, Memory};
         let refused = || Continue(RETURNED);
         #[rustfmt::skip]
         let table: [Row; 8] = [
-            (|| New, [(Running, Start(Option::None)), (New, refused()), (New, None), (New, None),
+            (|| New, [(Running, Start(Option::None)), (New, None), (New, refused()), (New, None), (New, None),
                 (Stopping(Memory), Start(Option::None)), (New, None), (New, None), (New, None)]),
-            (|| Idle(HELD), [(Running, Start(Some(HELD))), (Idle(HELD), refused()), (Idle(HELD), None), (Idle(HELD), None),
+            (|| Idle(HELD), [(Running, Start(Some(HELD))), (Running, Enter(HELD)), (Idle(HELD), refused()), (Idle(HELD), None), (Idle(HELD), None),
                 (Stopping(Memory), Dispose(HELD)), (Idle(HELD), None), (Idle(HELD), None), (Idle(HELD), None)]),
-            (|| Running, [(Running, Wake), (Idle(RETURNED), None), (Unwinding, Wake), (Running, None),
+            (|| Running, [(Running, Wake), (Running, None), (Idle(RETURNED), None), (Unwinding, Wake), (Running, None),
                 (Stopping(Memory), Wake), (Abandoned(Lost), None), (Running, None), (Running, None)]),
-            (|| Unwinding, [(Unwinding, Wake), (Idle(RETURNED), None), (Unwinding, Wake), (Running, None),
+            (|| Unwinding, [(Unwinding, Wake), (Unwinding, None), (Idle(RETURNED), None), (Unwinding, Wake), (Running, None),
                 (Stopping(Memory), Wake), (Abandoned(Lost), None), (Unwinding, None), (Unwinding, None)]),
-            (|| Stopping(Disposed), [(Stopping(Disposed), Wake), (Stopping(Disposed), refused()), (Stopping(Disposed), None),
+            (|| Stopping(Disposed), [(Stopping(Disposed), Wake), (Stopping(Disposed), None), (Stopping(Disposed), refused()), (Stopping(Disposed), None),
                 (Stopping(Disposed), None), (Stopping(Disposed), None), (Abandoned(Disposed), None), (Stopping(Disposed), None),
                 (Ended(Disposed), None)]),
-            (|| Abandoned(Disposed), [(Abandoned(Disposed), Wake), (Abandoned(Disposed), refused()), (Abandoned(Disposed), None),
+            (|| Abandoned(Disposed), [(Abandoned(Disposed), Wake), (Abandoned(Disposed), None), (Abandoned(Disposed), refused()), (Abandoned(Disposed), None),
                 (Abandoned(Disposed), None), (Abandoned(Disposed), None), (Abandoned(Disposed), None), (Retired(Disposed), None),
                 (Ended(Disposed), None)]),
-            (|| Retired(Disposed), [(Retired(Disposed), None), (Retired(Disposed), refused()), (Retired(Disposed), None),
+            (|| Retired(Disposed), [(Retired(Disposed), None), (Retired(Disposed), None), (Retired(Disposed), refused()), (Retired(Disposed), None),
                 (Retired(Disposed), None), (Retired(Disposed), None), (Retired(Disposed), None), (Retired(Disposed), None),
                 (Ended(Disposed), None)]),
-            (|| Ended(Disposed), [(Ended(Disposed), None), (Ended(Disposed), refused()), (Ended(Disposed), None),
+            (|| Ended(Disposed), [(Ended(Disposed), None), (Ended(Disposed), None), (Ended(Disposed), refused()), (Ended(Disposed), None),
                 (Ended(Disposed), None), (Ended(Disposed), None), (Ended(Disposed), None), (Ended(Disposed), None),
                 (Ended(Disposed), None)]),
         ];
@@ -269,8 +275,8 @@ mod tests {
                 ends += usize::from(after.is_gone());
             }
         }
-        // 8 from each of the two states that are an end, and 3 more into them.
-        assert_eq!(ends, 19);
+        // 9 from each of the two states that are an end, and 3 more into them.
+        assert_eq!(ends, 21);
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 }
 
 /// Nanoseconds since an arbitrary moment; never 0.
-fn now() -> u64 {
+pub fn now() -> u64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     nanoseconds(START.elapsed()).max(1)
 }
@@ -31,12 +31,17 @@ fn now() -> u64 {
 impl Meter {
     /// The guest runs from now on, or waits. Returns whether it ran before. Must be called on the isolate's thread.
     pub fn set_running(&self, running: bool) -> bool {
+        self.set_running_at(running, now)
+    }
+
+    /// The same at a moment that [`now`] returns.
+    pub fn set_running_at(&self, running: bool, time: impl FnOnce() -> u64) -> bool {
         let since = self.since.load(Ordering::Relaxed);
         let ran = since != 0;
         if running && !ran {
-            self.since.store(now(), Ordering::Relaxed);
+            self.since.store(time(), Ordering::Relaxed);
         } else if ran && !running {
-            self.cpu.fetch_add(now().saturating_sub(since), Ordering::Relaxed);
+            self.cpu.fetch_add(time().saturating_sub(since), Ordering::Relaxed);
             self.since.store(0, Ordering::Relaxed);
         }
         ran
@@ -50,8 +55,9 @@ impl Meter {
         self.host_calls.store(0, Ordering::Relaxed);
     }
 
-    pub fn worked(&self, since: Instant) {
-        self.wall.fetch_add(nanoseconds(since.elapsed()), Ordering::Relaxed);
+    /// A job has ended, which took this many nanoseconds.
+    pub fn worked(&self, time: u64) {
+        self.wall.fetch_add(time, Ordering::Relaxed);
     }
 
     /// Nanoseconds for which the guest has run, up to now.

@@ -1,7 +1,7 @@
 //! Defaults for all isolates of the process. Any environment may change them, at any time; calls that begin afterwards use them.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use crate::engine;
@@ -14,6 +14,9 @@ static TERMINATION_GRACE: AtomicU64 = AtomicU64::new(1_000_000);
 /// In bytes; 0 is a default that depends on the machine's memory.
 static LOST_MEMORY_LIMIT: AtomicUsize = AtomicUsize::new(0);
 
+/// Whether sync calls run on the caller's thread where that is possible.
+static ON_CALLER: AtomicBool = AtomicBool::new(false);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// How long a guest may take to stop before it is abandoned.
@@ -24,6 +27,8 @@ pub struct Policy {
     pub deadline: Option<Duration>,
     /// Bytes that lost isolates may take before no more isolates are created.
     pub lost_memory_limit: usize,
+    /// Sync calls run on the caller's thread where that is possible.
+    pub on_caller: bool,
 }
 
 impl Policy {
@@ -33,6 +38,7 @@ impl Policy {
             timeout: read(&TIMEOUT),
             deadline: read(&DEADLINE),
             lost_memory_limit: lost_memory_limit(),
+            on_caller: on_caller(),
         }
     }
 
@@ -42,7 +48,19 @@ impl Policy {
         TIMEOUT.store(self.timeout.map_or(0, microseconds), Ordering::Relaxed);
         DEADLINE.store(self.deadline.map_or(0, microseconds), Ordering::Relaxed);
         LOST_MEMORY_LIMIT.store(self.lost_memory_limit, Ordering::Relaxed);
+        ON_CALLER.store(self.on_caller, Ordering::Relaxed);
     }
+}
+
+/// See [`Policy::on_caller`]. An environment variable turns it on for the test suite, once.
+pub fn on_caller() -> bool {
+    static TESTED: Once = Once::new();
+    TESTED.call_once(|| {
+        if std::env::var_os("ISOLATED_V8_SYNC_CALLS").is_some_and(|value| value == "caller") {
+            ON_CALLER.store(true, Ordering::Relaxed);
+        }
+    });
+    ON_CALLER.load(Ordering::Relaxed) && engine::knows_code_of_v8()
 }
 
 pub fn termination_grace() -> Duration {

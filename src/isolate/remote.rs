@@ -161,12 +161,24 @@ impl Remote {
             self.perform(action);
         } else {
             self.mailbox.notify(inbox);
+            self.notify_borrower();
+        }
+    }
+
+    /// Makes the thread of a host that has borrowed the isolate look at it again.
+    fn notify_borrower(&self) {
+        if self.execution.loan.is_lent()
+            && !self.waits_here()
+            && let Some(host) = self.settings.host.as_ref().and_then(Weak::upgrade)
+        {
+            host.notify();
         }
     }
 
     /// Makes the thread that works for the isolate, if there is one, look at its state again.
     pub(super) fn wake(&self) {
         self.mailbox.notify(self.mailbox.lock());
+        self.notify_borrower();
     }
 
     /// Changes the state, and counts the isolate as idle or not. The lock of the inbox makes that one step.
@@ -203,6 +215,10 @@ impl Owner for Remote {
 
 impl Wake for Remote {
     fn wake(&self) {
+        if self.execution.loan.is_lent() && self.waits_here() {
+            // This thread looks at it next.
+            return self.mailbox.touch();
+        }
         self.signal(self.mailbox.lock());
     }
 }

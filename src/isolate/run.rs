@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::attachments::attach;
 use super::body::Body;
 use super::codegen::on_code_generation;
-use super::current::{address_of, set_current};
+use super::current::{Occupying, address_of};
 use super::deferred_disposal::{self, DeferredDisposal};
 use super::guest::{Guest, on_promise_reject};
 use super::job::{IsolateScope, Job, Kind};
@@ -55,7 +55,7 @@ impl Waiting {
 }
 
 /// Runs the isolate on a pool thread. `body` is `None` if its V8 side must still be created, which may have to wait.
-fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
+pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
     if body.is_some() {
         return go(remote, body);
     }
@@ -110,19 +110,18 @@ fn without_thread(remote: &Remote) {
 
 fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
     /// A panic is a bug of ours; without this, the callers of the isolate would wait forever.
-    struct Watch(Arc<Remote>);
+    struct Watch(Occupying);
     impl Drop for Watch {
         fn drop(&mut self) {
-            set_current(None);
-            self.0.creation.has_arrived();
+            let remote = self.0.isolate();
+            remote.creation.has_arrived();
             if std::thread::panicking() {
-                self.0.abandon("Internal error");
+                remote.abandon("Internal error");
             }
         }
     }
     background::set(remote.creation.is_warm());
-    set_current(Some(Arc::clone(&remote)));
-    let _watch = Watch(Arc::clone(&remote));
+    let _watch = Watch(Occupying::begin(&remote));
     let accounts = &remote.accounts;
     engine::draw_on(&accounts.budget, &accounts.space, || {
         native::draw_on(accounts.quota.as_ref(), || make_and_serve(&remote, body));
@@ -266,7 +265,7 @@ impl Remote {
             Action::Start(body) => start(me, body),
             Action::Dispose(body) => deferred_disposal::defer(DeferredDisposal::Stopped(body, me)),
             Action::Wake => self.wake(),
-            Action::None | Action::Continue(_) => {}
+            Action::None | Action::Enter(_) | Action::Continue(_) => {}
         }
     }
 
@@ -279,6 +278,9 @@ impl Remote {
             if let Some(job) = self.mailbox.take() {
                 return Next::Job(job);
             }
+            if self.execution.loan.take_wanted() {
+                return Next::Idle;
+            }
             // V8's profiler, which sessions may have started, samples the thread it was started on.
             let limit = if self.inspector.port.has_sessions() { None } else { Some(LINGER) };
             if !self.spin(version) && !self.expect_work(version) && !self.mailbox.park(version, limit) {
@@ -287,16 +289,12 @@ impl Remote {
         }
     }
 
-    /// The guest waits until something has changed since `version`. This does not count as running time.
-    pub(super) fn sleep(&self, version: u32) {
-        let ran = self.accounts.meter.set_running(false);
-        self.mailbox.park(version, None);
-        self.accounts.meter.set_running(ran);
-    }
-
     /// Spins for a short time. True if something has changed since `version`.
     pub(super) fn spin(&self, version: u32) -> bool {
         let changed = || self.mailbox.version() != version;
+        if self.execution.loan.is_lent() {
+            return changed();
+        }
         let others = SPINNING.fetch_add(1, Ordering::Relaxed);
         let result = if others > 0 { changed() } else { spin(SPIN, changed) };
         SPINNING.fetch_sub(1, Ordering::Relaxed);

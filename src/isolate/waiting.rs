@@ -39,8 +39,10 @@ impl Guest {
                 Some(job) => entry::run(scope, self, &remote, job),
                 None if remote.spin(version) => {}
                 None => {
-                    // The thread is about to sleep, so there is time for this.
-                    remote.check_memory(scope);
+                    // The thread is about to sleep, so there is time for this. A thread of a host has other work.
+                    if !remote.execution.loan.is_lent() {
+                        remote.check_memory(scope);
+                    }
                     remote.sleep(version);
                 }
             }

@@ -4,18 +4,11 @@
 //!
 //! On Linux, the linker redirects the functions that lock (see `wrapped_locks`). Mutexes of Rust code count as well (see `mutex`).
 
-use std::cell::Cell;
-
-use super::quota;
-
-thread_local! {
-    /// Number of locks that the thread holds, plus one if it is one of V8's own threads.
-    static HELD: Cell<u32> = const { Cell::new(0) };
-}
+use super::{context, quota};
 
 /// Whether other threads may wait for this one.
 pub fn held() -> bool {
-    HELD.try_with(|held| held.get() > 0).unwrap_or(true)
+    context::with(|context| context.held.get() > 0)
 }
 
 /// Ignores the locks that the thread already holds: that of its own isolate, which no other isolate needs.
@@ -27,19 +20,26 @@ pub fn disregard_held() {
 
 /// Counts as if this many locks were held. Returns the previous count.
 pub(super) fn set(count: u32) -> u32 {
-    HELD.try_with(|held| held.replace(count)).unwrap_or(0)
+    context::with(|context| context.held.replace(count))
 }
 
 /// Called before a thread takes a lock, so that no lock is ever held without being counted.
 pub(super) fn begin() {
-    let _ = HELD.try_with(|held| held.set(held.get() + 1));
+    context::with(|context| context.held.set(context.held.get() + 1));
 }
 
+/// C++ code has released a lock.
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub(super) fn end() {
-    let is_last = HELD.try_with(|held| held.replace(held.get().saturating_sub(1)) == 1).unwrap_or(false);
-    if is_last {
+    if release() {
+        super::fiber::check();
         quota::notify_postponed();
     }
+}
+
+/// True if it was the last one.
+fn release() -> bool {
+    context::with(|context| context.held.replace(context.held.get().saturating_sub(1)) == 1)
 }
 
 /// Counts as a lock until it is dropped.
@@ -47,8 +47,11 @@ pub(super) fn end() {
 pub struct Hold;
 
 impl Drop for Hold {
+    /// Rust code is never left, so the guest is not left here.
     fn drop(&mut self) {
-        end();
+        if release() {
+            quota::notify_postponed();
+        }
     }
 }
 

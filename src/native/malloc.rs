@@ -1,13 +1,12 @@
 //! The system's allocator for the addon's C++ code. The linker redirects every call of `malloc` and related functions to this module
 //! (`build.rs`), so that large blocks count for the isolate that the thread works for. Rust code bypasses it.
 
-use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use super::quota::{NativeQuota, Share};
 use super::table::Readers;
-use super::{blocks, give_back_pages, locks, refusal, stack, table};
+use super::{blocks, context, give_back_pages, locks, refusal, stack, table};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -41,12 +40,19 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN2v88internal19AccountingAllocator15AllocateSegmentEm"
 );
 
+/// Ends a guest that must not continue, if it holds nothing that other threads wait for.
+#[inline]
+fn check() {
+    stack::check();
+    super::fiber::check();
+}
+
 /// The share that a block of `size` takes; `None` if the block does not count.
 ///
 /// Does not return if the isolate cannot have the block: some of V8's code writes to a block without checking it, and code that checks
 /// aborts. Nothing is refused to a thread that other threads may wait for.
 fn share(size: usize) -> Option<Share> {
-    stack::check();
+    check();
     let share = if size < LARGE { None } else { Share::of_current(size) }?;
     if !share.is_within_limit() {
         share.refuse();
@@ -60,15 +66,10 @@ fn share(size: usize) -> Option<Share> {
 /// isolates share. The latter grow under a lock.
 const VERY_LARGE: usize = 1 << 20;
 
-thread_local! {
-    /// V8 allocates a segment of a zone, which its parser and compilers use on one thread.
-    static SEGMENT: Cell<bool> = const { Cell::new(false) };
-}
-
 fn readers(size: usize) -> Readers {
     if locks::held() {
         Readers::Any
-    } else if SEGMENT.try_with(Cell::get).unwrap_or(false) {
+    } else if context::with(|context| context.segment.get()) {
         Readers::Isolate
     } else if size >= VERY_LARGE {
         Readers::IsolateButForModules
@@ -129,7 +130,7 @@ unsafe extern "C" fn __wrap_calloc(number: usize, size: usize) -> *mut c_void {
 /// allocator instead.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_void {
-    stack::check();
+    check();
     let share = if size < LARGE { None } else { Share::of_current(size) };
     // Before the call, because another thread may get the block as soon as it is free.
     let before = table::remove(block as usize);
@@ -169,7 +170,7 @@ unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: u
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_free(block: *mut c_void) {
-    stack::check();
+    check();
     blocks::freeing(block as usize);
     if let Some((quota, bytes)) = table::remove(block as usize) {
         // SAFETY: the values in the table come from `Share::take`.
@@ -185,9 +186,9 @@ unsafe extern "C" fn __wrap__ZN2v88internal19AccountingAllocator15AllocateSegmen
     allocator: *mut c_void,
     size: usize,
 ) -> *mut c_void {
-    let _ = SEGMENT.try_with(|segment| segment.set(true));
+    context::with(|context| context.segment.set(true));
     // SAFETY: forwards the call.
     let segment = unsafe { allocate_segment(allocator, size) };
-    let _ = SEGMENT.try_with(|segment| segment.set(false));
+    context::with(|context| context.segment.set(false));
     segment
 }

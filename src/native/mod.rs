@@ -5,6 +5,13 @@
 //! here; they have limits of their own.
 
 pub mod blocks;
+pub mod context;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg_attr(fuzzing, allow(dead_code, reason = "the fuzzer's V8 does not know fibers"))]
+pub mod fiber;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+#[path = "fiber/absent.rs"]
+pub mod fiber;
 pub mod locks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod malloc;
@@ -19,6 +26,9 @@ mod quota;
     allow(dead_code, reason = "only the linker of the addon on Linux sends `abort` here")
 )]
 pub mod refusal;
+#[cfg(target_os = "linux")]
+#[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "only the addon guards stacks"))]
+mod reserve;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub mod stack;
 mod system;

@@ -1,13 +1,13 @@
 //! How much memory an isolate may use for V8's C++ code, and which isolate a thread works for.
 
-use std::cell::Cell;
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::tasks::Tasks;
 use super::types::TypeBudget;
-use super::{locks, refusal};
+use super::{context, locks, refusal};
 
 /// Is notified of how much an isolate has taken.
 pub trait Watch: Send + Sync {
@@ -172,9 +172,7 @@ impl NativeQuota {
     /// all waits (`Atomics.wait`). A thread that already held it would wait for itself, and everything that interrupts an isolate for that
     /// thread.
     fn must_wait(&self) -> bool {
-        self.background.is_some()
-            && locks::held()
-            && CURRENT.try_with(Cell::get).is_ok_and(|current| ptr::eq(current, self))
+        self.background.is_some() && locks::held() && ptr::eq(drawn_on(), self)
     }
 
     fn notify_postponed(&self) {
@@ -195,9 +193,9 @@ impl NativeQuota {
     }
 }
 
-thread_local! {
-    /// Borrowed by the [`draw`] that has set it.
-    static CURRENT: Cell<*const NativeQuota> = const { Cell::new(ptr::null()) };
+/// The quota that this thread draws on; null for none. Borrowed by the [`draw`] that has set it.
+fn drawn_on() -> *const NativeQuota {
+    context::with(|context| context.quota.get()).cast()
 }
 
 /// Runs `work`. Meanwhile this thread works for the isolate with `quota`, or for none.
@@ -213,28 +211,29 @@ pub fn draw_on_in_background<T>(quota: &Arc<NativeQuota>, work: impl FnOnce() ->
 fn draw<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T) -> T {
     /// Restores what the thread did before, also if `work` panics.
     struct Before {
-        quota: *const NativeQuota,
+        quota: *const c_void,
         held: u32,
         /// The previous isolate was refused memory.
         refused: bool,
     }
     impl Drop for Before {
         fn drop(&mut self) {
-            CURRENT.set(self.quota);
+            context::with(|context| context.quota.set(self.quota));
             locks::set(self.held);
             refusal::set(self.refused);
         }
     }
     let refused = refusal::set(false);
     let held = locks::set(held);
-    let quota = CURRENT.replace(quota.map_or(ptr::null(), Arc::as_ptr));
+    let quota = quota.map_or(ptr::null(), Arc::as_ptr).cast();
+    let quota = context::with(|context| context.quota.replace(quota));
     let _before = Before { quota, held, refused };
     work()
 }
 
 /// This thread has released its last lock.
 pub(super) fn notify_postponed() {
-    let Ok(current) = CURRENT.try_with(Cell::get) else { return };
+    let current = drawn_on();
     // SAFETY: the `draw` that has set it is running on this thread, and borrows the quota until it returns.
     if let Some(quota) = unsafe { current.as_ref() } {
         quota.notify_postponed();
@@ -243,7 +242,7 @@ pub(super) fn notify_postponed() {
 
 /// The quota that this thread draws on.
 pub fn current() -> Option<Arc<NativeQuota>> {
-    let current = CURRENT.try_with(Cell::get).ok().filter(|current| !current.is_null())?;
+    let current = Some(drawn_on()).filter(|current| !current.is_null())?;
     // SAFETY: as in `notify_postponed`. The pointer comes from an `Arc`.
     unsafe {
         Arc::increment_strong_count(current);

@@ -1,12 +1,9 @@
 //! Whether a thread was refused memory. An abort after that is due to the lack of memory.
 
-use std::cell::Cell;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 use std::sync::OnceLock;
 
-thread_local! {
-    static REFUSED: Cell<bool> = const { Cell::new(false) };
-}
+use super::context;
 
 /// Does not return if the thread belongs to a guest.
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
@@ -29,7 +26,7 @@ pub fn end() {
 
 /// Records that this thread was refused memory.
 pub fn note() {
-    let _ = REFUSED.try_with(|refused| refused.set(true));
+    set(true);
 }
 
 pub fn forget() {
@@ -38,12 +35,12 @@ pub fn forget() {
 
 /// Returns the previous value.
 pub(super) fn set(refused: bool) -> bool {
-    REFUSED.try_with(|noted| noted.replace(refused)).unwrap_or(false)
+    context::with(|context| context.refused.replace(refused))
 }
 
 /// Whether the thread was refused memory since it began to work for its current isolate.
 pub fn is_noted() -> bool {
-    REFUSED.try_with(Cell::get).unwrap_or(false)
+    context::with(|context| context.refused.get())
 }
 
 #[cfg(test)]

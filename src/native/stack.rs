@@ -5,18 +5,12 @@
 //! So the lowest part of the stack is inaccessible. A thread that gets there continues in a reserve, because it may hold a lock of the
 //! allocator at that point. It is parked when it next asks for memory or a lock, or immediately at the end of the reserve.
 
-use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 
-use super::{locks, refusal};
-
-/// Never accessible. Larger than any frame.
-const GUARD: usize = 64 << 10;
-
-/// Becomes accessible at the first access.
-const RESERVE: usize = 256 << 10;
+use super::reserve::{GUARD, RESERVE};
+use super::{context, fiber, locks, refusal};
 
 /// The stack on which the signal handler runs and such a thread is parked permanently. Its size distinguishes it from alternate stacks of
 /// other code.
@@ -31,11 +25,6 @@ struct Header {
     magic: u64,
     /// Where the guard begins. The reserve follows it.
     guard: usize,
-}
-
-thread_local! {
-    /// Where this thread's reserve begins, if it has one.
-    static START: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 /// Called when this library has accessed a null pointer, or a field of one.
@@ -93,14 +82,14 @@ pub fn guard() {
             libc::mprotect(guard as *mut c_void, GUARD + RESERVE, access);
             libc::munmap(alternate, ALTERNATE);
         } else {
-            START.set(guard + GUARD);
+            context::with(|context| context.reserve.set(guard + GUARD));
         }
     }
 }
 
 /// The thread is about to end. Its stack may be reused for another thread.
 pub fn unguard() {
-    let start = START.replace(usize::MAX);
+    let start = context::with(|context| context.reserve.replace(usize::MAX));
     if start == usize::MAX {
         return;
     }
@@ -136,12 +125,12 @@ fn lowest() -> Option<usize> {
 #[inline]
 pub fn check() {
     let here = 0_u8;
-    let start = START.try_with(Cell::get).unwrap_or(usize::MAX);
+    let start = context::with(|context| context.reserve.get());
     if (&raw const here as usize).wrapping_sub(start) < RESERVE && !locks::held() {
         // The code that parks the thread takes locks as well.
-        START.set(usize::MAX);
+        context::with(|context| context.reserve.set(usize::MAX));
         refusal::end();
-        START.set(start);
+        context::with(|context| context.reserve.set(start));
     }
 }
 
@@ -153,8 +142,10 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
         let header = is_ours.then(|| stack.ss_sp.cast::<Header>().read()).filter(|header| header.magic == MAGIC);
         ((*info).si_addr() as usize, header)
     };
-    if let Some(Header { guard, .. }) = header {
+    let fiber = fiber::bounds().map(|(guard, _)| guard);
+    if let Some(guard) = fiber.or(header.map(|Header { guard, .. }| guard)) {
         if address < NULL
+            && fiber.is_none()
             && let Some(act) = AT_NULL.get()
         {
             act();
@@ -168,6 +159,11 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
             return;
         }
         if address.wrapping_sub(guard) < GUARD {
+            if fiber.is_some() {
+                let failed = fiber::Pause::Failed as usize;
+                // SAFETY: the kernel passes the context that it has saved; the fiber runs, so the thread's own stack is suspended.
+                return unsafe { fiber::redirect(context.cast(), fiber::own_stack(), failed) };
+            }
             // The thread has used all of the reserve without asking for memory or a lock. Returns if no guest runs on it.
             refusal::end();
         }

@@ -1,17 +1,13 @@
 //! The tasks of V8's own threads for one isolate. After the isolate's thread has stopped permanently, they run no more tasks for it. When
 //! the running ones are done, nothing accesses its heap.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-thread_local! {
-    /// Number of tasks that this thread is running. A guest's thread helps with tasks that it waits for.
-    static ENTERED: Cell<usize> = const { Cell::new(0) };
-}
+use super::context;
 
-/// How many tasks this thread is running.
+/// How many tasks this thread is running. A guest's thread helps with tasks that it waits for.
 pub fn entered() -> usize {
-    ENTERED.get()
+    context::with(|context| context.entered.get())
 }
 
 #[derive(Default)]
@@ -30,9 +26,9 @@ impl Tasks {
         // The order matters: either the closing thread sees the task, or the task sees that it is closed.
         self.running.fetch_add(1, Ordering::SeqCst);
         if !self.are_closed() {
-            ENTERED.set(ENTERED.get() + 1);
+            let before = context::with(|context| context.entered.replace(context.entered.get() + 1));
             task();
-            ENTERED.set(ENTERED.get() - 1);
+            context::with(|context| context.entered.set(before));
         }
         self.running.fetch_sub(1, Ordering::SeqCst);
     }

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use super::locks::{begin, end};
-use super::stack;
+use super::{fiber, stack};
 
 unsafe extern "C" {
     #[link_name = "__real__ZN4absl5Mutex4lockEv"]
@@ -16,6 +16,16 @@ unsafe extern "C" {
     fn try_lock_v8(mutex: *mut c_void) -> bool;
     #[link_name = "__real__ZN4absl5Mutex6unlockEv"]
     fn unlock_v8(mutex: *mut c_void);
+    #[link_name = "__real__ZN4absl5Mutex11lock_sharedEv"]
+    fn lock_shared(mutex: *mut c_void);
+    #[link_name = "__real__ZN4absl5Mutex15try_lock_sharedEv"]
+    fn try_lock_shared(mutex: *mut c_void) -> bool;
+    #[link_name = "__real__ZN4absl5Mutex13unlock_sharedEv"]
+    fn unlock_shared(mutex: *mut c_void);
+    #[link_name = "__real__ZN4absl7CondVar6SignalEv"]
+    fn signal(condition: *mut c_void);
+    #[link_name = "__real__ZN4absl7CondVar9SignalAllEv"]
+    fn signal_all(condition: *mut c_void);
     #[link_name = "__real__ZNSt4__Cr5mutex4lockEv"]
     fn lock_icu(mutex: *mut c_void);
     #[link_name = "__real__ZNSt4__Cr5mutex8try_lockEv"]
@@ -40,6 +50,11 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN4absl5Mutex4lockEv",
     ".hidden __wrap__ZN4absl5Mutex8try_lockEv",
     ".hidden __wrap__ZN4absl5Mutex6unlockEv",
+    ".hidden __wrap__ZN4absl5Mutex11lock_sharedEv",
+    ".hidden __wrap__ZN4absl5Mutex15try_lock_sharedEv",
+    ".hidden __wrap__ZN4absl5Mutex13unlock_sharedEv",
+    ".hidden __wrap__ZN4absl7CondVar6SignalEv",
+    ".hidden __wrap__ZN4absl7CondVar9SignalAllEv",
     ".hidden __wrap__ZNSt4__Cr5mutex4lockEv",
     ".hidden __wrap__ZNSt4__Cr5mutex8try_lockEv",
     ".hidden __wrap__ZNSt4__Cr5mutex6unlockEv",
@@ -63,6 +78,7 @@ pub fn last_of_v8() -> Option<NonNull<c_void>> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl5Mutex4lockEv(mutex: *mut c_void) {
     stack::check();
+    // Before the call: a thread that waits for a lock is in its queue.
     begin();
     // SAFETY: forwards the call.
     unsafe { lock_v8(mutex) };
@@ -85,6 +101,63 @@ unsafe extern "C" fn __wrap__ZN4absl5Mutex6unlockEv(mutex: *mut c_void) {
     // SAFETY: forwards the call.
     unsafe { unlock_v8(mutex) };
     end();
+}
+
+/// Counts a lock that matters only where a guest may be left: on a fiber. Threads of ours are not stopped for as long as this takes.
+fn begin_on_fiber() -> bool {
+    let counts = fiber::active() != 0;
+    if counts {
+        begin();
+    }
+    counts
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN4absl5Mutex11lock_sharedEv(mutex: *mut c_void) {
+    begin_on_fiber();
+    // SAFETY: forwards the call.
+    unsafe { lock_shared(mutex) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN4absl5Mutex15try_lock_sharedEv(mutex: *mut c_void) -> bool {
+    let counts = begin_on_fiber();
+    // SAFETY: forwards the call.
+    let locked = unsafe { try_lock_shared(mutex) };
+    if counts && !locked {
+        end();
+    }
+    locked
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN4absl5Mutex13unlock_sharedEv(mutex: *mut c_void) {
+    // SAFETY: forwards the call.
+    unsafe { unlock_shared(mutex) };
+    if fiber::active() != 0 {
+        end();
+    }
+}
+
+/// Takes a spin lock of the condition, as `signal_all` does.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN4absl7CondVar6SignalEv(condition: *mut c_void) {
+    let counts = begin_on_fiber();
+    // SAFETY: forwards the call.
+    unsafe { signal(condition) };
+    if counts {
+        end();
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN4absl7CondVar9SignalAllEv(condition: *mut c_void) {
+    let counts = begin_on_fiber();
+    // SAFETY: forwards the call.
+    unsafe { signal_all(condition) };
+    if counts {
+        end();
+    }
 }
 
 #[unsafe(no_mangle)]

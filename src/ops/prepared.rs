@@ -41,6 +41,27 @@ impl Prepared {
         }
     }
 
+    /// Begins the call on this thread, which is that of `host`, if its isolate is idle and belongs to that host; `None` then. Returns the
+    /// call otherwise.
+    pub fn begin_here(self, host: *const (), chain: &Chain, completion: &Arc<dyn Completion>) -> Option<Self> {
+        let (remote, limits, work, makes_context) = match self {
+            Prepared::Enter { remote, limits, work } => (remote, limits, work, false),
+            Prepared::MakeContext { remote, work } => (remote, Limits::standard(), work, true),
+            prepared => return Some(prepared),
+        };
+        let is_own = remote.settings.host.as_ref().is_some_and(|own| std::ptr::eq(own.as_ptr().cast(), host));
+        let job = Job::new(Kind::Call, Arc::clone(completion), work).limited(limits).in_chain(chain.clone());
+        let begun = if is_own { remote.begin_here(job) } else { Err(Box::new(job)) };
+        begun.err().map(|job| {
+            let work = job.work;
+            if makes_context {
+                Prepared::MakeContext { remote, work }
+            } else {
+                Prepared::Enter { remote, limits, work }
+            }
+        })
+    }
+
     /// Starts a task that others may follow immediately. Returns the isolate that must then be notified ([`Remote::flush_wake_ups`]), if it sleeps.
     pub fn enqueue(self, chain: Chain, completion: Arc<dyn Completion>) -> Option<Arc<Remote>> {
         match self {

@@ -34,6 +34,9 @@ pub trait Host: Owner {
     /// a fault if waiting is useless, because the host's thread waits at the root of `chain`.
     fn admit(&self, asker: u64, chain: &Chain, broke: bool, completion: &Arc<dyn Completion>) -> Result<bool, Fault>;
 
+    /// Makes the host's thread look again at what it waits for in a sync call.
+    fn notify(&self);
+
     /// An operation among guests begins, for which the host's event loop stays alive.
     fn begin(&self);
 

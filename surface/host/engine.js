@@ -1,8 +1,9 @@
 'use strict';
 // Settings and statistics of the engine as a whole.
 
-const { invalid } = require('../error.js');
+const { coded, invalid } = require('../error.js');
 const { optionsArgument } = require('../options.js');
+const { CODE } = require('../protocol.js');
 const { SETTING, STATISTIC } = require('./protocol.js');
 const { checkOptions } = require('./sandbox/options.js');
 
@@ -17,7 +18,10 @@ const MIN_LOST_MEMORY = 16;
 const MAX_LOST_MEMORY = 2 ** 30;
 const MEGABYTE = 2 ** 20;
 
-const SETTINGS = Object.freeze(['terminationGrace', 'timeout', 'deadline', 'lostMemoryLimit']);
+const SETTINGS = Object.freeze(['terminationGrace', 'timeout', 'deadline', 'lostMemoryLimit', 'syncCalls']);
+
+/** Values of `syncCalls`, at the numbers that the native side uses. */
+const SYNC_CALLS = Object.freeze(['thread', 'caller']);
 
 /** Tells the native side to leave a setting unchanged. */
 const UNSAID = -1;
@@ -41,6 +45,18 @@ function readSetting(options, key, least, most, unit = 'milliseconds') {
   return value;
 }
 
+/** @param {unknown} value */
+function readSyncCalls(value) {
+  if (value === undefined || value === null) {
+    return UNSAID;
+  }
+  const number = SYNC_CALLS.indexOf(/** @type {string} */ (value));
+  if (number === -1) {
+    throw invalid('`syncCalls` must be "thread" or "caller"');
+  }
+  return number;
+}
+
 /**
  * @param {any} environment the native one
  * @returns {object}
@@ -56,12 +72,18 @@ function createEngine(environment) {
     changes[SETTING.TIMEOUT] = readSetting(settings, 'timeout', 0, MAX_LIMIT);
     changes[SETTING.DEADLINE] = readSetting(settings, 'deadline', 0, MAX_LIMIT);
     changes[SETTING.LOST_MEMORY_LIMIT] = lost === UNSAID ? UNSAID : lost * MEGABYTE;
+    const syncCalls = readSyncCalls(settings?.syncCalls);
+    changes[SETTING.SYNC_ON_CALLER] = syncCalls;
+    if (SYNC_CALLS[syncCalls] === 'caller' && !environment.configure()) {
+      throw coded(Error, '`syncCalls: "caller"` is not available on this platform', CODE.UNSUPPORTED);
+    }
     const current = environment.configure(...changes);
     return {
       terminationGrace: current[SETTING.TERMINATION_GRACE],
       timeout: current[SETTING.TIMEOUT],
       deadline: current[SETTING.DEADLINE],
       lostMemoryLimit: current[SETTING.LOST_MEMORY_LIMIT] / MEGABYTE,
+      syncCalls: SYNC_CALLS[current[SETTING.SYNC_ON_CALLER]],
     };
   }
 

@@ -114,6 +114,8 @@ const SETTING = freeze({
   TIMEOUT: 1,
   DEADLINE: 2,
   LOST_MEMORY_LIMIT: 3,
+  /** 1 for the caller's thread, 0 for threads of their own. */
+  SYNC_ON_CALLER: 4,
 });
 
 /** Elements of `meter()`. */

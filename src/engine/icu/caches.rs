@@ -17,6 +17,8 @@ use std::ptr;
 use std::slice;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
+use crate::native::context;
+
 type Pointer = *mut c_void;
 type Table = *mut Hashtable;
 
@@ -218,10 +220,6 @@ unsafe fn remove_names<const OWN: c_int>(table: Table, element: *const Element) 
 thread_local! {
     /// The table that ICU created last.
     static LAST: Cell<Table> = const { Cell::new(ptr::null_mut()) };
-    /// ICU is about to create the cache of numbering systems, or a table of another kind.
-    static CREATES_NUMBERING_SYSTEMS: Cell<bool> = const { Cell::new(false) };
-    /// ICU adds an entry to a cache of dates, and holds its lock.
-    static ADDS_DATE: Cell<bool> = const { Cell::new(false) };
 }
 
 #[unsafe(no_mangle)]
@@ -233,8 +231,7 @@ unsafe extern "C" fn __wrap_uhash_open_78(
 ) -> Table {
     /// `U_MEMORY_ALLOCATION_ERROR`.
     const NO_MEMORY: c_int = 7;
-    if CREATES_NUMBERING_SYSTEMS.try_with(|creates| creates.replace(false)).unwrap_or(false)
-        && ptr::eq(hash, hash_integer as *const c_void)
+    if context::with(|context| context.creates_numbering_systems.take()) && ptr::eq(hash, hash_integer as *const c_void)
     {
         // SAFETY: ICU's functions return their status by a valid pointer.
         unsafe { *status = NO_MEMORY };
@@ -275,7 +272,7 @@ unsafe extern "C" fn __wrap_ucln_i18n_registerCleanup_78(kind: c_int, function: 
         ZONE_NAME => created(&ZONE_NAMES),
         _ => {}
     }
-    let _ = CREATES_NUMBERING_SYSTEMS.try_with(|creates| creates.set(kind == NUMBER_FORMAT));
+    context::with(|context| context.creates_numbering_systems.set(kind == NUMBER_FORMAT));
     // SAFETY: forwards the call.
     unsafe { register_i18n(kind, function) };
 }
@@ -299,17 +296,17 @@ unsafe extern "C" fn __wrap__ZN6icu_7813CalendarCache3putEPPS0_iiR10UErrorCode(
     value: c_int,
     status: *mut c_int,
 ) {
-    let _ = ADDS_DATE.try_with(|adds| adds.set(true));
+    context::with(|context| context.adds_date.set(true));
     // SAFETY: forwards the call.
     unsafe { put_date(cache, key, value, status) };
-    let _ = ADDS_DATE.try_with(|adds| adds.set(false));
+    context::with(|context| context.adds_date.set(false));
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_uhash_iputi_78(table: Table, key: c_int, value: c_int, status: *mut c_int) -> c_int {
     // SAFETY: `CalendarCache::put` holds the lock of its caches when it calls this, and keeps no reference to an entry.
     unsafe {
-        if ADDS_DATE.try_with(Cell::get).unwrap_or(false) && (*table).count >= MAX_DATES {
+        if context::with(|context| context.adds_date.get()) && (*table).count >= MAX_DATES {
             take_all(table);
         }
         put_integer(table, key, value, status)

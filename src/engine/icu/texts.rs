@@ -3,23 +3,18 @@
 //! V8 does not check whether ICU could copy a text. So if a guest cannot have the copy, its text is replaced with an empty one and the
 //! guest ends: it never sees the result.
 
-use std::cell::Cell;
-
-thread_local! {
-    static EXPECTED: Cell<bool> = const { Cell::new(false) };
-}
+use crate::native::context;
 
 /// Whether this thread's current work can handle a failed allocation of ICU: it ends in an error or in a shorter text, and nothing worse.
 pub fn expects_refusals() -> bool {
-    EXPECTED.try_with(Cell::get).unwrap_or(false)
+    context::with(|context| context.expects_refusals.get())
 }
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped {
     use std::ffi::{c_int, c_void};
 
-    use super::EXPECTED;
-    use crate::native::Share;
+    use crate::native::{Share, context};
 
     type Isolate = *mut c_void;
     /// `v8::internal::DirectHandle`: the location of an object's address, as in `v8::Local`.
@@ -79,9 +74,9 @@ mod wrapped {
 
     /// Does `work`, which can handle refused memory.
     fn expecting<T>(work: impl FnOnce() -> T) -> T {
-        let before = EXPECTED.replace(true);
+        let before = context::with(|context| context.expects_refusals.replace(true));
         let result = work();
-        EXPECTED.set(before);
+        context::with(|context| context.expects_refusals.set(before));
         result
     }
 

@@ -11,18 +11,16 @@
 #[cfg(not(windows))]
 mod table;
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use super::space;
-use crate::native::{self, Guard, Held, NativeQuota, Share, lock};
+use crate::native::{self, Guard, Held, NativeQuota, Share, context, lock};
 use crate::value::{Budget, Charge};
 
 /// What an isolate may use.
-#[derive(Clone)]
 struct Owner {
     memory: Arc<Budget>,
     space: Arc<Budget>,
@@ -33,25 +31,33 @@ impl Owner {
         let [memory, space] = [(); 2].map(|()| Budget::new(usize::MAX));
         Self { memory, space }
     }
+
+    /// That of this thread.
+    fn current() -> Option<Self> {
+        let budgets = context::with(|context| context.pages.get()).cast::<Budgets<'_>>();
+        // SAFETY: the `draw_on` that has set it is running on this thread.
+        let budgets = unsafe { budgets.as_ref() };
+        budgets.map(|Budgets { memory, space }| Self { memory: Arc::clone(memory), space: Arc::clone(space) })
+    }
 }
 
-thread_local! {
-    static OWNER: RefCell<Option<Owner>> = const { RefCell::new(None) };
+/// The budgets that a thread charges.
+struct Budgets<'a> {
+    memory: &'a Arc<Budget>,
+    space: &'a Arc<Budget>,
 }
 
 /// Runs `work`. Meanwhile this thread works for an isolate with these budgets.
 pub fn draw_on<T>(memory: &Arc<Budget>, space: &Arc<Budget>, work: impl FnOnce() -> T) -> T {
     /// Restores the budgets that the thread charged before, also if `work` panics.
-    struct Before(Option<Owner>);
+    struct Before(*const c_void);
     impl Drop for Before {
         fn drop(&mut self) {
-            let before = self.0.take();
-            // A thread that is ending has already forgotten it.
-            drop(OWNER.try_with(|owner| owner.replace(before)));
+            context::with(|context| context.pages.set(self.0));
         }
     }
-    let owner = Owner { memory: Arc::clone(memory), space: Arc::clone(space) };
-    let _before = Before(OWNER.with(|place| place.replace(Some(owner))));
+    let budgets = Budgets { memory, space };
+    let _before = Before(context::with(|context| context.pages.replace((&raw const budgets).cast())));
     work()
 }
 
@@ -160,10 +166,9 @@ fn report(too_much: bool) {
 
 /// Space for an allocation of the guest, from `reserve`; null if its isolate may have no more.
 fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mut c_void {
-    let owner = OWNER.try_with(|owner| owner.borrow().clone()).ok().flatten();
     // V8's own compiler threads have no owner. Nothing is refused to them.
     let for_guest = || native::current().filter(|_| what == Use::Code).map(|_| Owner::unlimited());
-    let Some(Owner { memory, space }) = owner.or_else(for_guest) else { return reserve() };
+    let Some(Owner { memory, space }) = Owner::current().or_else(for_guest) else { return reserve() };
     let share = if what == Use::Stack { Share::of_current(size / STACK_SHARE) } else { None };
     if share.as_ref().is_some_and(|share| !share.is_within_limit()) {
         return std::ptr::null_mut();

@@ -17,7 +17,6 @@ mod wrapped;
 mod wrappers;
 
 use std::borrow::Cow;
-use std::cell::Cell;
 
 use ledger::{MAX_MODULE_TYPES, Refusal};
 use module::Module;
@@ -31,14 +30,9 @@ const MARGIN: usize = 64 << 20;
 /// What V8 may use to optimize a function if the isolate has no limit of its own.
 const MAX_CODE: usize = 512 << 20;
 
-thread_local! {
-    /// V8 has begun to compile a module on other threads, for the isolate of this thread.
-    static COMPILES: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Whether a guest has begun to compile a module asynchronously on this thread since the last call. True where that is not known.
 pub fn began_compiling() -> bool {
-    COMPILES.take() || cfg!(any(not(target_os = "linux"), test, fuzzing))
+    native::context::with(|context| context.compiles.take()) || cfg!(any(not(target_os = "linux"), test, fuzzing))
 }
 
 /// Whether V8 may compile a module; if not, the reason.

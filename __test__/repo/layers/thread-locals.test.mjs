@@ -1,0 +1,34 @@
+// Thread-local values of the library. A guest on a thread of its host must not see those of another guest, and must not leave its own behind.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { root } from '../../harness.mjs';
+
+/** Why each may stay as it is when a guest is suspended or left. Everything else belongs into `src/native/context.rs`. */
+const KNOWN = {
+  'native/context.rs': 'exchanged with each guest',
+  'native/fiber/mod.rs': 'which stack the thread runs on',
+  'native/fiber/stack.rs': "the thread's stack for signal handlers",
+  'native/wrapped_locks.rs': 'the last lock, only for its identity',
+  'engine/abort.rs': 'only for isolates with a snapshot of the host, which keep to threads of the library',
+  'engine/background.rs': 'only on threads of the library',
+  'engine/disposables.rs': 'only for snapshots',
+  'engine/heap/mod.rs': 'only while an isolate is made',
+  'engine/icu/caches.rs': 'the last table, read just after it was written',
+  'engine/linux.rs': "the thread's number",
+  'engine/start.rs': 'only while the engine starts',
+  'host/shared.rs': 'the request of the guest that was suspended last',
+  'isolate/borrow.rs': 'the guests of this thread',
+  'isolate/parking.rs': 'only for snapshots',
+  'ops/snapshot.rs': 'only for snapshots',
+  'value/spin.rs': 'a measurement of the thread',
+  'web/url.rs': 'only within Rust code, which is never left',
+};
+
+test('every thread-local value is known', () => {
+  const files = readdirSync(join(root, 'src'), { recursive: true }).map((name) => String(name).replaceAll('\\', '/'));
+  const found = files.filter((name) => name.endsWith('.rs') && readFileSync(join(root, 'src', name), 'utf8').includes('thread_local!'));
+  assert.deepEqual(found.toSorted(), Object.keys(KNOWN).toSorted());
+});

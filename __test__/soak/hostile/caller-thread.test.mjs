@@ -1,0 +1,22 @@
+// Every hostile program by sync calls on the thread of their caller.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { FILES, programsOf } from '../../hostile/corpus.mjs';
+import { runPrograms } from '../../hostile/runner.mjs';
+
+const AVAILABLE = process.platform === 'linux' && process.arch === 'x64';
+
+// The processes of the programs inherit this.
+process.env.ISOLATED_V8_SYNC_CALLS = 'caller';
+
+describe("hostile programs on the caller's thread", { skip: !AVAILABLE && 'elsewhere they run on threads of their own' }, () => {
+  for (const file of FILES) {
+    test(file, async () => {
+      const results = await runPrograms(file, await programsOf(file), ['sync']);
+      const wrong = [...results].filter(([, { problems }]) => problems.length > 0).map(([name, { problems }]) => [name, problems]);
+      assert.ok(results.size > 0);
+      assert.deepEqual(wrong, []);
+    });
+  }
+});

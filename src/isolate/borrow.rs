@@ -1,0 +1,370 @@
+//! An idle isolate runs one sync call on the thread of the host that makes the call, on a fiber. So the call needs no other thread.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::ptr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::body::Body;
+use super::current::{address, as_current, entered};
+use super::deferred_disposal::{self, DeferredDisposal};
+use super::guest::Guest;
+use super::job::Job;
+use super::lifecycle::{Action, Event};
+use super::reason::Stop;
+use super::remote::Remote;
+use super::{entry, policy, pulse, run};
+use crate::engine;
+use crate::native::context::Context;
+use crate::native::fiber::{self, Fiber, Pause};
+use crate::native::{self, locks};
+
+/// A fiber of this thread, with what its guest needs. It is used for one call after another.
+struct Seat {
+    fiber: Box<Fiber>,
+    /// What the thread is to the guest, while it waits; and to its host, while the guest runs.
+    context: Context,
+    /// The isolate whose guest runs on it.
+    remote: RefCell<Option<Arc<Remote>>>,
+    /// What the guest begins with.
+    job: Cell<Option<(Box<Body>, Job)>>,
+    /// The version of the mailbox when the guest began to wait.
+    version: Cell<u32>,
+    /// The guest waits only to let the host's loop look around.
+    pulsed: Cell<bool>,
+    /// V8's isolate, once the guest has begun.
+    isolate: Cell<Option<v8::UnsafeRawIsolatePtr>>,
+}
+
+impl Drop for Seats {
+    /// The thread ends. Nothing runs on the stacks of guests that still wait, but V8's own threads may refer to them.
+    fn drop(&mut self) {
+        std::mem::forget(self.taken.take());
+    }
+}
+
+#[derive(Default)]
+struct Seats {
+    /// Those with a guest, in the order in which they were taken. Their guests wait, except one that runs now.
+    taken: RefCell<Vec<Rc<Seat>>>,
+    spare: RefCell<Vec<Rc<Seat>>>,
+    /// What V8 allows code on this thread to do when no guest runs on it.
+    allowed: Cell<Option<engine::Allowed>>,
+}
+
+/// The seat of the guest that runs now; null on the thread's own stack. It is taken until the guest is done or left.
+type Running = Cell<*const Seat>;
+
+thread_local! {
+    static SEATS: Seats = Seats::default();
+    static RUNNING: Running = const { Cell::new(ptr::null()) };
+}
+
+/// Whether sync calls run on the caller's thread.
+pub fn is_wanted() -> bool {
+    policy::on_caller()
+}
+
+/// Whether guests can run on threads of hosts here.
+pub fn is_available() -> bool {
+    engine::knows_code_of_v8()
+}
+
+/// Fibers that a thread keeps. Each takes the memory that the deepest guest has used.
+const MAX_SPARE: usize = 4;
+
+impl Remote {
+    /// Begins `job` on this thread, if the isolate is idle. Returns the job if it is not. [`resume`] must follow until it is done.
+    pub fn begin_here(self: &Arc<Self>, job: Job) -> Result<(), Box<Job>> {
+        // V8 may report fatal errors where it reads a snapshot of a host; threads of ours survive these.
+        let keeps_thread = self.settings.inspector || self.settings.snapshot.is_some();
+        if keeps_thread || self.inspector.profiles.are_wanted() || fiber::active() != 0 {
+            return Err(Box::new(job));
+        }
+        let Some(seat) = Seat::find() else { return Err(Box::new(job)) };
+        let inbox = self.mailbox.lock();
+        let Action::Enter(body) = self.transition(&inbox, Event::Borrow).action else {
+            drop(inbox);
+            // If a thread of ours has it, that returns it as soon as there is no work.
+            self.execution.loan.want();
+            seat.keep();
+            return Err(Box::new(job));
+        };
+        self.execution.loan.lend(true);
+        drop(inbox);
+        pulse::watch(self);
+        seat.begin(self, body, job);
+        SEATS.with(|seats| seats.taken.borrow_mut().push(Rc::clone(&seat)));
+        seat.resume();
+        Ok(())
+    }
+
+    /// The guest waits until something has changed since `version`. This does not count as running time.
+    pub(super) fn sleep(&self, version: u32) {
+        let ran = self.accounts.meter.set_running(false);
+        if !suspend(self, version) {
+            self.mailbox.park(version, None);
+        }
+        self.accounts.meter.set_running(ran);
+    }
+
+    /// The guest, which runs on this thread, lets the host's loop look around.
+    pub(super) fn look_around(&self) {
+        // SAFETY: as in `suspend`.
+        if let Some(seat) = unsafe { RUNNING.get().as_ref() } {
+            seat.pulsed.set(true);
+            suspend(self, self.mailbox.version().wrapping_sub(1));
+        }
+    }
+
+    /// Whether a guest of this isolate waits on this thread.
+    pub fn waits_here(&self) -> bool {
+        seat_of(self).is_some()
+    }
+}
+
+/// The seat of the guest of `remote`, if that has one on this thread.
+fn seat_of(remote: &Remote) -> Option<Rc<Seat>> {
+    if !fiber::exist() {
+        return None;
+    }
+    // A thread that is ending has none.
+    let found =
+        SEATS.try_with(|seats| seats.taken.borrow().iter().rev().find(|seat| seat.is_of(remote)).map(Rc::clone));
+    found.ok().flatten()
+}
+
+/// The guest of `remote`, which runs on a fiber of this thread, waits until something has changed since `version`. False if it does not run on a
+/// fiber.
+fn suspend(remote: &Remote, version: u32) -> bool {
+    let running = RUNNING.get();
+    // SAFETY: the thread keeps the seat while its guest runs.
+    let Some(seat) = (unsafe { running.as_ref() }).filter(|seat| seat.is_of(remote)) else { return false };
+    seat.version.set(version);
+    fiber::suspend();
+    // On the fiber: V8 takes the bounds of the stack when it enters an isolate.
+    if let Some(isolate) = seat.isolate.get().filter(|isolate| !same(Some(*isolate), entered())) {
+        set_entered(isolate, true);
+    }
+    true
+}
+
+/// Resumes the guest of `remote`, which was stopped while it waited on this thread, until it has returned.
+pub fn unwind(remote: &Remote) {
+    while let Some(seat) = seat_of(remote).filter(|_| remote.is_stopping()) {
+        seat.pulsed.set(false);
+        seat.resume();
+    }
+}
+
+/// Whether guests wait on this thread.
+pub fn any() -> bool {
+    fiber::exist() && SEATS.with(|seats| !seats.taken.borrow().is_empty())
+}
+
+/// What the guests of this thread need.
+pub enum Progress {
+    /// One has run.
+    Resumed,
+    /// One has run for long. The host must look whether it is alive.
+    Pulsed,
+    /// None has anything to look at.
+    None,
+}
+
+/// Resumes a guest that waits on this thread, if one has something to look at.
+pub fn resume() -> Progress {
+    if !fiber::exist() {
+        return Progress::None;
+    }
+    let found = SEATS.with(|seats| seats.taken.borrow().iter().rev().find(|seat| seat.has_changed()).map(Rc::clone));
+    match found {
+        Some(seat) if seat.pulsed.get() => {
+            // Next time, it is resumed.
+            seat.pulsed.set(false);
+            Progress::Pulsed
+        }
+        Some(seat) => {
+            seat.resume();
+            Progress::Resumed
+        }
+        None => Progress::None,
+    }
+}
+
+/// Enters or exits an isolate, which this thread has locked.
+fn set_entered(isolate: v8::UnsafeRawIsolatePtr, enters: bool) {
+    // SAFETY: the callers name isolates that are locked by this thread, which are alive, and exit only the one that was entered last.
+    unsafe {
+        let isolate = v8::Isolate::from_raw_isolate_ptr(isolate);
+        if enters { isolate.enter() } else { isolate.exit() }
+    }
+}
+
+fn same(one: Option<v8::UnsafeRawIsolatePtr>, other: Option<v8::UnsafeRawIsolatePtr>) -> bool {
+    one.map(address) == other.map(address)
+}
+
+impl Seat {
+    /// A seat without a guest; `None` if this thread can have no more.
+    fn find() -> Option<Rc<Self>> {
+        let spare = SEATS.with(|seats| seats.spare.borrow_mut().pop());
+        if spare.is_some() {
+            return spare;
+        }
+        let fiber = if fiber::prepare_thread() { Fiber::new() } else { None }?;
+        if entered().is_none() {
+            SEATS.with(|seats| seats.allowed.set(Some(engine::Allowed::now())));
+        }
+        Some(Rc::new(Self {
+            fiber,
+            context: Context::new(),
+            remote: RefCell::default(),
+            job: Cell::default(),
+            version: Cell::new(0),
+            pulsed: Cell::new(false),
+            isolate: Cell::new(None),
+        }))
+    }
+
+    /// Keeps it for other calls.
+    fn keep(self: Rc<Self>) {
+        SEATS.with(|seats| {
+            let mut spare = seats.spare.borrow_mut();
+            if spare.len() < MAX_SPARE {
+                spare.push(self);
+            }
+        });
+    }
+
+    fn begin(&self, remote: &Arc<Remote>, body: Box<Body>, job: Job) {
+        self.context.begin(self.fiber.reserve(), as_current(remote));
+        self.remote.replace(Some(Arc::clone(remote)));
+        self.isolate.set(None);
+        self.job.set(Some((body, job)));
+        // SAFETY: the thread keeps the seat until the fiber is done or left.
+        unsafe { self.fiber.begin(serve, ptr::from_ref(self).cast()) };
+    }
+
+    fn is_of(&self, remote: &Remote) -> bool {
+        self.remote.borrow().as_ref().is_some_and(|own| ptr::eq(&**own, remote))
+    }
+
+    fn has_changed(&self) -> bool {
+        self.remote.borrow().as_ref().is_some_and(|remote| remote.mailbox.version() != self.version.get())
+    }
+
+    fn resume(self: &Rc<Self>) {
+        // One isolate is entered at a time. The guest enters its own again.
+        if let Some(other) = entered().filter(|entered| !same(Some(*entered), self.isolate.get())) {
+            set_entered(other, false);
+        }
+        RUNNING.set(Rc::as_ptr(self));
+        self.context.exchange();
+        let pause = self.fiber.resume();
+        self.context.exchange();
+        RUNNING.set(ptr::null());
+        if pause == Pause::Waiting {
+            return;
+        }
+        SEATS.with(|seats| seats.taken.borrow_mut().retain(|seat| !Rc::ptr_eq(seat, self)));
+        let remote = self.remote.take();
+        if pause == Pause::Done {
+            return Rc::clone(self).keep();
+        }
+        if let Some(allowed) = SEATS.with(|seats| seats.allowed.get()) {
+            allowed.restore();
+        }
+        while let Some(own) = entered() {
+            set_entered(own, false);
+        }
+        if let Some(remote) = remote {
+            remote.was_left(pause == Pause::Failed, self);
+        }
+        // V8's own threads may refer to its frames.
+        std::mem::forget(Rc::clone(self));
+    }
+}
+
+/// Runs on the fiber of `seat`.
+fn serve(seat: *const c_void) {
+    // SAFETY: `Seat::begin` passes the seat, which the thread keeps.
+    let seat = unsafe { &*seat.cast::<Seat>() };
+    let remote = seat.remote.borrow().clone();
+    if let (Some((body, job)), Some(remote)) = (seat.job.take(), remote) {
+        run_job(seat, &remote, &body, job);
+        remote.take_back(body);
+    }
+}
+
+fn run_job(seat: &Seat, remote: &Arc<Remote>, body: &Body, job: Job) {
+    /// A panic is a bug of ours; without this, the callers of the isolate would wait forever.
+    struct Watch<'a> {
+        remote: &'a Arc<Remote>,
+        is_done: bool,
+    }
+    impl Drop for Watch<'_> {
+        fn drop(&mut self) {
+            if !self.is_done {
+                self.remote.abandon("Internal error");
+            }
+        }
+    }
+    let mut watch = Watch { remote, is_done: false };
+    let accounts = &remote.accounts;
+    engine::draw_on(&accounts.budget, &accounts.space, || {
+        native::draw_on(accounts.quota.as_ref(), || {
+            // Dropped before the body, also on a panic.
+            let _lent = remote.execution.thread.lend();
+            let mut locker = body.shared.lock();
+            locks::disregard_held();
+            // SAFETY: only the pointer is taken.
+            seat.isolate.set(Some(unsafe { locker.as_raw_isolate_ptr() }));
+            engine::limit_stack(&locker);
+            // `make` has attached it.
+            let Ok(guest) = Guest::of(&locker) else { return remote.abandon("Internal error") };
+            guest.tidy(remote);
+            v8::scope!(let scope, &mut *locker);
+            entry::run(scope, &guest, remote, job);
+        });
+    });
+    watch.is_done = true;
+}
+
+impl Remote {
+    /// The call that has borrowed the isolate is over. If there is more work, a thread of ours continues.
+    fn take_back(self: &Arc<Self>, body: Box<Body>) {
+        let inbox = self.mailbox.lock();
+        self.execution.loan.lend(false);
+        let body = if inbox.is_empty() && !self.is_disposed() {
+            match self.transition(&inbox, Event::Rest(body)).action {
+                Action::Continue(body) => body,
+                _ => return,
+            }
+        } else {
+            body
+        };
+        drop(inbox);
+        if self.is_disposed() {
+            deferred_disposal::defer(DeferredDisposal::Stopped(body, Arc::clone(self)));
+        } else {
+            run::start(Arc::clone(self), Some(body));
+        }
+    }
+
+    /// Its guest was left on `seat`. It `failed`: V8 cannot continue, because it has run out of memory.
+    fn was_left(self: &Arc<Self>, failed: bool, seat: &Seat) {
+        self.execution.loan.lend(false);
+        self.execution.thread.was_left(seat.fiber.unguarded());
+        self.give_back_heap(seat.context.entered());
+        if failed {
+            native::draw_on(self.accounts.quota.as_ref(), engine::abandon_texts);
+            self.stop(Stop::Memory);
+            self.abandon("Catastrophic out-of-memory error");
+        } else {
+            self.abandon("Script failed to terminate");
+        }
+        self.accounts.account.freeze();
+    }
+}

@@ -1,0 +1,108 @@
+//! What a thread is working for, in one place: a thread of a host exchanges all of it when it begins to run a guest on a fiber, and when
+//! it returns to its own stack. Functions that V8 calls very often find everything with one access to thread-local data.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr;
+
+pub struct Context {
+    /// The quota that the thread draws on; null for none. Only `quota` uses it.
+    pub(super) quota: Cell<*const c_void>,
+    /// The number of locks that the thread holds, plus one if it is one of V8's own threads.
+    pub(super) held: Cell<u32>,
+    /// The thread was refused memory.
+    pub(super) refused: Cell<bool>,
+    /// V8 allocates a segment of a zone, which its parser and compilers use on one thread.
+    pub(super) segment: Cell<bool>,
+    /// The number of V8's tasks that the thread is running.
+    pub(super) entered: Cell<usize>,
+    /// Where the reserve of the stack begins; `usize::MAX` for none.
+    pub(super) reserve: Cell<usize>,
+    /// The largest block that Rust code may allocate.
+    pub ceiling: Cell<usize>,
+    /// Such a block was refused.
+    pub capped: Cell<bool>,
+    /// V8 has begun to compile a WebAssembly module on other threads.
+    pub compiles: Cell<bool>,
+    /// The current work can handle a failed allocation of ICU.
+    pub expects_refusals: Cell<bool>,
+    /// ICU is about to create the cache of numbering systems, or a table of another kind.
+    pub creates_numbering_systems: Cell<bool>,
+    /// ICU adds an entry to a cache of dates, and holds its lock.
+    pub adds_date: Cell<bool>,
+    /// The budgets for pages; null for none. Only `engine::pages` uses it.
+    pub pages: Cell<*const c_void>,
+    /// The isolate; null for none. Only `isolate::current` uses it.
+    pub isolate: Cell<*const c_void>,
+}
+
+impl Context {
+    /// Nothing.
+    pub const fn new() -> Self {
+        Self {
+            quota: Cell::new(ptr::null()),
+            held: Cell::new(0),
+            refused: Cell::new(false),
+            segment: Cell::new(false),
+            entered: Cell::new(0),
+            reserve: Cell::new(usize::MAX),
+            ceiling: Cell::new(usize::MAX),
+            capped: Cell::new(false),
+            compiles: Cell::new(false),
+            expects_refusals: Cell::new(false),
+            creates_numbering_systems: Cell::new(false),
+            adds_date: Cell::new(false),
+            pages: Cell::new(ptr::null()),
+            isolate: Cell::new(ptr::null()),
+        }
+    }
+
+    /// Exchanges this for what the thread works for now.
+    pub fn exchange(&self) {
+        with(|current| {
+            self.quota.swap(&current.quota);
+            self.held.swap(&current.held);
+            self.refused.swap(&current.refused);
+            self.segment.swap(&current.segment);
+            self.entered.swap(&current.entered);
+            self.reserve.swap(&current.reserve);
+            self.ceiling.swap(&current.ceiling);
+            self.capped.swap(&current.capped);
+            self.compiles.swap(&current.compiles);
+            self.expects_refusals.swap(&current.expects_refusals);
+            self.creates_numbering_systems.swap(&current.creates_numbering_systems);
+            self.adds_date.swap(&current.adds_date);
+            self.pages.swap(&current.pages);
+            self.isolate.swap(&current.isolate);
+        });
+    }
+
+    /// For a guest that begins on a stack whose reserve begins at `reserve`. Everything else is what the previous one has restored, unless it
+    /// was left.
+    pub fn begin(&self, reserve: usize, isolate: *const c_void) {
+        self.reserve.set(reserve);
+        self.isolate.set(isolate);
+        self.compiles.set(false);
+    }
+
+    /// The number of tasks of V8 in which a guest was left.
+    pub fn entered(&self) -> usize {
+        self.entered.get()
+    }
+}
+
+thread_local! {
+    // Without a destructor, so that it can be used as long as the thread runs.
+    static CONTEXT: Context = const { Context::new() };
+}
+
+/// A number that no other thread has at the same time.
+pub fn thread() -> usize {
+    with(|context| ptr::from_ref(context) as usize)
+}
+
+/// Uses what this thread works for.
+#[inline]
+pub fn with<T>(use_it: impl FnOnce(&Context) -> T) -> T {
+    CONTEXT.with(use_it)
+}
