@@ -1067,7 +1067,8 @@ declare namespace ivm {
      *
      * A value that appears several times in the result counts each time, as in JSON. Values that JSON leaves out also count: entries of
      * maps and sets, fields of errors, buffers, and named keys of arrays. Keys whose value is `undefined` do not count, up to 16 times
-     * the limit.
+     * the limit. A typed array counts with about ten bytes for each element, as JSON writes it (`{"0":1,"1":2}`): return binary data as
+     * an `ArrayBuffer`, or as base64, or raise the limit.
      */
     maxOutputSize?: number;
     /**
