@@ -109,8 +109,9 @@ impl Remote {
             }
             // If a thread of ours has it, that returns it as soon as there is no work.
             self.execution.loan.want();
-            let has_work = !inbox.is_empty() || self.entries.runs(None);
+            let is_empty = inbox.is_empty();
             drop(inbox);
+            let has_work = !is_empty || self.entries.runs(None);
             if has_work || !spin(SPIN, || self.lifecycle.is_idle()) {
                 return None;
             }
