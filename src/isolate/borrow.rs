@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::body::Body;
 use super::current::{address, as_current, entered};
@@ -19,6 +20,7 @@ use crate::engine;
 use crate::native::context::Context;
 use crate::native::fiber::{self, Fiber, Pause};
 use crate::native::{self, locks};
+use crate::value::spin;
 
 /// A fiber of this thread, with what its guest needs. It is used for one call after another.
 struct Seat {
@@ -71,6 +73,9 @@ pub fn is_available() -> bool {
     engine::knows_code_of_v8()
 }
 
+/// A thread of ours that has just answered the previous call returns the isolate within this time.
+const SPIN: Duration = Duration::from_micros(20);
+
 /// Fibers that a thread keeps. Each takes the memory that the deepest guest has used.
 const MAX_SPARE: usize = 4;
 
@@ -83,21 +88,35 @@ impl Remote {
             return Err(Box::new(job));
         }
         let Some(seat) = Seat::find() else { return Err(Box::new(job)) };
-        let inbox = self.mailbox.lock();
-        let Action::Enter(body) = self.transition(&inbox, Event::Borrow).action else {
-            drop(inbox);
-            // If a thread of ours has it, that returns it as soon as there is no work.
-            self.execution.loan.want();
+        let Some(body) = self.borrow_body() else {
             seat.keep();
             return Err(Box::new(job));
         };
-        self.execution.loan.lend(true);
-        drop(inbox);
         pulse::watch(self);
         seat.begin(self, body, job);
         SEATS.with(|seats| seats.taken.borrow_mut().push(Rc::clone(&seat)));
         seat.resume();
         Ok(())
+    }
+
+    /// Takes the V8 side, if the isolate is idle or just about to be.
+    fn borrow_body(&self) -> Option<Box<Body>> {
+        for _ in 0..2 {
+            let inbox = self.mailbox.lock();
+            if let Action::Enter(body) = self.transition(&inbox, Event::Borrow).action {
+                self.execution.loan.lend(true);
+                return Some(body);
+            }
+            // If a thread of ours has it, that returns it as soon as there is no work.
+            self.execution.loan.want();
+            let is_empty = inbox.is_empty();
+            drop(inbox);
+            let has_work = !is_empty || self.entries.runs(None);
+            if has_work || !spin(SPIN, || self.lifecycle.is_idle()) {
+                return None;
+            }
+        }
+        None
     }
 
     /// The guest waits until something has changed since `version`. This does not count as running time.
