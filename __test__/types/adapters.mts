@@ -6,11 +6,11 @@ import { createCodeMode, type Tool as MastraTool } from '@mastra/core/tools';
 import type { IsolateDriver } from '@tanstack/ai-code-mode';
 import { generateText, tool as aiTool, type Tool, type ToolSet } from 'ai';
 import { z } from 'zod';
-import { createCodeTool } from '../../ai-sdk.js';
-import { createExecutor } from '../../codemode.js';
-import { createCodeTool as createLangChainTool } from '../../langchain.js';
-import { createCodeModeTransport } from '../../mastra.js';
-import { createIsolateDriver } from '../../tanstack-ai.js';
+import { createCodeTool } from '../../adapters/ai-sdk.js';
+import { createExecutor } from '../../adapters/codemode.js';
+import { createCodeTool as createLangChainTool } from '../../adapters/langchain.js';
+import { createCodeModeTransport } from '../../adapters/mastra.js';
+import { createIsolateDriver } from '../../adapters/tanstack-ai.js';
 
 export const executor: Executor = createExecutor({ timeout: 1_000 });
 export const driver: IsolateDriver = createIsolateDriver({ web: true });

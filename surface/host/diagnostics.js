@@ -218,7 +218,7 @@ function createLifecycle(bound) {
  * What a sandbox's `execute` resolves with, as far as it is published.
  * @typedef {object} Result
  * @property {{ name: string, message: string, code?: string }} [failure]
- * @property {import('./sandbox/execution.js').Usage} [usage]
+ * @property {import('./sandbox/common/execution.js').Usage} [usage]
  * @property {unknown[]} [logs]
  * @property {number} [lostLogs]
  */

@@ -5,7 +5,7 @@ const { coded, invalid } = require('../error.js');
 const { optionsArgument } = require('../options.js');
 const { CODE } = require('../protocol.js');
 const { SETTING, STATISTIC } = require('./protocol.js');
-const { checkOptions } = require('./sandbox/options.js');
+const { checkOptions } = require('./sandbox/common/options.js');
 
 /** Milliseconds. A shorter grace period would abandon guests that do stop; a longer one has no use. */
 const MIN_GRACE = 10;

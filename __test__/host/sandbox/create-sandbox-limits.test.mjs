@@ -7,7 +7,7 @@ import ivm from '../../../index.mjs';
 import { run } from '../../harness.mjs';
 
 const { createSandbox } = ivm;
-const { createSandboxFactory } = createRequire(import.meta.url)('../../../surface/host/sandbox/code.js');
+const { createSandboxFactory } = createRequire(import.meta.url)('../../../surface/host/sandbox/code/sandbox.js');
 const execute = (code, globals = {}, options = {}) => createSandbox(globals, options).execute(code);
 
 describe('createSandbox: console', () => {

@@ -3,8 +3,8 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
-import { createExecutor } from '../../../codemode.js';
-import { createIsolateDriver } from '../../../tanstack-ai.js';
+import { createExecutor } from '../../../adapters/codemode.js';
+import { createIsolateDriver } from '../../../adapters/tanstack-ai.js';
 import { Gaps } from '../../hostile/measure.mjs';
 import { errorOf, hostContext, manifest, until } from '../../sandbox/plugin-helper.mjs';
 

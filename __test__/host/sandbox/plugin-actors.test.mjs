@@ -5,7 +5,7 @@ import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
-import { Recent } from '../../../surface/host/sandbox/recent.js';
+import { Recent } from '../../../surface/host/sandbox/plugin/recent.js';
 import { errorOf, gate, hostContext, IsolatedVmSandbox, manifest, until } from '../../sandbox/plugin-helper.mjs';
 
 /** A sandbox with one isolate, with names for its executions. */

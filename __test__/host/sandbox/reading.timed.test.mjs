@@ -3,7 +3,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { createExecutor } from '../../../codemode.js';
+import { createExecutor } from '../../../adapters/codemode.js';
 import { Gaps } from '../../hostile/measure.mjs';
 import ivm from '../../../index.mjs';
 import { hostContext, IsolatedVmSandbox, manifest } from '../../sandbox/plugin-helper.mjs';

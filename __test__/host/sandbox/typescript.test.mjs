@@ -7,7 +7,7 @@ import { passes } from '../../isolate/helper.mjs';
 
 const require = createRequire(import.meta.url);
 const ivm = require('../../../index.js');
-const { createStripper } = require('../../../surface/host/sandbox/typescript.js');
+const { createStripper } = require('../../../surface/host/sandbox/common/typescript.js');
 const run = (code, options, globals = {}) => ivm.createSandbox(globals, { typescript: true, timeout: 20_000, ...options }).execute(code);
 
 describe('createSandbox', () => {

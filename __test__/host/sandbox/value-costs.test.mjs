@@ -4,17 +4,17 @@ import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import ivm from '../../../index.mjs';
-import { createExecutor } from '../../../codemode.js';
-import { createIsolateDriver } from '../../../tanstack-ai.js';
+import { createExecutor } from '../../../adapters/codemode.js';
+import { createIsolateDriver } from '../../../adapters/tanstack-ai.js';
 import { cloned } from '../../wire/helper.mjs';
 import { errorOf, hostContext, IsolatedVmSandbox, manifest, rememberingLogger, until } from '../../sandbox/plugin-helper.mjs';
 
 const require = createRequire(import.meta.url);
-const { entryLimits, Shown } = require('../../../surface/host/sandbox/plugin-log.js');
-const { refusalOf } = require('../../../surface/host/sandbox/quota.js');
-const { measurementOf, outputSize } = require('../../../surface/host/sandbox/size.js');
-const { Account, valueSize } = require('../../../surface/host/sandbox/storage.js');
-const { URL_LIMITS, UrlCheck } = require('../../../surface/host/sandbox/url-gate.js');
+const { entryLimits, Shown } = require('../../../surface/host/sandbox/plugin/log.js');
+const { refusalOf } = require('../../../surface/host/sandbox/common/quota.js');
+const { measurementOf, outputSize } = require('../../../surface/host/sandbox/common/size.js');
+const { Account, valueSize } = require('../../../surface/host/sandbox/plugin/storage.js');
+const { URL_LIMITS, UrlCheck } = require('../../../surface/host/sandbox/plugin/url-gate.js');
 const { Work } = require('../../../surface/host/work.js');
 
 const range = (count, entry) => Array.from({ length: count }, (_, index) => entry(index));

@@ -7,8 +7,8 @@ import { setImmediate } from 'node:timers/promises';
 import ivm from '../../../index.mjs';
 
 const require = createRequire(import.meta.url);
-const { endPosition, Lines } = require('../../../surface/host/sandbox/lines.js');
-const { failureOf } = require('../../../surface/host/sandbox/failure.js');
+const { endPosition, Lines } = require('../../../surface/host/sandbox/common/lines.js');
+const { failureOf } = require('../../../surface/host/sandbox/common/failure.js');
 
 test('line ends match V8\'s', () => {
   for (const parts of [[''], ['a'], ['', ''], ['a', 'b', ''], ['', '', 'abc']]) {

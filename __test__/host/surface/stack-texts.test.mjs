@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 const { errorOf, faultOf, hidePaths } = require('../../../surface/error.js');
-const { failureOf } = require('../../../surface/host/sandbox/failure.js');
+const { failureOf } = require('../../../surface/host/sandbox/common/failure.js');
 const { TAG } = require('../../../surface/protocol.js');
 
 const SIZE = 2_000_000;

@@ -7,8 +7,8 @@ import { Validator } from '@cfworker/json-schema';
 import fc from 'fast-check';
 
 const require = createRequire(import.meta.url);
-const { readJsonSchema } = require('../../../surface/host/sandbox/json-schema.js');
-const { issuesOf } = require('../../../surface/host/sandbox/validation.js');
+const { readJsonSchema } = require('../../../surface/host/sandbox/tools/json-schema.js');
+const { issuesOf } = require('../../../surface/host/sandbox/tools/validation.js');
 
 /** The keyword. An object with it is no thenable. */
 const THEN = `th${'en'}`;

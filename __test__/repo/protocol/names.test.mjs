@@ -23,7 +23,7 @@ test('layers of the confinement', () => {
   ));
   const names = files.flatMap((file) => found(file, /(?:\blayer\(settings, (?:&mut )?report, |const LAYER: &str = )"(\w+)"/g));
   assert.ok(names.includes('seccomp') && names.includes('userNamespace') && names.includes('cgroup'));
-  assert.deepEqual(sorted(names), sorted(found('surface/host/sandbox/subprocess.js', /'(\w+)'/g, 'const LAYERS = ', ']);')));
+  assert.deepEqual(sorted(names), sorted(found('surface/host/sandbox/subprocess/sandbox.js', /'(\w+)'/g, 'const LAYERS = ', ']);')));
 });
 
 test('classes of errors', () => {

@@ -1,18 +1,18 @@
 'use strict';
 // The ready-made sandboxes, which hosts have in addition to isolated-vm's classes.
 
-const { createAgentSandbox } = require('./agent.js');
-const { createSandboxFactory } = require('./code.js');
-const { createContextEquipment } = require('./context-equipment.js');
-const { describeTools } = require('./describe-tools.js');
-const { createReadEquipment } = require('./equipment.js');
-const { createExecute } = require('./execution.js');
-const { createNormalizeCode } = require('./parser.js');
-const { createPluginSandbox } = require('./plugin.js');
-const { createPluginFetch } = require('./plugin-fetch.js');
-const { createReadSnapshot } = require('./snapshot.js');
-const { createSubprocessSandboxes } = require('./subprocess.js');
-const { createStripper } = require('./typescript.js');
+const { createAgentSandbox } = require('./agent/sandbox.js');
+const { createSandboxFactory } = require('./code/sandbox.js');
+const { createContextEquipment } = require('./context/equipment.js');
+const { describeTools } = require('./tools/descriptions.js');
+const { createReadEquipment } = require('./plugin/equipment.js');
+const { createExecute } = require('./common/execution.js');
+const { createNormalizeCode } = require('./code/parser.js');
+const { createPluginSandbox } = require('./plugin/sandbox.js');
+const { createPluginFetch } = require('./plugin/fetch.js');
+const { createReadSnapshot } = require('./common/snapshot.js');
+const { createSubprocessSandboxes } = require('./subprocess/sandbox.js');
+const { createStripper } = require('./common/typescript.js');
 
 /**
  * @param {import('../../index.js').Core} core

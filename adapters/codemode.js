@@ -1,0 +1,102 @@
+'use strict';
+// An `Executor` of `@cloudflare/codemode`: code of a model runs in an isolate of its own, the tools it calls on the host.
+
+const { AgentSandbox, normalizeCode } = require('../index.js');
+
+const TIMEOUT = 60_000;
+/** Arguments of one call of a tool. */
+const MAX_ARGUMENTS = 10_000;
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+/** Names that the code around the user's own has. */
+const OWN_NAMES = Object.freeze(['$host', '$main']);
+const RESERVED = new Set(`arguments await break case catch class const continue debugger default delete do else enum eval export
+  extends false finally for function if implements import in instanceof interface let new null package private protected public
+  return static super switch this throw true try typeof undefined var void while with yield`.split(/\s+/));
+
+/**
+ * A tool's name in the types that codemode shows to the model.
+ * @param {string} name
+ */
+function identifier(name) {
+  const word = name.replaceAll(/[-.\s]/g, '_').replaceAll(/[^\w$]/g, '').replace(/^(?=\d|$)/, '_');
+  return RESERVED.has(word) ? `${word}_` : word;
+}
+
+/**
+ * The arguments of a call. Those that the prelude passes on are an array; the guest's code can also call what the prelude calls.
+ * @param {unknown} args
+ * @returns {unknown[]}
+ */
+function checkArguments(args) {
+  if (!Array.isArray(args)) {
+    throw new TypeError('The arguments of a tool must be an array');
+  }
+  if (args.length > MAX_ARGUMENTS) {
+    throw new RangeError(`A tool takes at most ${MAX_ARGUMENTS} arguments`);
+  }
+  return args;
+}
+
+/** @param {string} name of a tool, as its sandbox knows it */
+const indexOf = (name) => Number(name.slice('$host:f'.length));
+
+/**
+ * Why code cannot be run with these providers, if so.
+ * @param {unknown} code
+ * @param {any[]} providers
+ * @param {unknown[]} connectors
+ */
+function problemOf(code, providers, connectors) {
+  if (typeof code !== 'string') return '`code` must be a string';
+  if (connectors.length > 0) return 'Connectors are bound to Workers: pass their tools as providers';
+  const names = new Set(OWN_NAMES);
+  for (const provider of providers) {
+    const { name, fns } = provider ?? {};
+    if (typeof name !== 'string' || !IDENTIFIER.test(name) || RESERVED.has(name)) return `Provider name "${name}" is not a valid JavaScript identifier`;
+    if (names.has(name)) return `Provider name "${name}" is taken`;
+    names.add(name);
+    if (typeof fns !== 'object' || fns === null) return `The tools of provider "${name}" must be an object of functions`;
+  }
+  return undefined;
+}
+
+/** @param {Partial<import('../index.js').AgentSandboxConfig>} [options] */
+function createExecutor(options) {
+  const sandbox = new AgentSandbox({ timeout: TIMEOUT, ...options });
+  const approve = options?.approve;
+  /**
+   * A sandbox in which calls are approved by the names that providers and tools have outside.
+   * @param {string[]} names
+   */
+  const withNames = (names) => approve == null ? sandbox : new AgentSandbox({
+    timeout: TIMEOUT,
+    ...options,
+    async approve(call) {
+      const name = names[indexOf(call.name)];
+      if (await approve({ name, params: call.params, get signal() { return call.signal; } }) === true) return true;
+      throw new Error(`The call of the tool "${name}" was not approved`);
+    },
+  });
+  /** @type {import('./codemode.js').Executor['execute']} */
+  async function execute(code, providersOrFns, more) {
+    const providers = Array.isArray(providersOrFns) ? providersOrFns : [{ name: 'codemode', fns: providersOrFns }];
+    const unusable = problemOf(code, providers, more?.connectors ?? []);
+    if (unusable !== undefined) {
+      return { result: undefined, error: unusable };
+    }
+    const fns = providers.flatMap((provider) => Object.values(provider.fns));
+    const names = providers.flatMap((provider) => Object.keys(provider.fns).map((key) => `${provider.name}.${key}`));
+    const tools = fns.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
+    let count = 0;
+    const inside = providers.map(({ name, fns: own, prelude = '' }) =>
+      `const ${name} = { ${Object.keys(own).map((key) => `${identifier(key)}: (...args) => $host.f${count++}(args)`)} };\n${prelude};\n`);
+    // A function with types is called here: it is not parsed.
+    const body = `${inside.join('')}const $main = await (${normalizeCode(code)}\n)(); return typeof $main === 'function' ? $main() : $main;`;
+    const { result, error, logs } = await withNames(names).execute(body, tools, async (name, args) =>
+      fns[indexOf(name)](...checkArguments(args)));
+    return error === undefined ? { result, logs } : { result: undefined, error, logs };
+  }
+  return { execute };
+}
+
+module.exports = { createExecutor };

@@ -1,0 +1,282 @@
+'use strict';
+// One execution in a native sandbox: a call that starts it, a promise of its outcome, and a way to end it early.
+
+const { now } = require('../../clock.js');
+const { ownIsolate } = require('../../diagnostics.js');
+const { CODE, coded, refused, thrownText } = require('../../../error.js');
+const { MODE, OP, TRANSFER } = require('../../../protocol.js');
+const { Unreadable } = require('../../unpack.js');
+const { EXECUTION, FORM, record, RESULT } = require('../../protocol.js');
+const { pathOfRefused } = require('./globals.js');
+const { fieldsOf } = require('./modules.js');
+const { own } = require('./options.js');
+
+/** @type {readonly unknown[]} */
+const CODES = Object.freeze(Object.values(CODE));
+
+/** Characters of a global's name that an error shows. */
+const MAX_PATH = 200;
+
+/** Nanoseconds in a millisecond. */
+const NANOSECONDS = 1e6;
+
+/**
+ * @typedef {object} Spec
+ * @property {import('./normalize.js').Body} code
+ * @property {import('./normalize.js').Form[]} [forms] the first one that fits runs instead of
+ *   `code`, and its result is called
+ * @property {import('./modules.js').Importable | undefined} modules what the code can import
+ * @property {number} flags bits of FLAG
+ * @property {number} web bits of names, from `readWeb`
+ * @property {number} memoryLimit megabytes
+ * @property {number} timeout milliseconds
+ * @property {number} maxOutputSize bytes of JSON
+ * @property {Console} console
+ * @property {unknown} globals
+ * @property {unknown[]} tools namespace, method and Callback of each
+ * @property {number} warm isolates to keep ready for the next executions
+ * @property {object | undefined} snapshot an ExternalCopy
+ * @property {import('../../signals.js').Signal | undefined} signal from `readSignal`
+ * @property {(running: Execution) => void} [onStart]
+ */
+
+/**
+ * @typedef {object} Console
+ * @property {number} entries that are kept
+ * @property {number} length of each in characters
+ * @property {object | undefined} listener a Callback
+ */
+
+/**
+ * Resources that an execution has used.
+ * @typedef {object} Usage
+ * @property {number} cpuMs
+ * @property {number} wallMs
+ * @property {number} heapPeak bytes
+ * @property {number} hostCalls
+ */
+
+/**
+ * @typedef {object} Outcome
+ * @property {boolean} ok
+ * @property {unknown} value the result, or the message of a failure
+ * @property {string} [code] of a failure that this library reports
+ * @property {string} [name] of the error; absent if something else was thrown
+ * @property {string} [stack] its frames
+ * @property {any[]} [details] its cause and own properties, each element at its index of DETAIL
+ * @property {string[]} logs
+ * @property {number} lost log entries that were not kept
+ * @property {Usage} [usage] absent if nothing could start
+ */
+
+/** The message for an execution in a disposed sandbox. */
+const DISPOSED = 'Sandbox has been disposed';
+
+const disposed = () => coded(Error, DISPOSED, CODE.DISPOSED);
+
+/** @returns {Outcome} */
+const gone = () => ({ ok: false, value: DISPOSED, code: CODE.DISPOSED, logs: [], lost: 0 });
+
+/** @typedef {(spec: Spec) => Promise<Outcome>} Execute */
+
+/** @typedef {InstanceType<typeof Running>} Execution */
+
+/** An execution in progress. */
+class Running {
+  #core;
+  #id;
+  isDisposed = false;
+
+  /**
+   * @param {import('../../../index.js').Core} core
+   * @param {number} id of its isolate
+   */
+  constructor(core, id) {
+    this.#core = core;
+    this.#id = id;
+  }
+
+  /** Ends it; its outcome is an error. */
+  dispose() {
+    this.isDisposed = true;
+    this.#core.binding.invoke(OP.DISPOSE, MODE.SYNC, 0, this.#id);
+  }
+
+  /**
+   * Figures of its heap, each at its index of `HEAP_STATISTIC`.
+   * @returns {number[] | undefined} undefined before the first measurement, and after the end of the isolate
+   */
+  heapFigures() {
+    return this.#core.binding.unpack(this.#core.binding.invoke(OP.HEAP_FIGURES, MODE.SYNC, 0, this.#id));
+  }
+}
+
+/**
+ * Keeps an execution among those of its sandbox while it runs.
+ * @template T
+ * @param {Set<Promise<unknown>>} outcomes of the sandbox
+ * @param {Promise<T>} outcome
+ */
+async function follow(outcomes, outcome) {
+  outcomes.add(outcome);
+  try {
+    return await outcome;
+  } finally {
+    outcomes.delete(outcome);
+  }
+}
+
+/** @param {{ reason: unknown }} signal */
+function abortedBy({ reason }) {
+  return { value: `Execution was aborted: ${textOf(reason)}`, code: CODE.ABORTED };
+}
+
+/**
+ * A user's value as text, even if it has no string form or throws.
+ * @param {any} value
+ * @returns {string}
+ */
+function textOf(value) {
+  try {
+    return thrownText(value instanceof Error ? value.message : value);
+  } catch {
+    return 'a value without a string form';
+  }
+}
+
+/**
+ * @param {object} error
+ * @returns {string | undefined} its code, if that is one of this library's. Errors of the host may have others
+ */
+function libraryCode(error) {
+  const code = own(error, 'code');
+  return CODES.includes(code) ? code : undefined;
+}
+
+/**
+ * Describes an error that occurred here, on the host.
+ * @param {unknown} error
+ */
+function refusedBy(error) {
+  try {
+    if (error instanceof Error) {
+      const { message, name } = error;
+      return { value: thrownText(message), name: thrownText(name), code: libraryCode(error) };
+    }
+  } catch {
+    // A getter of the host's options may have thrown anything.
+  }
+  return { value: textOf(error) };
+}
+
+/**
+ * @param {import('./normalize.js').Form} form
+ * @returns {[text: string, line: number, column: number, guard: string | undefined, flags: number]}
+ */
+const partsOfForm = ({ code: { text, line, column }, guard, needsGuard, isFunction }) =>
+  [text, line, column, guard, (needsGuard ? FORM.NEEDS_GUARD : 0) | (isFunction ? FORM.FUNCTION : 0)];
+
+/**
+ * @param {any[]} result each element at its index of RESULT
+ * @returns {Outcome}
+ */
+function outcomeOf(result) {
+  const value = result[RESULT.VALUE];
+  const more = {
+    logs: result.slice(RESULT.LOGS),
+    lost: result[RESULT.LOST],
+    usage: {
+      cpuMs: result[RESULT.CPU] / NANOSECONDS,
+      wallMs: result[RESULT.WALL] / NANOSECONDS,
+      heapPeak: result[RESULT.HEAP_PEAK],
+      hostCalls: result[RESULT.HOST_CALLS],
+    },
+  };
+  if (value instanceof Unreadable) {
+    return { ok: false, ...refusedBy(value.error), ...more };
+  }
+  return { ok: result[RESULT.OK], value, code: result[RESULT.CODE], name: result[RESULT.NAME], stack: result[RESULT.STACK], details: result[RESULT.DETAILS], ...more };
+}
+
+/**
+ * Packs the globals of the guest. If one cannot be copied, the error names it.
+ * @param {import('../../../index.js').Core['binding']} binding
+ * @param {any} globals from `bridgeGlobals`
+ */
+function packGlobals(binding, globals) {
+  try {
+    return binding.pack(globals, TRANSFER.COPY);
+  } catch (error) {
+    const isRefused = error instanceof Error && libraryCode(error) === CODE.TRANSFER;
+    const path = isRefused ? pathOfRefused(globals, 'globals') : undefined;
+    throw path === undefined ? error : refused(`\`${path.slice(0, MAX_PATH)}\`: ${/** @type {Error} */ (error).message}`);
+  }
+}
+
+/**
+ * @param {import('../../../index.js').Core} core
+ * @param {any} environment the native one
+ * @returns {Execute}
+ */
+function createExecute(core, environment) {
+  return async function execute(spec) {
+    if (spec.signal?.aborted) {
+      return { ok: false, ...abortedBy(spec.signal), logs: [], lost: 0 };
+    }
+    const { calls, binding } = core;
+    const until = now() + spec.timeout;
+    const { code, console, flags, forms = [], memoryLimit, web } = spec;
+    const snapshot = binding.pack(spec.snapshot, TRANSFER.DEFAULT);
+    if (spec.warm > 0) {
+      // A thread takes as long to wake up as all of the following takes.
+      environment.prewarm(flags, web, memoryLimit, snapshot);
+    }
+    const globals = packGlobals(binding, spec.globals);
+    const tools = spec.tools.map((part) => binding.pack(part, TRANSFER.DEFAULT));
+    const onLog = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
+    const call = calls.begin(execute);
+    const id = environment.execute(call.request, record(EXECUTION, {
+      code: code.text,
+      line: code.line,
+      column: code.column,
+      forms: forms.flatMap(partsOfForm),
+      ...fieldsOf(spec.modules),
+      timeout: spec.timeout,
+      spent: 0,
+      maxOutput: spec.maxOutputSize,
+      maxLogs: console.entries,
+      maxLogLength: console.length,
+      onLog,
+      flags,
+      web,
+      memoryLimit,
+      snapshot,
+      globals,
+      warm: spec.warm,
+      tools,
+    }));
+    const life = ownIsolate(memoryLimit);
+    const running = new Running(core, id);
+    const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isDisposed ? disposed() : undefined) });
+    let aborted = false;
+    /** @type {(() => void) | undefined} */
+    let unfollow;
+    try {
+      unfollow = spec.signal?.follow(() => {
+        aborted = true;
+        running.dispose();
+      });
+      spec.onStart?.(running);
+      const outcome = outcomeOf(await call.promise);
+      life?.endWith(outcome.ok ? undefined : outcome.code, outcome.value);
+      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../../signals.js').Signal} */ (spec.signal)) } : outcome;
+    } finally {
+      unfollow?.();
+      unlimit?.();
+      life?.end('disposed');
+      binding.release(id);
+    }
+  };
+}
+
+module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, libraryCode, outcomeOf, refusedBy };

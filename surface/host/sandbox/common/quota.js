@@ -1,0 +1,117 @@
+'use strict';
+// The quota of one execution: the size of its result, and the number of its calls of the host. The quota of a plugin: the arguments of calls that its
+// host has not finished.
+
+const { CODE, coded } = require('../../../error.js');
+const { Work } = require('../../work.js');
+const { abortedBy, DISPOSED } = require('./execution.js');
+const { outputSize } = require('./size.js');
+
+/**
+ * Counts the calls of one execution.
+ * @param {number} limit
+ * @returns {() => void} throws if a call exceeds the limit
+ */
+function callCounter(limit) {
+  let calls = 0;
+  return () => {
+    if (calls >= limit) {
+      throw new Error(`The maximum of ${limit} API calls is exceeded`);
+    }
+    calls += 1;
+  };
+}
+
+const MEGABYTE = 2 ** 20;
+/** Bytes of the arguments that a plugin's host may hold at a time, per byte of the plugin's memory, and bounds of that: as for one value. */
+const HELD_PER_BYTE = 4;
+const MIN_HELD = 64 * MEGABYTE;
+const MAX_HELD = 512 * MEGABYTE;
+
+/** The arguments of calls whose promises have not settled. The functions of the host may keep them until then. */
+class HeldArguments {
+  #bytes = 0;
+  #max;
+
+  /** @param {number} memoryLimit megabytes */
+  constructor(memoryLimit) {
+    this.#max = Math.min(Math.max(memoryLimit * MEGABYTE * HELD_PER_BYTE, MIN_HELD), MAX_HELD);
+  }
+
+  /**
+   * @param {number} bytes of the arguments of a call that begins
+   * @throws {RangeError} if they are too many
+   */
+  check(bytes) {
+    if (this.#bytes + bytes > this.#max) {
+      throw coded(/** @type {ErrorConstructor} */ (RangeError), 'Too many calls are waiting for an answer', CODE.LIMIT);
+    }
+  }
+
+  /**
+   * Counts the arguments of a call until its promise settles.
+   * @param {number} bytes
+   * @param {Promise<unknown>} promise
+   */
+  hold(bytes, promise) {
+    if (bytes > 0) {
+      this.#bytes += bytes;
+      const end = () => { this.#bytes -= bytes; };
+      promise.then(end, end);
+    }
+  }
+}
+
+/** @typedef {HeldArguments} PluginArguments */
+
+/**
+ * Conditions that end an execution while its result is measured.
+ * @typedef {object} Ending
+ * @property {any} signal from `readSignal`
+ * @property {number} until when its time is over, as a value of `performance.now()`
+ * @property {() => boolean} isGone whether its sandbox has ended it
+ */
+
+/**
+ * Why a result is not returned.
+ * @typedef {object} Refusal
+ * @property {string} value the message
+ * @property {string} code
+ * @property {string} name
+ */
+
+/**
+ * @param {unknown} value
+ * @param {number} limit bytes of JSON
+ * @param {Ending} ending
+ * @returns {Promise<Refusal | undefined>} undefined if the result is returned
+ */
+async function refusalOf(value, limit, { signal, until, isGone }) {
+  if (limit === Number.MAX_SAFE_INTEGER) {
+    return undefined;
+  }
+  const stopped = () => (isGone() || signal?.aborted === true ? coded(Error, DISPOSED, CODE.DISPOSED) : undefined);
+  try {
+    const size = await outputSize(value, limit, new Work({ until, stopped }));
+    const shown = size === Infinity ? `more than ${limit}` : size;
+    return size <= limit ? undefined : { value: `Result of ${shown} bytes exceeds the maximum output size of ${limit} bytes`, code: CODE.LIMIT, name: 'RangeError' };
+  } catch (error) {
+    const { message, code } = /** @type {Error & { code: string }} */ (error);
+    return { name: 'Error', ...(signal?.aborted && !isGone() ? abortedBy(signal) : { value: message, code }) };
+  }
+}
+
+/**
+ * The outcome of an execution, or a failure if its result is too large.
+ * @template {import('./execution.js').Outcome} O
+ * @param {O} outcome
+ * @param {number} limit bytes of JSON
+ * @param {Ending} ending
+ * @returns {Promise<O>}
+ */
+async function bounded(outcome, limit, ending) {
+  const refusal = outcome.ok ? await refusalOf(outcome.value, limit, ending) : undefined;
+  return refusal === undefined ? outcome : { ...outcome, ok: false, ...refusal };
+}
+
+module.exports = { bounded, callCounter, HeldArguments, refusalOf };

@@ -1,0 +1,322 @@
+'use strict';
+// `SubprocessSandbox`: runs an agent's code, each execution in a separate process.
+
+const { constants } = require('node:os');
+const { now } = require('../../clock.js');
+const { defineDisposal } = require('../../../classes.js');
+const { CODE, coded } = require('../../../error.js');
+const { parseJson } = require('../../json.js');
+const { createApart } = require('./execution.js');
+const { DISPOSED, follow, gone } = require('../common/execution.js');
+const { observed } = require('../../diagnostics.js');
+const { failureOf } = require('../common/failure.js');
+const { readModules } = require('../common/modules.js');
+const {
+  bare, checkOptions, COMMON, defaultOutput, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal,
+  readWeb, SIGNAL, wrong,
+} = require('../common/options.js');
+const { bounded, callCounter } = require('../common/quota.js');
+const { bodyAfter, readingOf } = require('../common/reading.js');
+const { namingOption } = require('../common/syntax.js');
+const { identifier, placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
+
+const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
+const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'minimalEnv', 'confinement', ...TOOL_OPTIONS, ...COMMON]);
+const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
+const BYTES_PER_MB = 2 ** 20;
+const bodyOf = bodyAfter('"use strict"; return (async () => { ');
+const SYSTEMS = Object.freeze(['darwin', 'linux']);
+const TERMINATED = 'Execution terminated (timeout or resource limit)';
+
+/**
+ * The places of a tool in the sandbox. A tool without its own namespace is in `default`, which no code can name, and in `tools`.
+ * @param {string} name
+ * @returns {string[]} namespaces and methods
+ */
+function placesOf(name) {
+  const { namespace, method } = placeOf(name);
+  const places = [namespace, method];
+  if (!name.includes(':')) {
+    const key = identifier(name) || '_';
+    places.push('default', key, 'tools', key);
+  }
+  return places;
+}
+
+/**
+ * The environment variables of a process. The native side removes those for its loader.
+ * @param {boolean} minimal
+ * @returns {string[]}
+ */
+function environmentOf(minimal) {
+  const path = readEnvironment('PATH');
+  const zone = readEnvironment('TZ');
+  // Dates are in the host's time zone, whatever else the process gets of the environment.
+  const least = [...(path === undefined ? [] : [`PATH=${path}`]), 'NODE_ENV=sandbox', ...(zone === undefined ? [] : [`TZ=${zone}`])];
+  if (minimal) {
+    return least;
+  }
+  try {
+    return Object.entries(process.env).filter(([, value]) => value !== undefined).map(([name, value]) => `${name}=${value}`);
+  } catch {
+    // The host does not allow reading it.
+    return least;
+  }
+}
+
+/** @param {number} number */
+const signalName = (number) => Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `SIG${number}`;
+
+/** The layers that can confine a process; launcher/src/confine and src/child/confinement have the same names. */
+const LAYERS = Object.freeze([
+  'cgroup', 'oomScore', 'ownUser', 'userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'rlimits', 'pidNamespace', 'parentDeath',
+  'capabilities', 'notDumpable', 'noNewPrivileges', 'landlock', 'descriptors', 'seccomp',
+  'noTracing', 'seatbelt', 'footprint',
+]);
+
+/** Names by which a caller may require several layers together. */
+const GROUPS = Object.freeze({
+  namespaces: Object.freeze(['userNamespace', 'networkNamespace', 'ipcNamespace', 'utsNamespace', 'mountNamespace', 'pidNamespace']),
+});
+
+/**
+ * Confinement layers to turn off, and layers without which nothing may run.
+ * @param {Record<string, any>} options
+ * @returns {{ off: string[], required: string[] }}
+ */
+function readConfinement(options) {
+  const layers = checkOptions(own(options, 'confinement'));
+  const off = Object.keys(layers).filter((name) => {
+    if (name === 'require') {
+      return false;
+    }
+    if (!LAYERS.includes(name)) {
+      throw wrong('confinement', `an object with \`require\` and some of ${LAYERS.join(', ')}; there is no layer ${JSON.stringify(name)}`);
+    }
+    return !readBoolean(layers, name, true);
+  });
+  const required = readRequired(own(layers, 'require'));
+  const both = required.find((name) => off.includes(name));
+  if (both !== undefined) {
+    throw wrong('confinement', `without layers that are both required and off, as ${both} is`);
+  }
+  return { off, required };
+}
+
+/**
+ * @param {unknown} names
+ * @returns {string[]} layers
+ */
+function readRequired(names) {
+  if (names === undefined || names === null) {
+    return [];
+  }
+  if (!Array.isArray(names)) {
+    throw wrong('confinement.require', 'an array of names of layers');
+  }
+  const layers = names.flatMap((name) => {
+    const group = typeof name === 'string' && own(GROUPS, name);
+    if (!group && !LAYERS.includes(name)) {
+      throw wrong('confinement.require', `an array of ${Object.keys(GROUPS).join(', ')}, ${LAYERS.join(', ')}; there is no layer ${JSON.stringify(name)}`);
+    }
+    return group || [name];
+  });
+  return LAYERS.filter((name) => layers.includes(name));
+}
+
+/**
+ * @param {import('../../../index.js').Core} core
+ * @param {any} environment the native one
+ * @param {import('../common/typescript.js').Strip} strip
+ * @param {import('../common/snapshot.js').ReadSnapshot} readSnapshot
+ * @param {string | undefined} launcher
+ */
+function createSubprocessSandboxes(core, environment, strip, readSnapshot, launcher) {
+  const { execute, survey } = createApart(core, environment, launcher);
+
+  class SubprocessSandbox {
+    /** @type {Set<{ terminate(): void }>} */ #running = new Set();
+    /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
+    /** how often running executions were ended */ #disposals = 0;
+    #isClosed = false;
+    #minimal;
+    #typescript;
+    #modules;
+    #quota;
+    #calling;
+    #console;
+    #sort;
+
+    /** @param {any} [config] */
+    constructor(config) {
+      if (!SubprocessSandbox.isAvailable()) {
+        throw coded(Error, 'Sandboxes in processes of their own exist on Linux and macOS only', CODE.UNSUPPORTED);
+      }
+      const settings = checkOptions(config, OPTIONS);
+      const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
+      const memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
+      const pool = readPoolSize(settings);
+      this.#calling = readCalling(settings);
+      this.#quota = readQuota(settings, { output: defaultOutput(memoryLimit) });
+      this.#console = readConsole(settings, CONSOLE);
+      this.#minimal = readBoolean(settings, 'minimalEnv', true);
+      this.#typescript = readBoolean(settings, 'typescript');
+      this.#modules = readModules(settings, this.#typescript);
+      const web = readWeb(settings);
+      this.#sort = { timeout, memoryLimit, pool, web, ...readConfinement(settings), snapshot: readSnapshot(settings, memoryLimit) };
+    }
+
+    /** Whether this system can have such processes. */
+    static isAvailable() {
+      return SYSTEMS.includes(process.platform);
+    }
+
+    /** @returns {import('./execution.js').Sort} */
+    get #current() {
+      return { ...this.#sort, environment: environmentOf(this.#minimal) };
+    }
+
+    /**
+     * @param {string} code
+     * @param {unknown} [tools]
+     * @param {unknown} [toolExecutor]
+     * @param {any} [options]
+     */
+    execute(code, tools, toolExecutor, options) {
+      return observed('SubprocessSandbox', this.#sort, code, () => this.#execute(code, tools, toolExecutor, options));
+    }
+
+    /**
+     * @param {string} code
+     * @param {unknown} tools
+     * @param {unknown} toolExecutor
+     * @param {any} options
+     */
+    async #execute(code, tools, toolExecutor, options) {
+      const start = now();
+      if (typeof code !== 'string') {
+        throw wrong('code', 'a string');
+      }
+      const read = readTools(tools, toolExecutor);
+      const signalled = readSignal(checkOptions(options, SIGNAL));
+      /** @type {import('./execution.js').Outcome} */
+      const outcome = bare({
+        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read.tools, read.toolExecutor, signalled)),
+      });
+      const { ok, value, logs, lost, usage, signal, layers } = outcome;
+      const durationMs = Math.round(now() - start);
+      const more = { durationMs, duration: durationMs, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }), ...(layers === undefined ? {} : { confinement: layers }) };
+      if (ok) {
+        return { result: value, logs, ...more };
+      }
+      const error = this.#isClosed && outcome.code === CODE.DISPOSED ? DISPOSED : describe(outcome);
+      const by = signal === undefined ? {} : { signal: signalName(signal) };
+      return { result: null, logs, error, failure: { ...failureOf(outcome, code, error, this.#modules?.texts), ...by }, ...more };
+    }
+
+    /**
+     * @param {string} code
+     * @param {import('../tools/calls.js').Tool[]} tools
+     * @param {import('../tools/calls.js').ToolExecutor} toolExecutor
+     * @param {any} signal
+     * @returns {Promise<import('./execution.js').Outcome>}
+     */
+    async #run(code, tools, toolExecutor, signal) {
+      const start = now();
+      const until = start + this.#sort.timeout;
+      const disposals = this.#disposals;
+      const isGone = () => this.#disposals > disposals;
+      const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#sort.timeout, signal };
+      const found = readingOf(request, strip);
+      // Without anything to await, execution begins at once.
+      const reading = found instanceof Promise ? await found : found;
+      if (isGone()) {
+        return gone();
+      }
+      if (reading.failure !== undefined) {
+        return reading.failure;
+      }
+      const calls = new ToolCalls({
+        toolExecutor,
+        calling: this.#calling,
+        count: callCounter(this.#quota.calls),
+        until,
+        isStopped: () => isGone() || signal?.aborted === true,
+        parse: (text, ending) => parseJson(text, { ...ending, maxWeight: this.#sort.memoryLimit * BYTES_PER_MB }),
+      });
+      /** @type {{ terminate(): void } | undefined} */
+      let running;
+      /** @type {import('./execution.js').Outcome | undefined} */
+      let outcome;
+      try {
+        outcome = await execute({
+          sort: this.#current,
+          spent: now() - start,
+          code: reading.body,
+          modules: reading.modules,
+          maxOutputSize: this.#quota.output,
+          console: this.#console,
+          tools: tools.map((tool) => ({ places: placesOf(tool.name), callback: calls.callbackOf(tool) })),
+          signal,
+          onStart: (started) => {
+            running = started;
+            this.#running.add(started);
+          },
+        });
+      } finally {
+        calls.end(outcome, signal);
+        if (running !== undefined) {
+          this.#running.delete(running);
+        }
+      }
+      return bounded(namingOption(outcome, code, this.#typescript), this.#quota.output, { signal, until, isGone });
+    }
+
+    /** Kills the processes of running executions, which resolve with an error. */
+    dispose() {
+      this.#disposals += 1;
+      for (const running of this.#running) {
+        running.terminate();
+      }
+    }
+
+    /** Another name of `dispose`. */
+    terminate() {
+      this.dispose();
+    }
+
+    /** Kills the processes of running executions; later executions resolve with an error at once. */
+    async close() {
+      this.#isClosed = true;
+      this.dispose();
+      await Promise.allSettled(this.#outcomes);
+    }
+
+    isRunning() {
+      return this.#outcomes.size > 0;
+    }
+
+    /** The confinement of this sandbox's processes, layer by layer. */
+    async confinement() {
+      return survey(this.#current);
+    }
+
+    static {
+      defineDisposal(SubprocessSandbox.prototype, /** @this {SubprocessSandbox} */ function end() {
+        return this.close();
+      });
+    }
+  }
+
+  /** @param {any} [config] */
+  const createSubprocessSandbox = (config) => new SubprocessSandbox(config);
+
+  return { SubprocessSandbox, createSubprocessSandbox };
+}
+
+/** @param {import('./execution.js').Outcome} outcome */
+function describe({ code, value }) {
+  return code === CODE.DEADLINE || code === CODE.DISPOSED || code === CODE.MEMORY ? TERMINATED : String(value);
+}
+
+module.exports = { createSubprocessSandboxes };
