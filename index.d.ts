@@ -319,6 +319,19 @@ declare namespace ivm {
      */
     onCatastrophicError?: (message: string) => void;
     /**
+     * Handles `import()` in scripts, and in modules that were instantiated without imports. Without it, such an import rejects with
+     * `Not supported`. Other modules use the resolver that they were instantiated with.
+     * @param specifier what is imported
+     * @param filename the `filename` of the importing code, of at most 10,000 characters; `undefined` for the imports of a module that this
+     *   function has returned without instantiating it
+     * @param attributes see `ModuleResolver`
+     * @returns a module of the isolate, or a promise for it. It is instantiated with this function, if it is not yet, and evaluated. What the
+     *   function throws rejects the import
+     */
+    importModuleDynamically?: (
+      specifier: string, filename: string | undefined, attributes: { readonly type?: string },
+    ) => Module | Promise<Module>;
+    /**
      * Shows guests where the host's code is: the stacks of errors that host functions throw or return keep files and lines. Such
      * stacks also keep them when they return to the host through a guest. Without this option, a stack has one line for the host's
      * frames: the name of the innermost function, and `<host>`. Isolates made by guests have it only if their maker has it. Default
@@ -328,8 +341,8 @@ declare namespace ivm {
     /**
      * Number of isolates like this one that are kept ready, each with a context, for later calls of the constructor. They are made in the
      * background after one has ended. Each becomes one isolate, whose first `createContext` uses the prepared context. Isolates with
-     * `snapshot`, `inspector` or `hostStacks`, and those made by guests, are never prepared. A prepared isolate that is not used within a
-     * minute ends. {@link engineStats} counts them as `spare`. At most 64 wait in a host thread. Default 1; 0 disables it; a negative
+     * `snapshot`, `inspector`, `hostStacks` or `importModuleDynamically`, and those made by guests, are never prepared. A prepared isolate
+     * that is not used within a minute ends. {@link engineStats} counts them as `spare`. At most 64 wait in a host thread. Default 1; 0 disables it; a negative
      * number is an `Error` with the code `ERR_INVALID_ARG`. Not part of isolated-vm.
      * @see [Performance](https://github.com/isolated-v8/isolated-v8/blob/main/docs/performance.md)
      */
@@ -1054,7 +1067,8 @@ declare namespace ivm {
      *
      * A value that appears several times in the result counts each time, as in JSON. Values that JSON leaves out also count: entries of
      * maps and sets, fields of errors, buffers, and named keys of arrays. Keys whose value is `undefined` do not count, up to 16 times
-     * the limit.
+     * the limit. A typed array counts with about ten bytes for each element, as JSON writes it (`{"0":1,"1":2}`): return binary data as
+     * an `ArrayBuffer`, or as base64, or raise the limit.
      */
     maxOutputSize?: number;
     /**

@@ -189,9 +189,9 @@ function createSurface(binding, more) {
   const context = createContext(core);
   const externalCopy = createExternalCopy(core);
   const session = createSession(core);
-  const isolate = createIsolate(core, session.open);
   // Not a member of `ivm`: only isolates create modules.
   const module = createModule(core);
+  const isolate = createIsolate(core, session.open, module.importerOf);
   const reference = createReference(core);
   const script = createScript(core);
   const classes = { reference };

@@ -35,8 +35,9 @@ const isSet = (option) => option !== undefined && option !== null && option !== 
 /**
  * @param {import('./index.js').Core} core
  * @param {(isolate: number, method: Function) => object} openSession
+ * @param {(handle: Function) => object} importerOf returns the callback that handles `import()` of scripts
  */
-module.exports = function createIsolate(core, openSession) {
+module.exports = function createIsolate(core, openSession, importerOf) {
   const { binding, entries } = core;
   const { idOf, invoke, lifecycle, pack, unpack } = binding;
 
@@ -56,6 +57,7 @@ module.exports = function createIsolate(core, openSession) {
     let hostStacks = false;
     let warm = WARM;
     let onCatastrophicError;
+    let importer;
     if (options !== undefined) {
       memory = readNumber(options, 'memoryLimit', undefined);
       if (memory !== undefined) {
@@ -69,6 +71,7 @@ module.exports = function createIsolate(core, openSession) {
       inspector = readBoolean(options, 'inspector');
       hostStacks = readBoolean(options, 'hostStacks');
       onCatastrophicError = readFunction(options, 'onCatastrophicError');
+      importer = readFunction(options, 'importModuleDynamically');
       warm = readNumber(options, 'warm', WARM);
       // Also false for NaN.
       if (!(warm >= 0)) {
@@ -80,7 +83,8 @@ module.exports = function createIsolate(core, openSession) {
       onCatastrophicError = creating.onCatastrophicError;
     }
     const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, snapshot === undefined ? undefined : pack(snapshot, 0), inspector,
-      onCatastrophicError === undefined ? undefined : pack(binding.bind(onCatastrophicError), 0), hostStacks, warm);
+      onCatastrophicError === undefined ? undefined : pack(binding.bind(onCatastrophicError), 0), hostStacks, warm,
+      importer === undefined ? undefined : pack(importerOf(importer), 0));
     stamp(this, KIND.ISOLATE, adopt(entries.enter(idOf(carrier, Isolate))));
     freeze(this);
     if (creating !== undefined) {

@@ -168,17 +168,34 @@ module.exports = function createLinker(core) {
    * @param {Function} resolve
    * @param {number} isolate
    */
-  function loaderOf(modules, resolve, isolate) {
+  const loaderOf = (modules, resolve, isolate) =>
+    // If the object was collected, nothing else can refer to it: `undefined` takes its place.
+    callbackOf((specifier, index, attributes) => apply(resolve, undefined, [specifier, weakRefDeref(modules[index]), attributes]), resolve, isolate);
+
+  /**
+   * Creates the callback that handles `import()` of scripts. Imports of a module that is not instantiated have no file.
+   * @param {Function} handle
+   */
+  const importerOf = (handle) => callbackOf(
+    (specifier, filename, attributes) => apply(handle, undefined, [specifier, filename, attributes]),
+    (/** @type {string} */ specifier, /** @type {unknown} */ _, /** @type {object} */ attributes) => apply(handle, undefined, [specifier, undefined, attributes]),
+    0,
+  );
+
+  /**
+   * @param {(specifier: string, place: any, attributes: object) => unknown} find
+   * @param {Function} resolve
+   * @param {number} isolate
+   */
+  function callbackOf(find, resolve, isolate) {
     /**
      * @param {object} context
-     * @param {number} index of the module that imports
+     * @param {any} place index of the module that imports, or name of the file
      * @param {string[]} texts specifier, keys and values of attributes
      */
-    const load = async (context, index, ...texts) => {
+    const load = async (context, place, ...texts) => {
       try {
-        // If the object was collected, nothing else can refer to it: `undefined` takes its place.
-        const referrer = weakRefDeref(modules[index]);
-        const module = moduleOf(await binding.settled(apply(resolve, undefined, [texts[0], referrer, attributesOf(texts, 1)])));
+        const module = moduleOf(await binding.settled(find(texts[0], place, attributesOf(texts, 1))));
         if (!isLinked(module, context, resolve, load)) {
           await inner(instantiateInTurn(module, context, resolve, isolate, load));
         }
@@ -478,5 +495,5 @@ module.exports = function createLinker(core) {
     }
   }
 
-  return freeze({ instantiateLater, instantiateNow });
+  return freeze({ importerOf, instantiateLater, instantiateNow });
 };

@@ -26,7 +26,7 @@ cutOff(ModuleRecord);
 module.exports = function createModule(core) {
   const { binding, entries } = core;
   const { invoke, unpack } = binding;
-  const { instantiateLater, instantiateNow } = createLinker(core);
+  const { importerOf, instantiateLater, instantiateNow } = createLinker(core);
 
   function Module() {
     throw privateConstructor('Module');
@@ -171,5 +171,5 @@ module.exports = function createModule(core) {
   };
 
   defineClass(Module, methods, undefined, methods.release);
-  return { Constructor: Module, adopt };
+  return { Constructor: Module, adopt, importerOf };
 };

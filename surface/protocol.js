@@ -91,7 +91,7 @@ const CALLBACK = freeze({
 
 /** Operations. The comments name target and arguments; omitted arguments at the end are `undefined`. */
 const OP = freeze({
-  CREATE_ISOLATE: 1, // - memoryLimit, snapshot, inspector, onCatastrophicError, hostStacks, warm
+  CREATE_ISOLATE: 1, // - memoryLimit, snapshot, inspector, onCatastrophicError, hostStacks, warm, load
   CREATE_CONTEXT: 2, // isolate: inspector
   COMPILE_SCRIPT: 3, // isolate: code, filename, lineOffset, columnOffset, cachedData, produceCachedData
   COMPILE_MODULE: 4, // isolate: as COMPILE_SCRIPT, meta

@@ -12,6 +12,12 @@ export async function isolates() {
   new ivm.Isolate({ memoryLimit: 8, onCatastrophicError: (message) => void expectType<string>()(message) });
   expectType<bigint>()(isolate.cpuTime);
   expectType<ivm.Context>()(await isolate.createContext());
+  const entries: string[] = [];
+  isolate.createContextSync({ web: ['URL', 'crypto'], timers: (error) => { expectType<string>()(error.message); }, console: ({ level, message }) => { entries.push(level + message); } });
+  isolate.createContextSync({ web: true, timers: true, console });
+  // @ts-expect-error: there is no such name
+  isolate.createContextSync({ web: ['fetch'] });
+  new ivm.Isolate({ importModuleDynamically: (specifier, filename, { type }) => isolate.compileModule(specifier + (filename ?? '') + (type ?? '')) });
   expectType<ivm.Script>()(isolate.compileScriptSync('1', { filename: 'file:///a.js', produceCachedData: true }));
   expectType<number>()((await isolate.getHeapStatistics()).used_heap_size);
   expectType<ivm.ExternalCopy<ArrayBuffer>>()(ivm.Isolate.createSnapshot([{ code: '' }]));

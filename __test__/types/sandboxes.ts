@@ -77,6 +77,9 @@ export async function code() {
     expectType<null>()(typed.result);
     expectType<string>()(typed.error);
     expectType<SandboxFailure>()(typed.failure);
+    expectType<string | number | bigint | boolean | null | undefined>()(typed.failure.properties?.code);
+    const { cause } = typed.failure;
+    if (typeof cause === 'object' && cause !== null) expectType<string>()(cause.message);
   }
   expectType<void>()(sandbox.dispose());
   expectType<Promise<void>>()(sandbox.close());
@@ -100,6 +103,9 @@ export async function agent() {
   const config: IsolatedVMSandboxConfig = {
     timeout: 1, memoryLimit: 8, inspector: false, maxOutputSize: 1, maxApiCalls: 1, modules: { math: '' },
   };
+  new IsolatedVMSandbox({ form: 'any' });
+  // @ts-expect-error: there is no such form
+  new IsolatedVMSandbox({ form: 'expression' });
   const sandbox = new IsolatedVMSandbox({ timeout: 1 });
   expectType<IsolatedVMSandbox>()(createIsolatedVMSandbox(config));
   const tools: IsolatedVMTool[] = [{ name: 'a:b', description: '', inputSchema: { type: 'object' } }];

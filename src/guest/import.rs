@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::outgoing;
 use crate::convert;
-use crate::isolate::{Guest, Held, Loader, Place};
+use crate::isolate::{Guest, Held, Place};
 use crate::ops;
 use crate::value::{
-    Code, Completion, ContextHandle, ErrorClass, Fault, Handle, Outcome, Reference, Text, TypeOf, Value,
+    Callable, Code, Completion, ContextHandle, ErrorClass, Fault, Handle, Outcome, Reference, Text, TypeOf, Value,
 };
 
 /// Makes V8 call the functions of this module.
@@ -40,14 +40,17 @@ unsafe extern "C" fn initialize_meta(
 fn import<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     options: v8::Local<'s, v8::Data>,
-    _resource_name: v8::Local<'s, v8::Value>,
+    resource_name: v8::Local<'s, v8::Value>,
     specifier: v8::Local<'s, v8::String>,
     attributes: v8::Local<'s, v8::FixedArray>,
 ) -> Option<v8::Local<'s, v8::Promise>> {
     let _lifted = convert::cap::lift();
     let at = Place::current(scope).ok()?;
     let resolver = v8::PromiseResolver::new(scope)?;
-    let loader = number_of(scope, options).and_then(|number| at.realm.loaders.get(number));
+    let loader = match number_of(scope, options).and_then(|number| at.realm.loaders.get(number)) {
+        Some(loader) => Some((loader.load, Value::Number(f64::from(loader.index)))),
+        None => importer_of(scope, &at, resource_name),
+    };
     let requested = convert::text_from_v8(scope, specifier, ops::MAX_SPECIFIER)
         .and_then(|specifier| Ok((specifier, ops::attributes_of(scope, attributes, 2)?)))
         .and_then(|(specifier, attributes)| request(scope, &at, resolver, loader, specifier, attributes));
@@ -57,6 +60,20 @@ fn import<'s>(
     Some(resolver.get_promise(scope))
 }
 
+/// The function that loads what a script imports, and the name of the script's file.
+fn importer_of(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &Place,
+    resource_name: v8::Local<'_, v8::Value>,
+) -> Option<(Arc<Callable>, Value)> {
+    let importer = at.guest.remote().ok()?.settings.importer.clone()?;
+    let name = v8::Local::<v8::String>::try_from(resource_name).ok();
+    Some((importer, name.map_or(Value::Undefined, |name| Value::String(convert::beginning(scope, name, MAX_FILENAME)))))
+}
+
+/// The maximum number of characters of a file's name that an importer gets.
+const MAX_FILENAME: usize = 10_000;
+
 /// The number of the module that contains the calling code.
 pub fn number_of(scope: &mut v8::PinScope<'_, '_>, options: v8::Local<'_, v8::Data>) -> Option<u32> {
     let options = v8::Local::<v8::FixedArray>::try_from(options).ok()?;
@@ -64,19 +81,20 @@ pub fn number_of(scope: &mut v8::PinScope<'_, '_>, options: v8::Local<'_, v8::Da
     Some(v8::Local::<v8::Number>::try_from(number).ok()?.value() as u32)
 }
 
-/// Asks the loader that resolved the module's own imports; `resolver` settles later.
+/// Asks the loader that resolved the module's own imports, or that of the isolate's scripts; `resolver` settles later. A loader comes with what
+/// tells it where the import is.
 fn request(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
     resolver: v8::Local<'_, v8::PromiseResolver>,
-    loader: Option<Loader>,
+    loader: Option<(Arc<Callable>, Value)>,
     specifier: Text,
     attributes: Vec<(Text, Text)>,
 ) -> Result<(), Fault> {
     at.guest.check_stopping()?;
-    let loader = loader.ok_or_else(|| Fault::coded(ErrorClass::Error, "Not supported", Code::Unsupported))?;
+    let (load, place) = loader.ok_or_else(|| Fault::coded(ErrorClass::Error, "Not supported", Code::Unsupported))?;
     ops::check_attributes(&attributes, ErrorClass::TypeError)?;
-    let mut args = vec![context_of(scope, at)?, Value::Number(f64::from(loader.index)), Value::String(specifier)];
+    let mut args = vec![context_of(scope, at)?, place, Value::String(specifier)];
     args.extend(attributes.into_iter().flat_map(|(key, value)| [Value::String(key), Value::String(value)]));
     let bytes = args.iter().map(Value::byte_size).sum();
     let resolver = v8::Global::new(scope, resolver);
@@ -97,7 +115,7 @@ fn request(
             Err(fault) => reject(scope, at, importer, &fault),
         }
     })?;
-    let prepared = ops::call_callable(&loader.load, args)?.within(at.guest.limits());
+    let prepared = ops::call_callable(&load, args)?.within(at.guest.limits());
     outgoing::start(scope, at, prepared, bytes, Arc::new(Awaited(completion)))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::native::lock;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -88,7 +89,8 @@ impl Clock {
             if due.is_some_and(|time| time <= now) {
                 if let Some((_, action)) = alarms.pending.pop_first() {
                     drop(alarms);
-                    action();
+                    // A panic is a bug of ours. It must not end this thread, which enforces the limits of all guests.
+                    let _ = catch_unwind(AssertUnwindSafe(action));
                     alarms = lock(&self.alarms);
                 }
                 continue;
@@ -98,5 +100,24 @@ impl Clock {
             alarms = alarms.wait_for(&self.changed, until - now);
             alarms.sleeping_until = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::{after, is_running};
+
+    #[test]
+    fn a_panic_in_an_action_does_not_stop_the_clock() {
+        let (send, receive) = mpsc::channel();
+        after(Duration::ZERO, || panic!("on purpose"));
+        after(Duration::from_millis(50), move || {
+            let _ = send.send(());
+        });
+        assert!(receive.recv_timeout(Duration::from_secs(20)).is_ok());
+        assert!(is_running());
     }
 }

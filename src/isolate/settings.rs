@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use super::remote::Remote;
 use crate::engine::{Engine, Snapshot, Unavailable};
 use crate::native::TypeBudget;
-use crate::value::{Budget, Host};
+use crate::value::{Budget, Callable, Host};
 
 #[derive(Clone)]
 pub struct Settings {
@@ -23,6 +23,8 @@ pub struct Settings {
     pub inspector: bool,
     /// Guests see the locations of the host's code, in the stacks of what the host's functions throw.
     pub host_stacks: bool,
+    /// Loads what scripts import: a function of the host, or of the guest that made the isolate.
+    pub importer: Option<Arc<Callable>>,
     /// The budget for WebAssembly types, if it is not the isolate's own.
     pub types: Option<Arc<TypeBudget>>,
     /// The budget for references that hosts give its guests, if it is not the isolate's own.

@@ -17,11 +17,11 @@ pub fn trim() {
     }
 }
 
-/// Larger ranges are made read-only where their memory is returned. The system has few entries for ranges of different access.
+/// Larger ranges are made read-only when their memory is returned. The system has few entries for ranges of different access.
 #[cfg(target_os = "linux")]
 const LARGE: usize = 1 << 20;
 
-/// Gives the memory of these pages back to the system; they stay mapped and read as zeros. Returns the number of bytes. A limit of the
+/// Returns the memory of these pages to the system; they stay mapped and read as zeros. Returns the number of bytes. A limit of the
 /// process for its data (`ulimit -d`) counts writable pages even if they have no memory, so large ranges become read-only.
 ///
 /// # Safety
@@ -42,6 +42,10 @@ pub unsafe fn give_back_pages(start: usize, size: usize) -> usize {
     size
 }
 
+/// Elsewhere they keep their memory.
+///
+/// # Safety
+/// The same.
 #[cfg(not(target_os = "linux"))]
 pub unsafe fn give_back_pages(_start: usize, _size: usize) -> usize {
     0

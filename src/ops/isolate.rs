@@ -59,10 +59,12 @@ fn plan(mut args: Args, settings: &Settings, limits: Limits, may_show_stacks: bo
     let host_stacks = args.boolean();
     // The cast saturates.
     let warm = args.number()? as usize;
+    let importer = args.optional_function()?;
     let mut settings = settings.clone();
     settings.memory_limit = memory_limit;
     settings.snapshot = snapshot::open(snapshot, &settings, settings.memory_limit)?;
     settings.inspector = inspector;
+    settings.importer = importer;
     settings.host_stacks = host_stacks && may_show_stacks;
     let on_catastrophe = on_catastrophe.map(|callback| {
         let notify = move |problem: &str| {

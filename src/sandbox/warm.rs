@@ -188,7 +188,8 @@ impl Pool {
 impl Maker for Pool {
     /// A host finds an isolate ready if an earlier one has ended, or if it makes one after another.
     fn make(&self, settings: Settings, warm: usize) -> Arc<Remote> {
-        let is_plain = settings.snapshot.is_none() && !settings.inspector && !settings.host_stacks;
+        let is_plain =
+            settings.snapshot.is_none() && !settings.inspector && !settings.host_stacks && settings.importer.is_none();
         if warm == 0 || !is_plain {
             let made = Remote::create(settings);
             register(&made);

@@ -27,3 +27,24 @@ test('functions with many parameters or variables, called often', () => passes(`
     assert.deepEqual([name, got], [name, result]);
     guest.dispose();
   }`, { timeout: 90_000 }));
+
+test('functions of 2,048 parameters do not end an isolate of 8 MB', () => passes(`
+  const names = Array.from({ length: 2_048 }, (_, i) => 'a' + i);
+  const values = names.map((_, i) => i).join();
+  const sources = {
+    'each called directly': ['function f(' + names + ') { return a0 + a2047 }', 'f(' + values + ')', 2_047],
+    'that pass them on': ['function f(' + names + ') { return a0 + a2047 } function g(' + names + ') { return f(' + names + ') }', 'g(' + values + ')', 2_047],
+    'with all of them in a closure': ['function f(' + names + ') { return () => ' + names.join('+') + ' }', 'f(' + values + ')()', 2_096_128],
+    'with defaults': ['function f(' + names.map((name) => name + '=1') + ') { return a0 + a2047 }', 'f()', 2],
+    'from an object': ['function f({' + names + '}) { return a0 + a2047 } const o = {' + names.map((name, i) => name + ':' + i) + '};', 'f(o)', 2_047],
+    'that are bound': ['function f(' + names + ') { return a0 + a2047 } const b = f.bind(null, ' + values + ');', 'b()', 2_047],
+    'of a constructor': ['class A { constructor(' + names + ') { this.a = a0 + a2047 } }', 'new A(' + values + ').a', 2_047],
+    'of Function': ['const f = new Function(' + JSON.stringify(String(names)) + ', "return a0 + a2047"); const list = [' + values + '];', 'f(...list)', 2_047],
+  };
+  for (const [name, [source, call, result]] of Object.entries(sources)) {
+    const guest = new ivm.Isolate({ memoryLimit: 8 });
+    let got;
+    try { got = guest.createContextSync().evalSync(source + ' let last; for (let i = 0; i < 10_000; i += 1) last = ' + call + '; last', { timeout: 30_000 }); } catch (error) { got = error.code; }
+    assert.deepEqual([name, got], [name, result]);
+    guest.dispose();
+  }`, { timeout: 90_000 }));

@@ -15,8 +15,8 @@ const refused = (name, names) => ({ name: 'TypeError', code: 'ERR_INVALID_ARG', 
 describe('unknown options', () => {
   const makers = {
     createSandbox: [(options) => createSandbox({}, options), '`timeout`, `memoryLimit`, `timers`, `warm`'],
-    IsolatedVMSandbox: [(options) => new IsolatedVMSandbox(options), '`timeout`, `memoryLimit`, `inspector`, `warm`, `approve`, `results`'],
-    createIsolatedVMSandbox: [(options) => createIsolatedVMSandbox(options), '`timeout`, `memoryLimit`, `inspector`, `warm`, `approve`, `results`'],
+    IsolatedVMSandbox: [(options) => new IsolatedVMSandbox(options), '`timeout`, `memoryLimit`, `form`, `inspector`, `warm`, `approve`, `results`'],
+    createIsolatedVMSandbox: [(options) => createIsolatedVMSandbox(options), '`timeout`, `memoryLimit`, `form`, `inspector`, `warm`, `approve`, `results`'],
     IsolatedVmSandbox: [(options) => new IsolatedVmSandbox(null, options), '`timers`, `warm`'],
     ...(hasProcesses ? {
       SubprocessSandbox: [(options) => new SubprocessSandbox(options), '`timeout`, `memoryLimit`, `minimalEnv`, `confinement`, `approve`, `results`'],

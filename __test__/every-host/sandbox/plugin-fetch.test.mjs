@@ -298,6 +298,19 @@ describe('createPluginFetch', () => {
     }
   });
 
+  test('a server that switches to another protocol is refused at once', async () => {
+    const switching = net.createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'));
+    });
+    try {
+      const fetch = createPluginFetch({ allowedDomains: ['127.0.0.1'], timeout: 20_000 });
+      await assert.rejects(fetch(`http://127.0.0.1:${await listen(switching)}/`), /The server has switched to another protocol/);
+    } finally {
+      switching.close();
+    }
+  });
+
   test('connections end with their requests, even if the server keeps its side open', async () => {
     const open = new Set();
     let body = 'ok';

@@ -15,8 +15,8 @@ test('isolates', () => {
   new ivm.Isolate();
   new ivm.Isolate({ memoryLimit: 64.9, onCatastrophicError: function alarm(_message) {}, warm: 3 });
   assert.deepEqual(invoked.map(({ op, mode, handle, args }) => [op, mode, handle, args]), [
-    [OP.CREATE_ISOLATE, MODE.SYNC, 0, [undefined, undefined, false, undefined, false, 1]],
-    [OP.CREATE_ISOLATE, MODE.SYNC, 0, [64, undefined, false, [TAG.FUNCTION, 0, '', 0, 0], false, 3]],
+    [OP.CREATE_ISOLATE, MODE.SYNC, 0, [undefined, undefined, false, undefined, false, 1, undefined]],
+    [OP.CREATE_ISOLATE, MODE.SYNC, 0, [64, undefined, false, [TAG.FUNCTION, 0, '', 0, 0], false, 3, undefined]],
   ]);
 });
 

@@ -47,6 +47,21 @@ const HIDDEN = {
 
 for (const [kind, run] of Object.entries(SANDBOXES)) {
   describe(`${kind}: maxOutputSize`, () => {
+    test('typed arrays count as JSON writes them', async () => {
+      for (const length of [0, 1, 10, 11, 100, 5_000]) {
+        const maxOutputSize = JSON.stringify(new Uint8Array(length)).length;
+        assert.equal((await run(`return new Uint8Array(${length})`, { maxOutputSize })).result?.length, length);
+        if (length === 0) continue;
+        const { error, code } = await run(`return new Uint8Array(${length})`, { maxOutputSize: maxOutputSize - 1 });
+        assert.match(error, /exceeds the maximum output size/);
+        assert.equal(code, 'ERR_ISOLATE_LIMIT');
+      }
+      assert.equal((await run('return new ArrayBuffer(5_000)', { maxOutputSize: 5_004 })).result?.byteLength, 5_000);
+      const inside = 'return { list: Array.from({ length: 100 }, () => new Uint8Array(1_000)) }';
+      assert.equal((await run(inside, { maxOutputSize: 700_000 })).code, 'ERR_ISOLATE_LIMIT');
+      assert.equal((await run(inside, { maxOutputSize: 900_000 })).error, undefined);
+    });
+
     test('bytes of JSON, to the byte', async () => {
       assert.deepEqual((await run('return "x".repeat(8)', { maxOutputSize: 10 })).result, 'xxxxxxxx');
       for (const [code, size] of [['return "x".repeat(9)', 11], ['return ["ü", 1, null]', 13], ['return { a: [1, 2, 3], b: 1 }', 19]]) {

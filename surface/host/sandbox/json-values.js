@@ -7,6 +7,11 @@ const { isObject } = require('./json-schema.js');
 
 const tooDeep = () => coded(/** @type {ErrorConstructor} */ (RangeError), 'The params are nested too deeply', CODE.LIMIT);
 
+const tooLarge = () => coded(/** @type {ErrorConstructor} */ (RangeError), 'The params are too large for the schema', CODE.LIMIT);
+
+/** Most results that a validation keeps for each kind of work. Each takes some 50 bytes. */
+const MAX_KNOWN = 2_000_000;
+
 /** @param {unknown} value */
 function typeOf(value) {
   return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
@@ -137,6 +142,9 @@ class Identities {
     }
     const number = Array.isArray(value) ? yield* this.#ofList(value, depth) : yield* this.#ofObject(value, depth);
     this.#objects.set(value, number);
+    if (this.#objects.size + this.#count > MAX_KNOWN) {
+      throw tooLarge();
+    }
     return number;
   }
 
@@ -187,4 +195,4 @@ class Identities {
   }
 }
 
-module.exports = { equals, hasCharacters, Identities, isMultiple, Keys, tooDeep, typeOf };
+module.exports = { equals, hasCharacters, Identities, isMultiple, Keys, MAX_KNOWN, tooDeep, tooLarge, typeOf };

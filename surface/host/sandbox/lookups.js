@@ -4,7 +4,6 @@
 // has a limited number of lookups at a time. So slow servers only delay lookups of the same function.
 
 const dns = require('node:dns');
-const { readFile, stat } = require('node:fs/promises');
 const net = require('node:net');
 const { clearTimeout, setTimeout } = require('../clock.js');
 const { isPublic } = require('./addresses.js');
@@ -22,6 +21,8 @@ const hosts = { text: '', version: '' };
 
 /** @returns {Promise<string>} the hosts file in lower case; empty if there is none */
 async function readHosts() {
+  // Loaded only here, since programs that fetch nothing do not need it.
+  const { readFile, stat } = require('node:fs/promises');
   try {
     const { mtimeMs, size } = await stat(HOSTS_FILE);
     const version = `${mtimeMs} ${size}`;

@@ -248,6 +248,10 @@ function exchange({ url, method, headers, body }, limits, lookups, pace, receive
     };
     sent.on('continue', another);
     sent.on('information', another);
+    sent.on('upgrade', (_response, /** @type {import('node:net').Socket} */ socket) => {
+      socket.destroy();
+      fail(new Error('The server has switched to another protocol'));
+    });
     sent.on('response', (/** @type {import('node:http').IncomingMessage} */ response) => {
       if (!isChecked) {
         fail(denied('This host does not resolve names as it is asked to'));

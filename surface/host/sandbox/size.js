@@ -40,6 +40,8 @@ const MAX_JSON_PER_BYTE = 16;
 const NULL = 4;
 const PAIR = 2;
 const HOLE = NULL + 1;
+/** Bytes of an element with its comma, and of the quotes and the colon of its key. */
+const MIN_ELEMENT = 5;
 
 /**
  * Bytes of a text as JSON, with its quotes.
@@ -100,22 +102,36 @@ function digitsOf(value, max) {
 }
 
 /**
+ * Bytes of a typed array as JSON, which writes it as an object: at least, and at most three times as many, since its elements are not read.
+ * @param {number} length
+ */
+function elementsSize(length) {
+  const digits = String(Math.max(length - 1, 0)).length;
+  const digitsOfKeys = length * digits - (10 ** digits - 10) / 9;
+  return Math.max(PAIR, PAIR - 1 + digitsOfKeys + length * MIN_ELEMENT);
+}
+
+/**
  * @param {any} leaf anything but a string, as `Visitor` reports it
  * @param {number} max bytes up to which the size is needed
+ * @param {boolean} isOutput whether typed arrays count as in JSON
  * @returns {number | undefined} undefined if it has no form in JSON and no content
  */
-function leafSize(leaf, max) {
+function leafSize(leaf, max, isOutput) {
   switch (typeof leaf) {
     case 'number': return Number.isFinite(leaf) ? String(leaf).length : NULL;
     case 'boolean': return leaf ? 4 : 5;
     case 'bigint': return digitsOf(leaf, max) + PAIR;
-    case 'object': return leaf === null ? NULL : objectSize(leaf);
+    case 'object': return leaf === null ? NULL : objectSize(leaf, isOutput);
     default: return undefined;
   }
 }
 
-/** @param {any} leaf an object without parts */
-function objectSize(leaf) {
+/**
+ * @param {any} leaf an object without parts
+ * @param {boolean} isOutput
+ */
+function objectSize(leaf, isOutput) {
   if (types.isDate(leaf)) {
     return Number.isNaN(leaf.getTime()) ? NULL : jsonBytes(leaf.toISOString());
   }
@@ -124,6 +140,9 @@ function objectSize(leaf) {
   }
   // A view counts with its whole buffer.
   const bytes = ArrayBuffer.isView(leaf) ? leaf.buffer : leaf;
+  if (isOutput && types.isTypedArray(leaf)) {
+    return Math.max(bytes.byteLength, elementsSize(leaf.length));
+  }
   return types.isAnyArrayBuffer(bytes) ? NULL + bytes.byteLength : PAIR;
 }
 
@@ -208,7 +227,7 @@ class Measurement {
       this.#addText(value);
       return;
     }
-    const size = leafSize(value, this.#max - this.size);
+    const size = leafSize(value, this.#max - this.size, this.#maxLeftOut > 0);
     const { role, key } = this.#visitor;
     if (size !== undefined) {
       this.#part(size);

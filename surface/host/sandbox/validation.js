@@ -1,11 +1,12 @@
 'use strict';
 // Validates a guest's data by a JSON Schema. The guest chooses the data, so the work is done in slices, and ends with the call that it is for.
-// No value is evaluated twice by the same schema: alternatives inside alternatives would otherwise take exponential time.
+// Where several schemas look at a value, none of them evaluates a part of it twice: alternatives inside alternatives would otherwise take
+// exponential time.
 
 const { Work } = require('../work.js');
 const { isObject } = require('./json-schema.js');
 const { bare } = require('./options.js');
-const { equals, hasCharacters, Identities, isMultiple, Keys, tooDeep, typeOf } = require('./json-values.js');
+const { equals, hasCharacters, Identities, isMultiple, Keys, MAX_KNOWN, tooDeep, tooLarge, typeOf } = require('./json-values.js');
 
 /** @typedef {import('./json-schema.js').Node} Node */
 
@@ -46,6 +47,16 @@ const withArticle = (type) => /** @type {Record<string, string>} */ (ARTICLES)[t
  */
 const accessOf = (key) => (IDENTIFIER.test(key) && key.length <= MAX_KEY ? `.${key}` : `[${JSON.stringify(key.slice(0, MAX_KEY))}]`);
 
+/**
+ * Whether a value, or a part of it, is looked at by several of a schema's parts.
+ * @param {Node} node
+ */
+function isFork({ arrays, objects, allOf = [], anyOf = [], oneOf = [], not, conditional }) {
+  const own = arrays === undefined && objects === undefined ? 0 : 1;
+  const others = allOf.length + anyOf.length + oneOf.length + (not === undefined ? 0 : 1) + (conditional === undefined ? 0 : 2);
+  return own + others > 1 || arrays?.contains !== undefined || objects?.patterns !== undefined || objects?.dependent !== undefined;
+}
+
 /** One validation. The generators yield when the event loop should get a turn. */
 class Validation {
   /** @type {string[]} */
@@ -56,8 +67,11 @@ class Validation {
   #work;
   /** How many evaluations are under way whose result only matters as such. */
   #quiet = 0;
-  /** What was evaluated, with and without issues. @type {Map<Node, Map<object, boolean>>[]} */
+  /** Whether several schemas look at a value around the current one. */
+  #isForked = false;
+  /** What was evaluated inside the outermost of such values, with and without issues. @type {Map<Node, Map<object, boolean>>[]} */
   #known = [new Map(), new Map()];
+  #knownCount = 0;
   /** @type {InstanceType<typeof Identities> | undefined} */
   #identities;
   #keys = new Keys();
@@ -153,6 +167,9 @@ class Validation {
     if (typeof value !== 'object' || value === null) {
       return yield* this.#judge(node, value, at, depth + 1);
     }
+    if (!this.#isForked) {
+      return isFork(node) ? yield* this.#judgeFork(node, value, at, depth + 1) : yield* this.#judge(node, value, at, depth + 1);
+    }
     const known = this.#known[this.#quiet > 0 ? 1 : 0];
     const results = known.get(node) ?? new Map();
     known.set(node, results);
@@ -160,10 +177,33 @@ class Validation {
     if (found !== undefined) {
       return found;
     }
+    this.#knownCount += 1;
+    if (this.#knownCount > MAX_KNOWN) {
+      throw tooLarge();
+    }
     // A schema that refers to itself adds nothing.
     results.set(value, true);
     const isValid = yield* this.#judge(node, value, at, depth + 1);
     results.set(value, isValid);
+    return isValid;
+  }
+
+  /**
+   * Judges the outermost value that several schemas look at. What they find is of no use afterwards.
+   * @param {Node} node
+   * @param {object} value
+   * @param {Place | undefined} at
+   * @param {number} depth
+   * @returns {Generator<undefined, boolean>}
+   */
+  *#judgeFork(node, value, at, depth) {
+    this.#isForked = true;
+    const isValid = yield* this.#judge(node, value, at, depth);
+    this.#isForked = false;
+    if (this.#knownCount > 0) {
+      this.#knownCount = 0;
+      this.#known.forEach((results) => results.clear());
+    }
     return isValid;
   }
 

@@ -1,0 +1,50 @@
+// What the validation of a tool's params keeps in memory.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { readJsonSchema } from '../../../surface/host/sandbox/json-schema.js';
+import { issuesOf } from '../../../surface/host/sandbox/validation.js';
+
+const ENDING = { until: Infinity, stopped() {} };
+const issues = async (schema, params) => issuesOf(readJsonSchema(schema, 'schema'), params, ENDING);
+
+/** Runs a function. Returns the size of the largest map that it has filled. */
+async function largestMap(run) {
+  const { set } = Map.prototype;
+  let largest = 0;
+  const define = (value) => Reflect.defineProperty(Map.prototype, 'set', { value, writable: true, configurable: true });
+  define(function setAndLook(key, value) {
+    largest = Math.max(largest, this.size);
+    return Reflect.apply(set, this, [key, value]);
+  });
+  try {
+    await run();
+  } finally {
+    define(set);
+  }
+  return largest;
+}
+
+test('what schemas find is kept only as long as it can be of use', async () => {
+  const forms = Array.from({ length: 5 }, (_, index) => ({ type: 'object', required: ['kind'], properties: { kind: { const: index } } }));
+  const item = { anyOf: [...forms, { type: 'object' }] };
+  const list = Array.from({ length: 20_000 }, (_, index) => ({ kind: index % 6 }));
+  for (const [what, schema] of Object.entries({
+    'items with alternatives': { properties: { list: { items: item } } },
+    'the same by a reference': { $ref: '#/$defs/all', $defs: { all: { properties: { list: { type: 'array', items: { $ref: '#/$defs/item' } } } }, item } },
+    'one alternative': { anyOf: [{ properties: { list: { items: item } } }] },
+  })) {
+    const largest = await largestMap(async () => assert.deepEqual(await issues(schema, { list }), [], what));
+    assert.ok(largest < 1_000, `${what}: a map of ${largest} entries`);
+  }
+  // Here, another schema might look at all of it again.
+  assert.ok(await largestMap(async () => assert.deepEqual(await issues({ allOf: [{ properties: { list: { items: item } } }, true] }, { list }), [])) > 10_000);
+});
+
+test('it is limited', async () => {
+  const list = Array.from({ length: 20_000 }, () => ({}));
+  const many = { not: { allOf: [{ properties: { list: { items: { allOf: Array.from({ length: 120 }, () => ({ type: 'object' })) } } } }, false] } };
+  await assert.rejects(issues(many, { list }), { name: 'RangeError', code: 'ERR_ISOLATE_LIMIT', message: 'The params are too large for the schema' });
+  many.not.allOf[0].properties.list.items.allOf.length = 20;
+  assert.deepEqual(await issues(many, { list }), []);
+});
