@@ -13,7 +13,10 @@ process.env.ISOLATED_V8_SYNC_CALLS = 'caller';
 describe("hostile programs on the caller's thread", { skip: !AVAILABLE && 'elsewhere they run on threads of their own' }, () => {
   for (const file of FILES) {
     test(file, async () => {
-      const results = await runPrograms(file, await programsOf(file), ['sync']);
+      // The call returns when its guest was left. A guest that V8 does not stop uses the memory lent for unwinding until then; on a thread of the
+      // library, it does so after the call.
+      const programs = (await programsOf(file)).map((program) => ({ ...program, peak: 2 * program.peak }));
+      const results = await runPrograms(file, programs, ['sync']);
       const wrong = [...results].filter(([, { problems }]) => problems.length > 0).map(([name, { problems }]) => [name, problems]);
       assert.ok(results.size > 0);
       assert.deepEqual(wrong, []);
