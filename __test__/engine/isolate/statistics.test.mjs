@@ -115,7 +115,7 @@ test('the memory of a lost thread, at any time', { skip: process.platform !== 'l
   assert.equal(stats().lostThreads, 1);
   // It grows until it is suspended.
   const differences = [];
-  for (const end = ms() + 6_000; stats().lostRunning > 0 && ms() < end; await sleep(50)) differences.push(resident() - before - stats().lostBytes);
+  for (const end = ms() + 6_000; stats().lostRunning > 0 && ms() < end; await sleep(10)) differences.push(resident() - before - stats().lostBytes);
   assert.ok(differences.length > 10, String(differences));
   // What is free but not yet returned is not lost: for a moment that is a table of 64 MB that another has replaced.
   const worst = Math.max(...differences);

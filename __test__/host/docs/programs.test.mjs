@@ -1,6 +1,7 @@
 // The programs in README and docs/ run as printed. Each ```js or ```ts block is a program. Its expected output is in its `// prints …`
 // comments, one line each, or in the ```text block that follows it.
 
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -10,6 +11,7 @@ import { entry, moduleEntry, root, run } from '../../harness.mjs';
 import { pages, programsOf, readPage } from '../../docs/pages.mjs';
 
 const PACKAGE = 'isolated-v8';
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 /** Programs have limits of their own; a busy machine needs more time for the rest. */
 const LIMIT_MS = 90_000;
 
@@ -44,7 +46,10 @@ test('every page has programs, each with its output', () => {
 
 /** The program with this checkout in place of the installed package. */
 function inPlace({ code, language, commonjs }) {
-  const part = (_, name) => JSON.stringify(commonjs ? join(root, `${name}.js`) : pathToFileURL(join(root, `${name}.js`)).href);
+  const part = (_, name) => {
+    const path = join(root, manifest.exports[`./${name}`].default);
+    return JSON.stringify(commonjs ? path : pathToFileURL(path).href);
+  };
   const plain = language === 'ts' ? transformSync(code, { mode: 'strip-only', module: true }).code : code;
   const program = plain
     .replaceAll(`'${PACKAGE}'`, JSON.stringify(commonjs ? entry : moduleEntry))
