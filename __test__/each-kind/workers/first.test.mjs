@@ -12,7 +12,7 @@ test('first calls of all kinds, from threads that load the package concurrently'
     agent: async () => (await new ivm.IsolatedVMSandbox().execute('return 1 + 1', [], () => {})).result,
     plugin: async () => {
       const sandbox = new ivm.IsolatedVmSandbox();
-      const isolate = await sandbox.createIsolate({ id: 'p', name: 'p', version: '1.0.0', permissions: [], resources: {} });
+      const isolate = await sandbox.createIsolate({ id: 'p', name: 'p', version: '1.0.0', permissions: {} });
       const value = await sandbox.executeInSandbox(isolate, '1 + 1', { pluginId: 'p', config: {} });
       sandbox.disposeAll();
       return value;

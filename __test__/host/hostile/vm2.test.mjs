@@ -32,6 +32,11 @@ const body = (code) => `
   const { push } = leaks;
   const leak = (what) => { leaks.push = push; leaks.push(what); };
   const reach = (value) => { defineProperty(reached, number++, { __proto__: null, value, configurable: true }); return value; };
+  // Messages name what the guest has imported.
+  const reachWithout = (name) => (error) => {
+    for (const key of ['message', 'stack']) defineProperty(error, key, { __proto__: null, value: error[key].split(name).join('') });
+    return reach(error);
+  };
   try { await (async () => { ${code} })(); } catch (error) { reach(error); }
   const { findings, count } = walk({ reached });
   return [[...leaks, ...findings].join('; '), count, typeof globalThis_.process, typeof globalThis_.require];`;
