@@ -23,8 +23,8 @@ use crate::native::{self, locks};
 use crate::value::spin;
 
 /// A fiber of this thread, with what its guest needs. It is used for one call after another.
-struct Seat {
-    fiber: Box<Fiber>,
+struct GuestFiber {
+    native: Box<Fiber>,
     /// What the thread is to the guest, while it waits; and to its host, while the guest runs.
     context: Context,
     /// The isolate whose guest runs on it.
@@ -39,7 +39,7 @@ struct Seat {
     isolate: Cell<Option<v8::UnsafeRawIsolatePtr>>,
 }
 
-impl Drop for Seats {
+impl Drop for GuestFibers {
     /// The thread ends. Nothing runs on the stacks of guests that still wait, but V8's own threads may refer to them.
     fn drop(&mut self) {
         std::mem::forget(self.taken.take());
@@ -47,19 +47,19 @@ impl Drop for Seats {
 }
 
 #[derive(Default)]
-struct Seats {
+struct GuestFibers {
     /// Those with a guest, in the order in which they were taken. Their guests wait, except one that runs now.
-    taken: RefCell<Vec<Rc<Seat>>>,
-    spare: RefCell<Vec<Rc<Seat>>>,
+    taken: RefCell<Vec<Rc<GuestFiber>>>,
+    spare: RefCell<Vec<Rc<GuestFiber>>>,
     /// What V8 allows code on this thread to do when no guest runs on it.
     allowed: Cell<Option<engine::Allowed>>,
 }
 
-/// The seat of the guest that runs now; null on the thread's own stack. It is taken until the guest is done or left.
-type Running = Cell<*const Seat>;
+/// The fiber of the guest that runs now; null on the thread's own stack. It is taken until the guest is done or left.
+type Running = Cell<*const GuestFiber>;
 
 thread_local! {
-    static SEATS: Seats = Seats::default();
+    static FIBERS: GuestFibers = GuestFibers::default();
     static RUNNING: Running = const { Cell::new(ptr::null()) };
 }
 
@@ -87,15 +87,15 @@ impl Remote {
         if keeps_thread || self.inspector.profiles.are_wanted() || fiber::active() != 0 {
             return Err(Box::new(job));
         }
-        let Some(seat) = Seat::find() else { return Err(Box::new(job)) };
+        let Some(fiber) = GuestFiber::find() else { return Err(Box::new(job)) };
         let Some(body) = self.borrow_body() else {
-            seat.keep();
+            fiber.keep();
             return Err(Box::new(job));
         };
         pulse::watch(self);
-        seat.begin(self, body, job);
-        SEATS.with(|seats| seats.taken.borrow_mut().push(Rc::clone(&seat)));
-        seat.resume();
+        fiber.begin(self, body, job);
+        FIBERS.with(|fibers| fibers.taken.borrow_mut().push(Rc::clone(&fiber)));
+        fiber.resume();
         Ok(())
     }
 
@@ -131,26 +131,26 @@ impl Remote {
     /// The guest, which runs on this thread, lets the host's loop look around.
     pub(super) fn look_around(&self) {
         // SAFETY: as in `suspend`.
-        if let Some(seat) = unsafe { RUNNING.get().as_ref() } {
-            seat.pulsed.set(true);
+        if let Some(fiber) = unsafe { RUNNING.get().as_ref() } {
+            fiber.pulsed.set(true);
             suspend(self, self.mailbox.version().wrapping_sub(1));
         }
     }
 
     /// Whether a guest of this isolate waits on this thread.
     pub fn waits_here(&self) -> bool {
-        seat_of(self).is_some()
+        fiber_of(self).is_some()
     }
 }
 
-/// The seat of the guest of `remote`, if that has one on this thread.
-fn seat_of(remote: &Remote) -> Option<Rc<Seat>> {
+/// The fiber of the guest of `remote`, if that has one on this thread.
+fn fiber_of(remote: &Remote) -> Option<Rc<GuestFiber>> {
     if !fiber::exist() {
         return None;
     }
     // A thread that is ending has none.
     let found =
-        SEATS.try_with(|seats| seats.taken.borrow().iter().rev().find(|seat| seat.is_of(remote)).map(Rc::clone));
+        FIBERS.try_with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| fiber.is_of(remote)).map(Rc::clone));
     found.ok().flatten()
 }
 
@@ -158,12 +158,12 @@ fn seat_of(remote: &Remote) -> Option<Rc<Seat>> {
 /// fiber.
 fn suspend(remote: &Remote, version: u32) -> bool {
     let running = RUNNING.get();
-    // SAFETY: the thread keeps the seat while its guest runs.
-    let Some(seat) = (unsafe { running.as_ref() }).filter(|seat| seat.is_of(remote)) else { return false };
-    seat.version.set(version);
+    // SAFETY: the thread keeps the fiber while its guest runs.
+    let Some(fiber) = (unsafe { running.as_ref() }).filter(|fiber| fiber.is_of(remote)) else { return false };
+    fiber.version.set(version);
     fiber::suspend();
     // On the fiber: V8 takes the bounds of the stack when it enters an isolate.
-    if let Some(isolate) = seat.isolate.get().filter(|isolate| !same(Some(*isolate), entered())) {
+    if let Some(isolate) = fiber.isolate.get().filter(|isolate| !same(Some(*isolate), entered())) {
         set_entered(isolate, true);
     }
     true
@@ -171,15 +171,15 @@ fn suspend(remote: &Remote, version: u32) -> bool {
 
 /// Resumes the guest of `remote`, which was stopped while it waited on this thread, until it has returned.
 pub fn unwind(remote: &Remote) {
-    while let Some(seat) = seat_of(remote).filter(|_| remote.is_stopping()) {
-        seat.pulsed.set(false);
-        seat.resume();
+    while let Some(fiber) = fiber_of(remote).filter(|_| remote.is_stopping()) {
+        fiber.pulsed.set(false);
+        fiber.resume();
     }
 }
 
 /// Whether guests wait on this thread.
 pub fn any() -> bool {
-    fiber::exist() && SEATS.with(|seats| !seats.taken.borrow().is_empty())
+    fiber::exist() && FIBERS.with(|fibers| !fibers.taken.borrow().is_empty())
 }
 
 /// What the guests of this thread need.
@@ -197,15 +197,16 @@ pub fn resume() -> Progress {
     if !fiber::exist() {
         return Progress::None;
     }
-    let found = SEATS.with(|seats| seats.taken.borrow().iter().rev().find(|seat| seat.has_changed()).map(Rc::clone));
+    let found =
+        FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| fiber.has_changed()).map(Rc::clone));
     match found {
-        Some(seat) if seat.pulsed.get() => {
+        Some(fiber) if fiber.pulsed.get() => {
             // Next time, it is resumed.
-            seat.pulsed.set(false);
+            fiber.pulsed.set(false);
             Progress::Pulsed
         }
-        Some(seat) => {
-            seat.resume();
+        Some(fiber) => {
+            fiber.resume();
             Progress::Resumed
         }
         None => Progress::None,
@@ -225,19 +226,19 @@ fn same(one: Option<v8::UnsafeRawIsolatePtr>, other: Option<v8::UnsafeRawIsolate
     one.map(address) == other.map(address)
 }
 
-impl Seat {
-    /// A seat without a guest; `None` if this thread can have no more.
+impl GuestFiber {
+    /// A fiber without a guest; `None` if this thread can have no more.
     fn find() -> Option<Rc<Self>> {
-        let spare = SEATS.with(|seats| seats.spare.borrow_mut().pop());
+        let spare = FIBERS.with(|fibers| fibers.spare.borrow_mut().pop());
         if spare.is_some() {
             return spare;
         }
-        let fiber = if fiber::prepare_thread() { Fiber::new() } else { None }?;
+        let native = if fiber::prepare_thread() { Fiber::new() } else { None }?;
         if entered().is_none() {
-            SEATS.with(|seats| seats.allowed.set(Some(engine::Allowed::now())));
+            FIBERS.with(|fibers| fibers.allowed.set(Some(engine::Allowed::now())));
         }
         Some(Rc::new(Self {
-            fiber,
+            native,
             context: Context::new(),
             remote: RefCell::default(),
             job: Cell::default(),
@@ -249,8 +250,8 @@ impl Seat {
 
     /// Keeps it for other calls.
     fn keep(self: Rc<Self>) {
-        SEATS.with(|seats| {
-            let mut spare = seats.spare.borrow_mut();
+        FIBERS.with(|fibers| {
+            let mut spare = fibers.spare.borrow_mut();
             if spare.len() < MAX_SPARE {
                 spare.push(self);
             }
@@ -258,12 +259,12 @@ impl Seat {
     }
 
     fn begin(&self, remote: &Arc<Remote>, body: Box<Body>, job: Job) {
-        self.context.begin(self.fiber.reserve(), as_current(remote));
+        self.context.begin(self.native.reserve(), as_current(remote));
         self.remote.replace(Some(Arc::clone(remote)));
         self.isolate.set(None);
         self.job.set(Some((body, job)));
-        // SAFETY: the thread keeps the seat until the fiber is done or left.
-        unsafe { self.fiber.begin(serve, ptr::from_ref(self).cast()) };
+        // SAFETY: the thread keeps it until its guest is done or left.
+        unsafe { self.native.begin(serve, ptr::from_ref(self).cast()) };
     }
 
     fn is_of(&self, remote: &Remote) -> bool {
@@ -281,18 +282,18 @@ impl Seat {
         }
         RUNNING.set(Rc::as_ptr(self));
         self.context.exchange();
-        let pause = self.fiber.resume();
+        let pause = self.native.resume();
         self.context.exchange();
         RUNNING.set(ptr::null());
         if pause == Pause::Waiting {
             return;
         }
-        SEATS.with(|seats| seats.taken.borrow_mut().retain(|seat| !Rc::ptr_eq(seat, self)));
+        FIBERS.with(|fibers| fibers.taken.borrow_mut().retain(|fiber| !Rc::ptr_eq(fiber, self)));
         let remote = self.remote.take();
         if pause == Pause::Done {
             return Rc::clone(self).keep();
         }
-        if let Some(allowed) = SEATS.with(|seats| seats.allowed.get()) {
+        if let Some(allowed) = FIBERS.with(|fibers| fibers.allowed.get()) {
             allowed.restore();
         }
         while let Some(own) = entered() {
@@ -306,18 +307,18 @@ impl Seat {
     }
 }
 
-/// Runs on the fiber of `seat`.
-fn serve(seat: *const c_void) {
-    // SAFETY: `Seat::begin` passes the seat, which the thread keeps.
-    let seat = unsafe { &*seat.cast::<Seat>() };
-    let remote = seat.remote.borrow().clone();
-    if let (Some((body, job)), Some(remote)) = (seat.job.take(), remote) {
-        run_job(seat, &remote, &body, job);
+/// Runs on `fiber`.
+fn serve(fiber: *const c_void) {
+    // SAFETY: `GuestFiber::begin` passes the fiber, which the thread keeps.
+    let fiber = unsafe { &*fiber.cast::<GuestFiber>() };
+    let remote = fiber.remote.borrow().clone();
+    if let (Some((body, job)), Some(remote)) = (fiber.job.take(), remote) {
+        run_job(fiber, &remote, &body, job);
         remote.take_back(body);
     }
 }
 
-fn run_job(seat: &Seat, remote: &Arc<Remote>, body: &Body, job: Job) {
+fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &Body, job: Job) {
     /// A panic is a bug of ours; without this, the callers of the isolate would wait forever.
     struct Watch<'a> {
         remote: &'a Arc<Remote>,
@@ -339,7 +340,7 @@ fn run_job(seat: &Seat, remote: &Arc<Remote>, body: &Body, job: Job) {
             let mut locker = body.shared.lock();
             locks::disregard_held();
             // SAFETY: only the pointer is taken.
-            seat.isolate.set(Some(unsafe { locker.as_raw_isolate_ptr() }));
+            fiber.isolate.set(Some(unsafe { locker.as_raw_isolate_ptr() }));
             engine::limit_stack(&locker);
             // `make` has attached it.
             let Ok(guest) = Guest::of(&locker) else { return remote.abandon("Internal error") };
@@ -372,11 +373,11 @@ impl Remote {
         }
     }
 
-    /// Its guest was left on `seat`. It `failed`: V8 cannot continue, because it has run out of memory.
-    fn was_left(self: &Arc<Self>, failed: bool, seat: &Seat) {
+    /// Its guest was left on `fiber`. It `failed`: V8 cannot continue, because it has run out of memory.
+    fn was_left(self: &Arc<Self>, failed: bool, fiber: &GuestFiber) {
         self.execution.loan.lend(false);
-        self.execution.thread.was_left(seat.fiber.unguarded());
-        self.give_back_heap(seat.context.entered());
+        self.execution.thread.was_left(fiber.native.unguarded());
+        self.give_back_heap(fiber.context.entered());
         if failed {
             native::draw_on(self.accounts.quota.as_ref(), engine::abandon_texts);
             self.stop(Stop::Memory);
