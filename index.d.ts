@@ -365,9 +365,10 @@ declare namespace ivm {
     /**
      * Whether the context has `setTimeout`, `setInterval`, `setImmediate`, their `clear…` functions and `queueMicrotask`. At most 1,000 timers
      * can be pending in an isolate, after which setting one throws a `RangeError`. A callback runs under the `deadline` of the call that has
-     * set the timer. Timers alone do not keep the process alive. A function is called with each error that a callback has thrown: name, message
-     * and code, without a stack. With `true`, such errors are published (`isolated-v8:unhandled-host-error`, origin `timer`). The first
-     * context of an isolate with timers decides for all of them. Default false.
+     * set the timer. Timers keep the process alive only while a call waits for a promise of the guest. A function is called with each
+     * error that a callback has thrown: name, message and code, without a stack. With `true`, such errors are published
+     * (`isolated-v8:unhandled-host-error`, origin `timer`). The first context of an isolate with timers decides for all of them. Default
+     * false.
      */
     timers?: boolean | ((error: Error) => void);
     /**

@@ -1,6 +1,6 @@
 //! Work of a guest that no call waits for: its detached jobs, and modules that V8 compiles.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::job::Kind;
@@ -19,6 +19,10 @@ pub struct DetachedWork {
     compiling_counts: AtomicBool,
     /// Consecutive compilations that only the guest's own compilations have caused.
     compiled_in_a_row: AtomicU32,
+    /// Events that will cause more: see [`super::pending`].
+    pub(super) pending: AtomicUsize,
+    /// Keeps the isolate alive meanwhile, if a caller waits.
+    pub(super) kept: Mutex<Option<Box<dyn Send>>>,
     /// Answered when there is no work.
     drained: Mutex<Vec<Arc<dyn Completion>>>,
 }
@@ -26,6 +30,11 @@ pub struct DetachedWork {
 impl DetachedWork {
     pub fn exists(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether the host waits for a module that V8 compiles.
+    pub fn compiles(&self) -> bool {
+        self.compiling_counts.load(Ordering::Relaxed)
     }
 
     pub fn begin(&self) {

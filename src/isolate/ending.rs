@@ -99,6 +99,7 @@ impl Remote {
         if !self.lifecycle.transition(event).changed {
             return;
         }
+        self.update_kept();
         self.listeners.announce_gone();
         self.detached.announce_drained();
         self.keep_alives.end_all();

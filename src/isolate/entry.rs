@@ -144,7 +144,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Re
     if outermost {
         remote.accounts.meter.worked(took);
         // Before the answer: its receiver checks whether the guest has more work.
-        remote.note_compiling(scope, kind);
+        remote.note_detached(scope, kind);
     }
     let stopped = outermost && remote.is_stopping();
     let aborted = stopped && remote.entries.was_aborted(serial);

@@ -30,6 +30,11 @@ impl Promises {
         Some((awaited.completion, awaited.transfer))
     }
 
+    /// Whether a caller still waits for one of them.
+    pub(super) fn are_awaited(&self) -> bool {
+        lock(&self.0).iter().any(|(_, awaited)| !awaited.completion.is_complete())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         lock(&self.0).is_empty()
     }

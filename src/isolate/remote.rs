@@ -1,6 +1,7 @@
 //! An isolate as every other thread sees it: a handle that holds its components, and what they do together.
 
 use std::any::Any;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use super::accounts::Accounts;
@@ -85,11 +86,15 @@ impl Remote {
         }
     }
 
-    /// See [`DetachedWork::note_compiling`].
-    pub(super) fn note_compiling(&self, isolate: &v8::Isolate, kind: Kind) {
+    /// The guest has run a job of kind `kind`: looks at what will continue it.
+    pub(super) fn note_detached(&self, isolate: &v8::Isolate, kind: Kind) {
+        let compiled = self.detached.compiles();
         let is_last = self.detached.note_compiling(isolate, kind, || !self.promises.is_empty());
         if is_last && !self.is_disposed() {
             self.detached.announce_drained();
+        }
+        if compiled || self.detached.compiles() || self.detached.pending.load(Ordering::Acquire) > 0 {
+            self.update_kept();
         }
     }
 

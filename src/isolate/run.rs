@@ -317,10 +317,12 @@ impl TaskSink for Remote {
             Remote::post(self, platform_job(task));
         } else {
             let me = self.me.clone();
+            let pending = self.pending_event();
             self.execution.delayed_tasks.add(self.accounts.quota.as_ref(), delay, move || {
                 if let Some(remote) = me.upgrade() {
                     remote.post(platform_job(task));
                 }
+                drop(pending);
             });
         }
     }

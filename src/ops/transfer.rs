@@ -190,6 +190,10 @@ impl Completion for Guarded {
         }
     }
 
+    fn is_complete(&self) -> bool {
+        self.settlement.is_complete()
+    }
+
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
         self.settlement.recipient()
     }

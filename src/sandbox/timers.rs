@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::property::put;
 use crate::convert::{self, cap};
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{self, Guest, IsolateScope, Job, Kind as JobKind, Limits, Remote, async_context};
+use crate::isolate::{self, Guest, IsolateScope, Job, Kind as JobKind, Limits, PendingEvent, Remote, async_context};
 use crate::native::{Guard, lock};
 use crate::value::{Chain, Completion, Fault, Outcome, Value};
 
@@ -47,6 +47,7 @@ struct Timer {
     alarm: Option<Alarm>,
     /// The timer has fired, and its job has not run yet.
     posted: bool,
+    _pending: Option<PendingEvent>,
 }
 
 impl Table {
@@ -264,6 +265,7 @@ fn set<'s>(
         limits,
         alarm: (kind != Kind::Immediate).then(|| timers.fire_at(id, Instant::now() + delay)),
         posted: false,
+        _pending: timers.remote.upgrade().map(|remote| remote.pending_event()),
     };
     table.pending.insert(id, timer);
     drop(table);

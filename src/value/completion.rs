@@ -197,6 +197,10 @@ impl Completion for Settlement {
         }
     }
 
+    fn is_complete(&self) -> bool {
+        matches!(&*lock(&self.state), State::Settled(_))
+    }
+
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
         match &*lock(&self.state) {
             State::Pending(Some((_, recipient))) => recipient.as_ref().and_then(Weak::upgrade),

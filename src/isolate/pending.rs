@@ -1,0 +1,64 @@
+//! Events that will continue a guest without its host: timers, V8's delayed tasks and its compilations. While a caller awaits a promise of the
+//! guest, pending events keep the event loop of the host alive, and the isolate, even if the host holds no handle to it. A compilation does so
+//! always: it is bounded, and may end in a call of the host.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use super::remote::Remote;
+use crate::native::lock;
+
+/// Keeps the isolate and its host's event loop alive.
+struct Kept {
+    remote: Arc<Remote>,
+    keep_alive: Option<usize>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(id) = self.keep_alive {
+            self.remote.keep_alives.end(id);
+        }
+    }
+}
+
+/// An event that is pending until this is dropped. Must not be dropped under a lock that the end of an isolate takes.
+pub struct PendingEvent(Weak<Remote>);
+
+impl Drop for PendingEvent {
+    fn drop(&mut self) {
+        if let Some(remote) = self.0.upgrade()
+            && remote.detached.pending.fetch_sub(1, Ordering::AcqRel) == 1
+        {
+            remote.update_kept();
+        }
+    }
+}
+
+impl Remote {
+    /// Counts an event that will continue the guest.
+    pub fn pending_event(&self) -> PendingEvent {
+        self.detached.pending.fetch_add(1, Ordering::AcqRel);
+        PendingEvent(self.me.clone())
+    }
+
+    /// Keeps the isolate and the event loop alive exactly while an event is pending that a caller waits for.
+    pub(super) fn update_kept(&self) {
+        let detached = &self.detached;
+        let mut kept = lock(&detached.kept);
+        let is_awaited = || detached.pending.load(Ordering::Acquire) > 0 && self.promises.are_awaited();
+        let keep = !self.is_gone() && (detached.compiles() || is_awaited());
+        let before = match (keep, kept.is_some()) {
+            (true, false) => {
+                let keeping = |remote| Box::new(Kept { remote, keep_alive: self.keep_alives.begin() }) as Box<dyn Send>;
+                *kept = self.me.upgrade().map(keeping);
+                None
+            }
+            (false, true) => kept.take(),
+            _ => None,
+        };
+        drop(kept);
+        // Perhaps it has the last handle.
+        drop(before);
+    }
+}
