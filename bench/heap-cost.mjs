@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { argv, memoryUsage } from 'node:process';
 
 import { bytesOf, KINDS, LARGE, liveMemory } from '../__test__/wire/memory-kinds.mjs';
-import { selectHosts } from '../scripts/hosts.mjs';
+import { selectHosts } from '../scripts/setup/hosts.mjs';
 import { root } from '../scripts/process.mjs';
 
 /** Approximate bytes on the wire. Enough values are read for a few dozen megabytes. */

@@ -3,7 +3,7 @@
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { npm, packMain, packPlatform } from '../scripts/pack.mjs';
+import { npm, packMain, packPlatform } from '../scripts/release/pack.mjs';
 import { OURS, VERSIONS } from './libraries.mjs';
 
 const LOCK = '.package-lock.json';

@@ -9,7 +9,7 @@ import lifecycles from './lifecycles.mjs';
 import { flagsOf, OURS, PEER, peerOf, QUICKJS } from './libraries.mjs';
 import { measurePackages } from './packages.mjs';
 import { publish, row, time } from './report.mjs';
-import { hosts } from '../scripts/hosts.mjs';
+import { hosts } from '../scripts/setup/hosts.mjs';
 
 const LIMIT_MS = 300_000;
 const VALUES_LIMIT_MS = 1_200_000;

@@ -18,10 +18,10 @@ import {
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { hostsFolder, missingHosts } from './hosts.mjs';
+import { hostsFolder, missingHosts } from './setup/hosts.mjs';
 import { root, show } from './process.mjs';
-import { addSnapshot } from './snapshot.mjs';
-import { surfaceFiles, writeSurface } from './surface.mjs';
+import { addSnapshot } from './setup/snapshot.mjs';
+import { surfaceFiles, writeSurface } from './setup/surface.mjs';
 
 const MISSING = -Infinity;
 const LOCK_POLL_MS = 500;
@@ -176,7 +176,7 @@ export async function buildAddon({ always = false } = {}) {
 
 /** Writes what hosts load, if it is missing or older than its sources. */
 async function buildSurface() {
-  const sourceTime = Math.max(newest(join(root, 'surface')), modified(join(root, 'scripts/surface.mjs')));
+  const sourceTime = Math.max(newest(join(root, 'surface')), modified(join(root, 'scripts/setup/surface.mjs')));
   if (Math.min(...surfaceFiles.map(modified)) < sourceTime) await writeSurface();
 }
 

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { hostOf, selectHosts } from './hosts.mjs';
+import { hostOf, selectHosts } from './setup/hosts.mjs';
 import { capture } from './process.mjs';
 import { affected } from './suite/changes.mjs';
 import { estimate, record } from './suite/durations.mjs';

@@ -22,7 +22,7 @@ const clippy = ['cargo', 'clippy', '--release', ...locked];
 const LIMIT_MS = 12 * 60_000;
 
 const SOURCES = /^(src|launcher|surface|fuzz|vendor|\.cargo)\/|^(Cargo\.(toml|lock)|build\.rs)$/;
-const LAYERED = /^(src|surface)\/|^scripts\/layers/;
+const LAYERED = /^(src|surface)\/|^scripts\/checks\/layers/;
 const PROSE = /\.(md|[cm]?[jt]s|rs|toml|ya?ml|txt)$/;
 const SCRIPTS = /\.[cm]?[jt]s$|^tsconfig|^package(-lock)?\.json$|^\.oxlintrc/;
 
@@ -38,21 +38,21 @@ const checks = [
   { name: 'cargo fmt', command: ['cargo', 'fmt', '--check'], seconds: 2, load: 1, of: SOURCES },
   { name: 'cargo clippy', command: [...clippy, '--all-targets', '--features', 'plain-v8', '--', '-D', 'warnings'], seconds: 45, load: 1.2, group: 'cargo', of: SOURCES },
   { name: 'cargo test', command: ['cargo', 'test', '--release', ...locked], count: countCargoTests, seconds: 60, load: 1.3, group: 'cargo', of: SOURCES },
-  { name: 'exported symbols', command: script('symbols'), seconds: 3, load: 1, of: SOURCES },
+  { name: 'exported symbols', command: script('checks/symbols'), seconds: 3, load: 1, of: SOURCES },
   { name: 'tsc (hosts)', command: [process.execPath, tsc], seconds: 4, load: 1.5, of: SCRIPTS },
   { name: 'tsc (surface)', command: [process.execPath, tsc, '--project', 'tsconfig.surface.json'], seconds: 4, load: 1.5, of: SCRIPTS },
   { name: 'oxlint', command: [process.execPath, 'node_modules/oxlint/bin/oxlint', '--deny-warnings'], seconds: 2, load: 1, of: SCRIPTS },
-  { name: 'layers', command: script('layers'), seconds: 1, load: 1, of: LAYERED },
-  { name: 'prose', command: script('prose'), seconds: 2, load: 1, of: PROSE },
-  { name: 'figures', command: [...script('figures'), '--check'], seconds: 1, load: 1, of: /\.md$|^BENCHMARKS\.json$/ },
-  { name: 'packaging', command: script('packaging'), seconds: 8, load: 1, group: 'packages' },
+  { name: 'layers', command: script('checks/layers'), seconds: 1, load: 1, of: LAYERED },
+  { name: 'prose', command: script('checks/prose'), seconds: 2, load: 1, of: PROSE },
+  { name: 'figures', command: [...script('checks/figures'), '--check'], seconds: 1, load: 1, of: /\.md$|^BENCHMARKS\.json$/ },
+  { name: 'packaging', command: script('checks/packaging'), seconds: 8, load: 1, group: 'packages' },
   // The first run of clippy has checked the part of `cfg(any(test, fuzzing))` that tests use.
   { name: 'cargo clippy (fuzzing)', command: [...clippy, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'], seconds: 25, load: 1.2, group: 'cargo', full: true, of: SOURCES },
-  { name: 'documentation', command: script('documentation'), seconds: 15, load: 1, full: true },
-  { name: 'workflows', command: script('workflows'), seconds: 5, load: 1, full: true },
-  { name: 'application', command: script('application'), count: countHosts, seconds: 31, load: 1.2, group: 'packages', full: true, hosts: true },
-  { name: 'installation', command: script('installation'), count: countHosts, seconds: 24, load: 1.2, group: 'packages', full: true, hosts: true },
-  { name: 'newcomer', command: script('newcomer'), seconds: 15, load: 1, group: 'packages', timed: true, full: true, hosts: true },
+  { name: 'documentation', command: script('site/documentation'), seconds: 15, load: 1, full: true },
+  { name: 'workflows', command: script('checks/workflows'), seconds: 5, load: 1, full: true },
+  { name: 'application', command: script('product/application'), count: countHosts, seconds: 31, load: 1.2, group: 'packages', full: true, hosts: true },
+  { name: 'installation', command: script('product/installation'), count: countHosts, seconds: 24, load: 1.2, group: 'packages', full: true, hosts: true },
+  { name: 'newcomer', command: script('product/newcomer'), seconds: 15, load: 1, group: 'packages', timed: true, full: true, hosts: true },
 ];
 
 function countCargoTests(output) {

@@ -1,6 +1,6 @@
 //! isolated-v8: JavaScript sandboxes on a V8 of their own, as a Node-API addon.
 //!
-//! Each layer uses only those above it in this list (`scripts/layers.mjs` checks it):
+//! Each layer uses only those above it in this list (`scripts/checks/layers.mjs` checks it):
 //!
 //! - `native`: memory of C++ code
 //! - `protocol`: constants shared with JavaScript

@@ -1,5 +1,5 @@
 // An agent's use of @utcp/code-mode: tools are registered, and code that calls them runs in isolates of the package.
-// scripts/application.mjs installs what this imports. All assertions also hold with isolated-vm itself.
+// scripts/product/application.mjs installs what this imports. All assertions also hold with isolated-vm itself.
 
 // oxlint-disable-next-line import/no-unassigned-import -- as the application's own documents have it
 import '@utcp/sdk';

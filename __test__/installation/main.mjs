@@ -1,4 +1,4 @@
-// The first program of a user. `scripts/installation.mjs` installs what this imports, under the name that it is given.
+// The first program of a user. `scripts/product/installation.mjs` installs what this imports, under the name that it is given.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';

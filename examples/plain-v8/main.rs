@@ -1,7 +1,7 @@
 //! Executes tests of test262 in V8 as it is: the library that the addon is linked with, and nothing of ours around it: no
-//! startup snapshot, no surface, no flags but those given. `scripts/test262.mjs --host plain` has it run the tests that the
+//! startup snapshot, no surface, no flags but those given. `scripts/product/test262.mjs --host plain` has it run the tests that the
 //! addon is compared with: `plain-v8 <checkout of test262> [flags of V8]`, and then one line of JSON on standard input for
-//! each test, answered by one on standard output. See `scripts/test262/pool.mjs`.
+//! each test, answered by one on standard output. See `scripts/product/test262/pool.mjs`.
 //!
 //! `cargo build --release --features plain-v8 --example plain-v8`
 

@@ -3,7 +3,7 @@
 
 import { readdirSync } from 'node:fs';
 import { join, sep } from 'node:path';
-import { OWN, hosts, hostsFolder } from '../hosts.mjs';
+import { OWN, hosts, hostsFolder } from '../setup/hosts.mjs';
 import { root } from '../process.mjs';
 
 const ALL = hosts.map(({ name }) => name);

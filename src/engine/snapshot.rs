@@ -2,7 +2,7 @@
 //! runs.
 //!
 //! Making it takes longer than everything else in V8's start, so it is made when the addon is built, and lies at the end of the addon's file,
-//! where no loader looks (`scripts/snapshot.mjs`). If it is missing or does not fit, it is made at the start.
+//! where no loader looks (`scripts/setup/snapshot.mjs`). If it is missing or does not fit, it is made at the start.
 
 use std::fmt::Write as _;
 use std::fs::File;

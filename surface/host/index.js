@@ -36,7 +36,7 @@ function createHost(native, { launcher } = {}) {
   const surface = createSurface(binding, (core) => {
     /** @type {any} */
     let loaded;
-    // In the package a file of its own (`scripts/surface.mjs`).
+    // In the package a file of its own (`scripts/setup/surface.mjs`).
     sandboxes = () => (loaded ??= require('./sandbox/index.js').createSandboxes(core, environment, () => surface.ivm, launcher));
     return Object.assign(lazily([...SANDBOX_CLASSES, ...Object.keys(SANDBOX_ALIASES), ...SANDBOX_FUNCTIONS], sandboxes), createEngine(environment));
   });

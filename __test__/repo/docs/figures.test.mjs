@@ -1,11 +1,11 @@
-// The measured figures of the pages come from BENCHMARKS.json (scripts/figures.mjs).
+// The measured figures of the pages come from BENCHMARKS.json (scripts/checks/figures.mjs).
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { root } from '../../harness.mjs';
-import { figuresOf, unmarkedIn, withFigures } from '../../../scripts/figures.mjs';
+import { figuresOf, unmarkedIn, withFigures } from '../../../scripts/checks/figures.mjs';
 
 const data = JSON.parse(readFileSync(join(root, 'BENCHMARKS.json'), 'utf8'));
 

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { root } from '../../harness.mjs';
-import { check, MAX, readSources } from '../../../scripts/layers.mjs';
+import { check, MAX, readSources } from '../../../scripts/checks/layers.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-layers-'));
 after(() => rmSync(folder, { recursive: true }));

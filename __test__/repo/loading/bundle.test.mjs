@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { build } from 'esbuild';
 import { root, runFile } from '../../harness.mjs';
-import { ownTriple } from '../../../scripts/pack.mjs';
+import { ownTriple } from '../../../scripts/release/pack.mjs';
 import { addonFile } from '../../../scripts/setup.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-bundle-'));

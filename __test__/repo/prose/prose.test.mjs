@@ -3,8 +3,8 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { proseOf } from '../../../scripts/prose/passages.mjs';
-import { check, readWords } from '../../../scripts/prose/words.mjs';
+import { proseOf } from '../../../scripts/checks/prose/passages.mjs';
+import { check, readWords } from '../../../scripts/checks/prose/words.mjs';
 
 /** The lines of the prose in a file, without what is not prose. */
 const linesOf = (path, text) => proseOf(path, text).split('\n').map((line) => line.replaceAll(/\0+/g, ' ').replaceAll(/ +/g, ' ').trim());
@@ -64,7 +64,7 @@ describe('the word list', () => {
   });
 
   test('the one of the repository', () => {
-    const own = readWords(readFileSync(new URL('../../../scripts/prose/words.txt', import.meta.url), 'utf8'));
+    const own = readWords(readFileSync(new URL('../../../scripts/checks/prose/words.txt', import.meta.url), 'utf8'));
     const found = (text) => check(text, own).map((one) => one.found);
     assert.deepEqual(found('Nobody\n  is told of it; the isolate goes on. He who hears of\tit lets go'), ['Nobody', 'is told', 'goes on', 'He who', 'hears of', 'lets go']);
     assert.deepEqual(found('A caller is notified. The isolate continues, and JavaScript in TypeScript on macOS uses Node-API.'), []);

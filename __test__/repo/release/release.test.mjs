@@ -8,10 +8,10 @@ import { after, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { pages } from '../../docs/pages.mjs';
 import { root } from '../../harness.mjs';
-import { readPackage } from '../../../scripts/pack.mjs';
-import { serve } from '../../../scripts/registry.mjs';
-import { checkVersions, isPublished, notesOf, publishedManifest, released, setVersion } from '../../../scripts/release.mjs';
-import { GLIBC, TARGETS, tripleOf } from '../../../scripts/targets.mjs';
+import { readPackage } from '../../../scripts/release/pack.mjs';
+import { serve } from '../../../scripts/product/registry.mjs';
+import { checkVersions, isPublished, notesOf, publishedManifest, released, setVersion } from '../../../scripts/release/release.mjs';
+import { GLIBC, TARGETS, tripleOf } from '../../../scripts/release/targets.mjs';
 
 const changelog = `# Changelog
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { hosts } from '../../../scripts/hosts.mjs';
+import { hosts } from '../../../scripts/setup/hosts.mjs';
 import { capture } from '../../../scripts/process.mjs';
 import { affectedBy } from '../../../scripts/suite/changes.mjs';
 import { estimate } from '../../../scripts/suite/durations.mjs';
@@ -126,11 +126,11 @@ describe('a change affects', () => {
   test('nothing, if there is no change', () => assert.deepEqual(affectedBy(files, []), []));
 
   test('everything, if it is in the product', () => {
-    for (const path of ['scripts/hosts.mjs', 'scripts/uncaught.mjs', 'scripts/surface.mjs', 'scripts/setup.mjs', 'scripts/process.mjs', 'scripts/suite.mjs', 'scripts/suite/places.mjs', 'npm/linux-x64-gnu/package.json', 'src/lib.rs', 'surface/host/wire/index.js', 'Cargo.lock', 'index.mjs', 'native.js', '__test__/hosts/package.json']) assert.deepEqual(affects(path), all, path);
+    for (const path of ['scripts/setup/hosts.mjs', 'scripts/setup/uncaught.mjs', 'scripts/setup/surface.mjs', 'scripts/setup.mjs', 'scripts/process.mjs', 'scripts/suite.mjs', 'scripts/suite/places.mjs', 'npm/linux-x64-gnu/package.json', 'src/lib.rs', 'surface/host/wire/index.js', 'Cargo.lock', 'index.mjs', 'native.js', '__test__/hosts/package.json']) assert.deepEqual(affects(path), all, path);
   });
 
   test('the tests of the repository, always', () => {
-    for (const path of ['scripts/release.mjs', 'index.d.ts', '.github/workflows/ci.yml']) assert.deepEqual(affects(path), ofRepo, path);
+    for (const path of ['scripts/release/release.mjs', 'index.d.ts', '.github/workflows/ci.yml']) assert.deepEqual(affects(path), ofRepo, path);
   });
 
   test('a test file itself', () => {

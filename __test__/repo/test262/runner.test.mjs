@@ -1,12 +1,12 @@
-// `scripts/test262.mjs`, run on a few files with the layout of test262.
+// `scripts/product/test262.mjs`, run on a few files with the layout of test262.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
-import { frontMatter } from '../../../scripts/test262/tests.mjs';
-import { failureOf } from '../../../scripts/test262/verdict.mjs';
+import { frontMatter } from '../../../scripts/product/test262/tests.mjs';
+import { failureOf } from '../../../scripts/product/test262/verdict.mjs';
 import { root, runFile } from '../../harness.mjs';
 
 const FILES = {
@@ -60,7 +60,7 @@ const FAILED = {
 
 async function runTests(folder, ...args) {
   const results = join(folder, 'results.json');
-  const { code, stdout, stderr } = await runFile(join(root, 'scripts/test262.mjs'), {
+  const { code, stdout, stderr } = await runFile(join(root, 'scripts/product/test262.mjs'), {
     args: [folder, '--filter', 'language', '--concurrency', '1', '--limit', '3000', '--json', results, ...args],
     timeout: 120_000,
   });

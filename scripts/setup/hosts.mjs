@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from './process.mjs';
+import { root } from '../process.mjs';
 
 export const hostsFolder = join(root, '__test__/hosts');
 
@@ -47,7 +47,7 @@ const deno = {
     '--no-check',
     '--no-lock',
     '--node-modules-dir=manual',
-    `--preload=${join(root, 'scripts/uncaught.mjs')}`,
+    `--preload=${join(root, 'scripts/setup/uncaught.mjs')}`,
     `--junit-path=${report}`,
     file,
   ],

@@ -1,7 +1,7 @@
 // Adds the startup snapshot to the addon's file. It goes to the file's end, which no loader reads; `src/engine/snapshot.rs` reads it when V8
 // starts. On macOS a signed file must not change, so there V8 makes the snapshot at each start.
 
-import { capture } from './process.mjs';
+import { capture } from '../process.mjs';
 
 const LIMIT_MS = 60_000;
 

@@ -5,10 +5,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NOTICES, areNoticesCurrent } from './notices.mjs';
-import { packMain, packPlatform } from './pack.mjs';
-import { capture, root, show } from './process.mjs';
-import { addonFile, launcherFile, setup } from './setup.mjs';
+import { NOTICES, areNoticesCurrent } from '../release/notices.mjs';
+import { packMain, packPlatform } from '../release/pack.mjs';
+import { capture, root, show } from '../process.mjs';
+import { addonFile, launcherFile, setup } from '../setup.mjs';
 
 /** Resolves with whether a tarball has these files, and executables are executable. */
 async function checkFiles(folder, { name, file }, files) {
@@ -24,7 +24,7 @@ async function checkFiles(folder, { name, file }, files) {
 /** Resolves with whether the notices match what is linked now. */
 async function checkNotices() {
   const current = await areNoticesCurrent();
-  console.log(`notices: ${current ? 'as Cargo.lock has it' : `not as Cargo.lock and vendor/NOTICES have it: node scripts/notices.mjs`}`);
+  console.log(`notices: ${current ? 'as Cargo.lock has it' : `not as Cargo.lock and vendor/NOTICES have it: node scripts/release/notices.mjs`}`);
   return current;
 }
 

@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import ivm from '../../index.mjs';
+import ivm from '../../../index.mjs';
 import { Agents } from './agents.mjs';
 import { BRIDGE, HOST_OBJECT, PRINT, WATCH_ERRORS } from './guest.mjs';
 

@@ -1,5 +1,5 @@
 // Compiles programs written for isolated-vm's type declarations against those and against this package's:
-// `node scripts/declarations.mjs <isolated-vm.d.ts> [--members]`
+// `node scripts/checks/declarations.mjs <isolated-vm.d.ts> [--members]`
 // With `--members` it also removes each declared member in turn, after which the programs must no longer compile. Otherwise members that
 // the programs do not use would not be checked.
 
@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { capture, root } from './process.mjs';
+import { capture, root } from '../process.mjs';
 
 const PACKAGE = 'isolated-v8';
 const PROGRAMS = ['upstream.ts', 'drop-in.ts'].map((name) => join(root, '__test__/types', name));
@@ -81,7 +81,7 @@ async function unusedMembers(folder, text) {
 const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-declarations-'));
 try {
   const { values, positionals } = parseArgs({ options: { members: { type: 'boolean' } }, allowPositionals: true });
-  if (positionals.length !== 1) throw new Error('usage: node scripts/declarations.mjs <isolated-vm.d.ts> [--members]');
+  if (positionals.length !== 1) throw new Error('usage: node scripts/checks/declarations.mjs <isolated-vm.d.ts> [--members]');
   const theirs = resolve(positionals[0]);
   const text = readFileSync(theirs, 'utf8');
   for (const [name, file] of [['isolated-vm', theirs], [PACKAGE, join(root, 'index.d.ts')]]) {

@@ -1,6 +1,6 @@
 // Makes a release; CONTRIBUTING.md has the order of the steps.
 //
-// `node scripts/release.mjs version 1.2.3` writes that version everywhere, and turns CHANGELOG.md's unreleased section into the version's.
+// `node scripts/release/release.mjs version 1.2.3` writes that version everywhere, and turns CHANGELOG.md's unreleased section into the version's.
 // `… notes --tag v1.2.3` prints that section. `… publish --tag v1.2.3 --binaries <folder>` publishes the packages of the platforms in
 // `napi.targets`, whose binaries are in the folder, and then the main one, which names them as optional dependencies. It skips packages
 // that the registry already has, so that a failed run can be repeated. With `--dry-run`, npm only prints what it would publish.
@@ -12,7 +12,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { packMain, readPackage, stagePlatform } from './pack.mjs';
-import { capture, root, show } from './process.mjs';
+import { capture, root, show } from '../process.mjs';
 import { tripleOf } from './targets.mjs';
 
 const UNRELEASED = '## [Unreleased]';

@@ -1,13 +1,13 @@
-// `node scripts/figures.mjs [--check]`: writes the measured figures of README, SECURITY, BENCHMARKS.md and docs/, and the chart of the summary,
-// from BENCHMARKS.json, their only source. Each figure is between `<!-- figure:<name> -->` and `<!-- /figure -->`. With `--check` it writes
+// `node scripts/checks/figures.mjs [--check]`: writes the measured figures of README, SECURITY, BENCHMARKS.md and docs/, and the chart of the
+// summary, from BENCHMARKS.json, their only source. Each figure is between `<!-- figure:<name> -->` and `<!-- /figure -->`. With `--check` it writes
 // nothing and fails if a figure differs, and if a sentence seems to have a measured time or size without such a mark.
 
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
-import { ratioChart } from '../bench/chart.mjs';
-import { root } from './process.mjs';
+import { ratioChart } from '../../bench/chart.mjs';
+import { root } from '../process.mjs';
 
 const OURS = 'isolated-v8';
 const IVM = 'isolated-vm';
@@ -191,7 +191,7 @@ function main() {
   const complaints = [];
   const update = (file, text, current) => {
     if (current === text) return;
-    if (values.check) complaints.push(`${file}: differs from BENCHMARKS.json: node scripts/figures.mjs`);
+    if (values.check) complaints.push(`${file}: differs from BENCHMARKS.json: node scripts/checks/figures.mjs`);
     else writeFileSync(join(root, file), current);
   };
   let count = 0;

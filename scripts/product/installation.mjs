@@ -6,12 +6,12 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { selectHosts } from './hosts.mjs';
-import { npm, ownTriple, readPackage } from './pack.mjs';
-import { capture, environmentOfUser, root } from './process.mjs';
+import { selectHosts } from '../setup/hosts.mjs';
+import { npm, ownTriple, readPackage } from '../release/pack.mjs';
+import { capture, environmentOfUser, root } from '../process.mjs';
 import { serve } from './registry.mjs';
-import { publishAll } from './release.mjs';
-import { setup } from './setup.mjs';
+import { publishAll } from '../release/release.mjs';
+import { setup } from '../setup.mjs';
 
 const HOSTS = 'node20,node25,node26,bun,deno';
 const LIMIT_MS = 180_000;

@@ -1,4 +1,4 @@
-// `node scripts/release-build.mjs --target x86_64-unknown-linux-gnu [--to binary]`: builds the published files of a target into a folder.
+// `node scripts/release/build.mjs --target x86_64-unknown-linux-gnu [--to binary]`: builds the published files of a target into a folder.
 // Only this script defines how; CI uses it for every platform.
 //
 // For Linux with glibc it uses cargo-zigbuild (`pip install -r scripts/tools/requirements.txt`), which links for an older glibc than the
@@ -9,8 +9,8 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { compareVersions, floorOf } from './elf.mjs';
 import { binariesOf, ownTriple } from './pack.mjs';
-import { capture, root, show } from './process.mjs';
-import { addSnapshot } from './snapshot.mjs';
+import { capture, root, show } from '../process.mjs';
+import { addSnapshot } from '../setup/snapshot.mjs';
 import { GLIBC, TARGETS, tripleOf } from './targets.mjs';
 
 /** Cargo's names for the files that a package has as … */

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { makeSite, siteFolder } from './documentation.mjs';
-import { root } from './process.mjs';
+import { root } from '../process.mjs';
 
 const LIMIT_MS = 120_000;
 const MAX_OUTPUT = 64 * 2 ** 20;

@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { root } from '../process.mjs';
+import { root } from '../../process.mjs';
 
 /** Added to the time limit that an executor itself gives a test. */
 const PATIENCE_MS = 30_000;

@@ -1,7 +1,7 @@
 // The agents of a test: isolates of their own, each with a thread while it runs. They and the test communicate through the host, which
 // passes on handles of shared memory but not the memory itself, because not every host could hold it.
 
-import ivm from '../../index.mjs';
+import ivm from '../../../index.mjs';
 import { AGENT_OBJECT } from './guest.mjs';
 
 const MEMORY_LIMIT_MB = 64;

@@ -3,8 +3,8 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { root, show } from './process.mjs';
-import { setup, toolsFolder } from './setup.mjs';
+import { root, show } from '../process.mjs';
+import { setup, toolsFolder } from '../setup.mjs';
 
 export const siteFolder = join(root, 'site');
 

@@ -4,9 +4,9 @@ import { chmodSync, copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NOTICES } from './notices.mjs';
-import { capture, root } from './process.mjs';
-import { addonFile } from './setup.mjs';
-import { writeSurface } from './surface.mjs';
+import { capture, root } from '../process.mjs';
+import { addonFile } from '../setup.mjs';
+import { writeSurface } from '../setup/surface.mjs';
 
 const NPM_LIMIT_MS = 180_000;
 const isWindows = process.platform === 'win32';

@@ -9,10 +9,10 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { selectHosts } from './hosts.mjs';
-import { npm, packMain, packPlatform, readPackage } from './pack.mjs';
-import { capture, root } from './process.mjs';
-import { setup } from './setup.mjs';
+import { selectHosts } from '../setup/hosts.mjs';
+import { npm, packMain, packPlatform, readPackage } from '../release/pack.mjs';
+import { capture, root } from '../process.mjs';
+import { setup } from '../setup.mjs';
 
 const LIMIT_MS = 180_000;
 /** The minimum number of workers that must have shared the jobs, if that many run. */

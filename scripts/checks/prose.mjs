@@ -1,13 +1,13 @@
-// `npm run prose`: checks the prose of the repository (pages, comments, names of tests) for turns and spellings that scripts/prose/words.txt
-// lists. Arguments limit it to paths that contain one of them.
+// `npm run prose`: checks the prose of the repository (pages, comments, names of tests) for turns and spellings that prose/words.txt lists.
+// Arguments limit it to paths that contain one of them.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { capture, root } from './process.mjs';
+import { capture, root } from '../process.mjs';
 import { proseOf } from './prose/passages.mjs';
 import { check, readWords } from './prose/words.mjs';
 
-const LIST = 'scripts/prose/words.txt';
+const LIST = 'scripts/checks/prose/words.txt';
 /** Texts of others, and what programs write. */
 const EXCLUDED = /^(vendor|npm|node_modules)\/|^BENCHMARKS\.|\.generated\.|(^|\/)(THIRD-PARTY-NOTICES|LICENSE)/;
 

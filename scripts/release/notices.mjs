@@ -1,4 +1,4 @@
-// `node scripts/notices.mjs` writes THIRD-PARTY-NOTICES, which is published with each binary: everything that is linked into it for any of
+// `node scripts/release/notices.mjs` writes THIRD-PARTY-NOTICES, which is published with each binary: everything that is linked into it for any of
 // the platforms in npm/, and the licences. Those of crates come from their packages, all others from vendor/NOTICES.
 
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { root } from './process.mjs';
-import { locked } from './setup.mjs';
+import { root } from '../process.mjs';
+import { locked } from '../setup.mjs';
 import { TARGETS } from './targets.mjs';
 
 export const NOTICES = 'THIRD-PARTY-NOTICES';

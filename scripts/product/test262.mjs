@@ -1,5 +1,5 @@
 // Runs a part of test262 in isolates of this package:
-// `node scripts/test262.mjs <checkout of test262> [--filter language/types,built-ins/JSON] [--host node24 | --host plain]
+// `node scripts/product/test262.mjs <checkout of test262> [--filter language/types,built-ins/JSON] [--host node24 | --host plain]
 //   [--concurrency 2] [--every 20] [--limit milliseconds] [--json results.json] [--against results.json]`
 // `--host plain` runs the same tests in plain V8, with examples/plain-v8.rs: failures there are V8's, not this package's. `--against`
 // prints the tests whose outcome differs from an earlier run, saved by `--json`. Then only tests that fail here and passed there count as
@@ -8,8 +8,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { selectHosts } from './hosts.mjs';
-import { root } from './process.mjs';
+import { selectHosts } from '../setup/hosts.mjs';
+import { root } from '../process.mjs';
 import { executeAll } from './test262/pool.mjs';
 import { SUBSET, findTests } from './test262/tests.mjs';
 import { Tally, differences, failureOf } from './test262/verdict.mjs';
@@ -33,7 +33,7 @@ const options = {
 function programOf(host, directory) {
   if (host === 'plain') return { command: plain, args: [directory] };
   const [{ executable, program }] = selectHosts(host);
-  return { command: executable, args: [...program(['--expose-gc'], 'scripts/test262/executor.mjs'), directory] };
+  return { command: executable, args: [...program(['--expose-gc'], 'scripts/product/test262/executor.mjs'), directory] };
 }
 
 /**
@@ -90,7 +90,7 @@ function compare(tally, file) {
 
 try {
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  if (positionals.length !== 1) throw new Error('usage: node scripts/test262.mjs <checkout of test262> [--filter language] [--host node24]');
+  if (positionals.length !== 1) throw new Error('usage: node scripts/product/test262.mjs <checkout of test262> [--filter language] [--host node24]');
   const tally = await runTests(resolve(positionals[0]), {
     filter: values.filter,
     host: values.host ?? DEFAULT_HOST,

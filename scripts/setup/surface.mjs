@@ -3,7 +3,7 @@
 
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
-import { root } from './process.mjs';
+import { root } from '../process.mjs';
 
 const folder = join(root, 'host');
 const ENTRY = 'surface/host/index.js';

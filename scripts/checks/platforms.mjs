@@ -8,9 +8,9 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { capture, root } from './process.mjs';
-import { locked } from './setup.mjs';
-import { TARGETS } from './targets.mjs';
+import { capture, root } from '../process.mjs';
+import { locked } from '../setup.mjs';
+import { TARGETS } from '../release/targets.mjs';
 
 const output = async (command, ...args) => {
   const result = await capture(command, args).catch((error) => ({ code: 1, output: error.message }));

@@ -6,10 +6,10 @@ import { copyFileSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { selectHosts } from './hosts.mjs';
-import { npm, packMain, packPlatform, readPackage } from './pack.mjs';
-import { capture, root } from './process.mjs';
-import { setup } from './setup.mjs';
+import { selectHosts } from '../setup/hosts.mjs';
+import { npm, packMain, packPlatform, readPackage } from '../release/pack.mjs';
+import { capture, root } from '../process.mjs';
+import { setup } from '../setup.mjs';
 
 const APPLICATION = '@utcp/code-mode';
 const PACKAGES = { [APPLICATION]: '1.2.12', '@utcp/sdk': '1.1.2', '@utcp/direct-call': '1.0.12' };

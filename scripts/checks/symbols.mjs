@@ -3,8 +3,8 @@
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from './process.mjs';
-import { addonFile } from './setup.mjs';
+import { root } from '../process.mjs';
+import { addonFile } from '../setup.mjs';
 
 // The functions that hosts call, and the one that the launcher of child processes calls.
 const ENTRY_POINTS = new Set(['napi_register_module_v1', 'node_api_module_get_api_version_v1', 'isolated_v8_child']);

@@ -5,10 +5,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { programsOf } from '../__test__/docs/pages.mjs';
-import { packMain, packPlatform } from './pack.mjs';
-import { capture, environmentOfUser, root } from './process.mjs';
-import { setup } from './setup.mjs';
+import { programsOf } from '../../__test__/docs/pages.mjs';
+import { packMain, packPlatform } from '../release/pack.mjs';
+import { capture, environmentOfUser, root } from '../process.mjs';
+import { setup } from '../setup.mjs';
 
 const LIMIT_MS = 120_000;
 

@@ -1,5 +1,5 @@
 // Checks the structure of the sources: that imports follow the order of layers, in no circle of more than two files, and that no struct,
-// function or file is too large. `node scripts/layers.mjs [folder]` prints what does not hold.
+// function or file is too large. `node scripts/checks/layers.mjs [folder]` prints what does not hold.
 //
 // An import of a name that a module only passes on (`pub use`) counts as an import of the module that defines it. Code for tests does not
 // count, and in JavaScript neither do types in comments, which load nothing.
@@ -127,7 +127,7 @@ export function check({ rust, script }) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const problems = check(readSources(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url))));
+  const problems = check(readSources(process.argv[2] ?? fileURLToPath(new URL('../..', import.meta.url))));
   for (const problem of problems) console.log(problem);
   if (problems.length > 0) process.exitCode = 1;
 }

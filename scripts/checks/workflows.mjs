@@ -4,10 +4,10 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { readPackage } from './pack.mjs';
-import { root } from './process.mjs';
-import { setup, toolsFolder } from './setup.mjs';
-import { TARGETS, tripleOf } from './targets.mjs';
+import { readPackage } from '../release/pack.mjs';
+import { root } from '../process.mjs';
+import { setup, toolsFolder } from '../setup.mjs';
+import { TARGETS, tripleOf } from '../release/targets.mjs';
 
 const FOLDER = '.github/workflows';
 

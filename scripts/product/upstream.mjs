@@ -1,5 +1,5 @@
 // Runs isolated-vm's own test files against this package, on every host:
-// `node scripts/upstream.mjs <directory> [--host node24,bun] [--file timeout] [--limit seconds]`
+// `node scripts/product/upstream.mjs <directory> [--host node24,bun] [--file timeout] [--limit seconds]`
 // The directory is the `tests` folder of a checkout of isolated-vm 7.0.1 (its npm package has none). The files run as isolated-vm's own
 // `test.js` runs them: each in a process of its own, which must write `pass`, nothing else, and end with 0. They are copied into a
 // temporary folder where `isolated-vm` is this package, as with an npm override.
@@ -8,8 +8,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, syml
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { hosts, selectHosts } from './hosts.mjs';
-import { capture, root } from './process.mjs';
+import { hosts, selectHosts } from '../setup/hosts.mjs';
+import { capture, root } from '../process.mjs';
 
 const DEFAULT_LIMIT_SECONDS = 120;
 const AT_A_TIME = 2;
@@ -113,7 +113,7 @@ const options = { host: { type: 'string' }, file: { type: 'string' }, limit: { t
 try {
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
   const [directory] = positionals;
-  if (positionals.length !== 1) throw new Error('usage: node scripts/upstream.mjs <tests folder of isolated-vm> [--host node24,bun]');
+  if (positionals.length !== 1) throw new Error('usage: node scripts/product/upstream.mjs <tests folder of isolated-vm> [--host node24,bun]');
   const limit = Number(values.limit ?? DEFAULT_LIMIT_SECONDS);
   process.exitCode = (await runAll({ ...values, directory, limit })) ? 0 : 1;
 } catch (error) {
