@@ -137,7 +137,7 @@ fn main() {
 }
 
 /// Declarations that JavaScript and Rust share.
-const PROTOCOLS: [&str; 3] = ["surface/protocol.js", "surface/host/protocol.js", "surface/web/protocol.js"];
+const PROTOCOLS: [&str; 3] = ["surface/core/protocol.js", "surface/host/protocol.js", "surface/web/protocol.js"];
 
 /// Writes `protocol.rs`, which `src/protocol` includes.
 fn write_protocol() -> Result<(), String> {

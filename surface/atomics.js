@@ -2,7 +2,7 @@
 // `Atomics.wait` of a guest. The host is a different engine, so its `Atomics.notify` does not wake waiters here. One wait is therefore
 // divided into many short ones that check the memory in between. A host that stores before it notifies, as is usual, is always noticed.
 
-const { asIntN, create, define, getOwnPropertyDescriptor, getPrototypeOf, now, Symbol, uncurryThis } = require('./primordials.js');
+const { asIntN, create, define, getOwnPropertyDescriptor, getPrototypeOf, now, Symbol, uncurryThis } = require('./core/primordials.js');
 
 const typeName = uncurryThis(/** @type {any} */ (
   getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)

@@ -3,10 +3,10 @@
 // binding is created in a realm when the first handle arrives there. Values are not encoded here: the native side reads and writes them
 // directly.
 
-const { alone, apply, define, Error, freeze } = require('./primordials.js');
-const { kindOf, markHandles, recordOf, releasedText } = require('./handle.js');
-const { KIND, MODE, TAG, TRANSFER } = require('./protocol.js');
-const { CODE, callSite, coded, errorOf, invalid } = require('./error.js');
+const { alone, apply, define, Error, freeze } = require('./core/primordials.js');
+const { kindOf, markHandles, recordOf, releasedText } = require('./core/handle.js');
+const { KIND, MODE, TAG, TRANSFER } = require('./core/protocol.js');
+const { CODE, callSite, coded, errorOf, invalid } = require('./core/error.js');
 const createSurface = require('./index.js');
 const divideWaits = require('./atomics.js');
 

@@ -2,21 +2,21 @@
 // The API of `ivm`, shared by hosts and isolates, which each supply a small binding. The files of this folder run on both sides. They use
 // only ECMAScript's built-ins as they were at load: no modules of a host, no console, no timers. Code for hosts only is in `host/`.
 
-const { create, define, Error, freeze } = require('./primordials.js');
-const { createEntries, kindOf, recordOf, stamp } = require('./handle.js');
-const { KIND, MODE, TAG } = require('./protocol.js');
-const { CODE, coded, errorOf } = require('./error.js');
-const { createCalls } = require('./calls.js');
-const { addMembers, defineClass, instance, privateConstructor } = require('./classes.js');
-const { createCallback } = require('./callback.js');
-const { createLib, createNativeModule } = require('./library.js');
-const createContext = require('./context.js');
-const createExternalCopy = require('./external-copy.js');
-const createIsolate = require('./isolate.js');
-const createModule = require('./module.js');
-const createReference = require('./reference.js');
-const createScript = require('./script.js');
-const createSession = require('./session.js');
+const { create, define, Error, freeze } = require('./core/primordials.js');
+const { createEntries, kindOf, recordOf, stamp } = require('./core/handle.js');
+const { KIND, MODE, TAG } = require('./core/protocol.js');
+const { CODE, coded, errorOf } = require('./core/error.js');
+const { createCalls } = require('./core/calls.js');
+const { addMembers, defineClass, instance, privateConstructor } = require('./core/classes.js');
+const { createCallback } = require('./api/callback.js');
+const { createLib, createNativeModule } = require('./api/library.js');
+const createContext = require('./api/context.js');
+const createExternalCopy = require('./api/external-copy.js');
+const createIsolate = require('./api/isolate.js');
+const createModule = require('./api/module.js');
+const createReference = require('./api/reference.js');
+const createScript = require('./api/script.js');
+const createSession = require('./api/session.js');
 
 /**
  * A value in transfer. A primitive is its own carrier; any other value has the carrier that the binding's `pack` made. Only the binding
@@ -104,9 +104,9 @@ const createSession = require('./session.js');
  * @property {Binding} binding
  * @property {ReturnType<typeof createCalls>} calls
  * @property {ReturnType<typeof createEntries>} entries
- * @property {(mode: number, method: Function, signal?: any, site?: { stack?: unknown }) => import('./calls.js').Waiting | undefined} begin
- * @property {(call: import('./calls.js').Waiting, signal: object, stop?: () => void) => void} follow
- * @property {(mode: number, call: import('./calls.js').Waiting | undefined, carrier: Carrier, method: Function) => any} conclude
+ * @property {(mode: number, method: Function, signal?: any, site?: { stack?: unknown }) => import('./core/calls.js').Waiting | undefined} begin
+ * @property {(call: import('./core/calls.js').Waiting, signal: object, stop?: () => void) => void} follow
+ * @property {(mode: number, call: import('./core/calls.js').Waiting | undefined, carrier: Carrier, method: Function) => any} conclude
  * @property {(mode: number, error: unknown) => any} refuse
  * @property {(value: unknown) => object} externalCopyOf
  * @property {(reference: unknown) => void} releaseReference
@@ -160,7 +160,7 @@ function createSurface(binding, more) {
 
   /**
    * Aborts a call when `signal` is aborted, or at once if `signal` cannot be observed.
-   * @param {import('./calls.js').Waiting} call
+   * @param {import('./core/calls.js').Waiting} call
    * @param {object} signal
    * @param {() => void} [stop] called on abort
    */
@@ -242,7 +242,7 @@ function createSurface(binding, more) {
 
   /**
    * @param {number} kind
-   * @param {import('./handle.js').Row} entry
+   * @param {import('./core/handle.js').Row} entry
    * @returns {object}
    */
   function wrap(kind, entry) {

@@ -6,7 +6,7 @@ const require = createRequire(import.meta.url);
 const { createHostBinding } = require('../../surface/host/binding.js');
 const createSurface = require('../../surface/index.js');
 
-export const protocol = require('../../surface/protocol.js');
+export const protocol = require('../../surface/core/protocol.js');
 export const { KIND, MODE, OP, TAG, TRANSFER } = protocol;
 
 /**

@@ -6,7 +6,7 @@ import { types } from 'node:util';
 
 const require = createRequire(import.meta.url);
 export const { deserialize, Reader, serialize } = require('../../surface/host/wire/index.js');
-export const { TAG: CARRIER } = require('../../surface/protocol.js');
+export const { TAG: CARRIER } = require('../../surface/core/protocol.js');
 
 export const writeHooks = { carrierOf: () => undefined, shared: (buffer) => [CARRIER.SHARED, buffer] };
 export const readHooks = { resolve: ([tag, value]) => (tag === CARRIER.SHARED ? value : undefined) };

@@ -5,7 +5,7 @@
 const assert = require('node:assert');
 const { createHostBinding } = require('../../surface/host/binding.js');
 const createSurface = require('../../surface/index.js');
-const { MODE, OP, TAG } = require('../../surface/protocol.js');
+const { MODE, OP, TAG } = require('../../surface/core/protocol.js');
 const { outcomeOf, pollution } = require('./values.cjs');
 
 const CODES = ['1', '({})', 'throw 1', '(a) => a', 'globalThis', '[1, [2]]', 'return $0', 'new Promise(() => {})', 'Promise.resolve({})', 'import a from "b"'];

@@ -5,7 +5,7 @@
 const assert = require('node:assert');
 const v8 = require('node:v8');
 const { deserialize, serialize } = require('../../surface/host/wire/index.js');
-const { TAG: CARRIER } = require('../../surface/protocol.js');
+const { TAG: CARRIER } = require('../../surface/core/protocol.js');
 const { difference } = require('./difference.cjs');
 const { FULL, hostVersion, outcomeOf, pollution } = require('./values.cjs');
 

@@ -15,6 +15,8 @@ export const MAX = Object.freeze({ circle: 2, fields: 15, parameters: 8, lines: 
 
 /** Each layer uses only those before it. A layer is a folder without the folders and files that are layers of their own. */
 const SURFACE = [
+  'surface/core',
+  'surface/api',
   'surface',
   'surface/builtins',
   'surface/web',

@@ -11,7 +11,8 @@ use std::path::Path;
 
 use super::seal::{self, Digest};
 
-/// The sources of the snapshot: plain CommonJS modules by relative path. The engine knows nothing else about them.
+/// The sources of the snapshot: plain CommonJS modules by file name. They import each other by paths, of which only the file name counts. The
+/// engine knows nothing else about them.
 pub struct Recipe {
     pub modules: &'static [(&'static str, &'static str)],
     /// The module whose exports a realm can read with [`crate::engine::BOOTSTRAP`].
@@ -47,9 +48,10 @@ impl Recipe {
             script,
             "}};\nconst loaded = {{ __proto__: null }};\n\
              const load = (path) => {{\n\
-               if (path in loaded) return loaded[path].exports;\n\
-               const module = loaded[path] = {{ exports: {{}} }};\n\
-               factories[path](module, module.exports, load);\n\
+               const name = path.slice(path.lastIndexOf('/') + 1);\n\
+               if (name in loaded) return loaded[name].exports;\n\
+               const module = loaded[name] = {{ exports: {{}} }};\n\
+               factories[name](module, module.exports, load);\n\
                return module.exports;\n\
              }};\n\
              return load({:?}); }})()",
@@ -229,6 +231,14 @@ mod tests {
                 let begins = line.rfind("/*").filter(|at| !line[..*at].trim().is_empty());
                 assert!(begins.is_none_or(|at| line[at..].contains("*/")), "{name}: {line}");
             }
+        }
+    }
+
+    #[test]
+    fn file_names_are_unique() {
+        for recipe in [RECIPE, crate::web::RECIPE] {
+            let names: std::collections::HashSet<_> = recipe.modules.iter().map(|(name, _)| name).collect();
+            assert_eq!(names.len(), recipe.modules.len());
         }
     }
 

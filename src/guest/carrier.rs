@@ -1,5 +1,5 @@
 //! Carriers as the guest's surface writes and reads them: primitives as they are, everything else as `[TAG.VALUE, value]`
-//! or another tagged array (`surface/protocol.js`).
+//! or another tagged array (`surface/core/protocol.js`).
 
 use std::sync::Arc;
 

@@ -22,39 +22,41 @@ use crate::protocol::kind;
 use crate::value::{Code, ErrorClass, Fault, Handle, Settlement, Value};
 
 /// The sources of every realm's surface; the host runs the same files.
-pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "./guest.js" };
+pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "guest.js" };
 
 macro_rules! sources {
-    ($($name:literal),* $(,)?) => {
-        &[$((concat!("./", $name), include_str!(concat!("../../surface/", $name)))),*]
+    ($($folder:literal: [$($name:literal),* $(,)?]),* $(,)?) => {
+        &[$($(($name, include_str!(concat!("../../surface/", $folder, $name)))),*),*]
     };
 }
 
 const SOURCES: &[(&str, &str)] = sources![
-    "atomics.js",
-    "callback.js",
-    "calls.js",
-    "classes.js",
-    "context.js",
-    "error.js",
-    "external-copy.js",
-    "guest.js",
-    "handle.js",
-    "heap.js",
-    "index.js",
-    "isolate.js",
-    "library.js",
-    "linker.js",
-    "module.js",
-    "options.js",
-    "primordials.js",
-    "profile.js",
-    "protocol.js",
-    "reference-access.js",
-    "reference.js",
-    "script.js",
-    "session.js",
-    "snapshot.js",
+    "": ["atomics.js", "guest.js", "index.js"],
+    "core/": [
+        "calls.js",
+        "classes.js",
+        "error.js",
+        "handle.js",
+        "options.js",
+        "primordials.js",
+        "protocol.js",
+    ],
+    "api/": [
+        "callback.js",
+        "context.js",
+        "external-copy.js",
+        "heap.js",
+        "isolate.js",
+        "library.js",
+        "linker.js",
+        "module.js",
+        "profile.js",
+        "reference-access.js",
+        "reference.js",
+        "script.js",
+        "session.js",
+        "snapshot.js",
+    ],
 ];
 
 /// Binds a new isolate.

@@ -1,5 +1,5 @@
 //! Carriers: neutral values as the host's surface writes and reads them. A primitive is its own carrier; everything else is an array that
-//! starts with its tag (`surface/protocol.js`).
+//! starts with its tag (`surface/core/protocol.js`).
 
 use std::sync::Arc;
 

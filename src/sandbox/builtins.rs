@@ -5,7 +5,7 @@ use crate::engine::{Prelude, Recipe};
 
 /// The recipe of realms whose built-ins can be frozen.
 pub const RECIPE: Recipe =
-    Recipe { modules: &[("./index.js", include_str!("../../surface/builtins/index.js"))], entry: "./index.js" };
+    Recipe { modules: &[("index.js", include_str!("../../surface/builtins/index.js"))], entry: "index.js" };
 
 /// The same, for realms that did not start from it.
 static PRELUDE: Prelude = Prelude::new(RECIPE, None);

@@ -19,12 +19,12 @@ use crate::protocol::{NO_WASM, web};
 use crate::value::{Fault, Text};
 
 /// The sources, and one script that combines them.
-pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "./index.js" };
+pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "index.js" };
 static PRELUDE: Prelude = Prelude::new(RECIPE, Some("<web>"));
 
 macro_rules! sources {
     ($($name:literal),* $(,)?) => {
-        &[$((concat!("./", $name), include_str!(concat!("../../surface/web/", $name)))),*]
+        &[$(($name, include_str!(concat!("../../surface/web/", $name)))),*]
     };
 }
 

@@ -4,9 +4,9 @@
 // the messages that follow it from the same isolate. All messages that are being read share the time, and the memory that one may take.
 
 const { now, setImmediate } = require('./clock.js');
-const { CODE, coded } = require('../error.js');
-const { alone } = require('../primordials.js');
-const { TAG } = require('../protocol.js');
+const { CODE, coded } = require('../core/error.js');
+const { alone } = require('../core/primordials.js');
+const { TAG } = require('../core/protocol.js');
 const { ORIGIN } = require('./host-calls.js');
 const { runMicrotasks } = require('./microtasks.js');
 const { LIMIT, WANTED } = require('./protocol.js');

@@ -3,7 +3,7 @@
 // environment, so worker threads have their own.
 
 const { types } = require('node:util');
-const { TAG } = require('../protocol.js');
+const { TAG } = require('../core/protocol.js');
 const { createArrivals } = require('./arrivals.js');
 const { createLifecycle } = require('./diagnostics.js');
 const { Owned } = require('./owned.js');
@@ -73,7 +73,7 @@ function createHostBinding(native, equipment) {
     runMicrotasks,
     () => queueMicrotask(bound.flushWakeUps),
     (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
-    (/** @type {import('../handle.js').Row} */ entry) => surface.core.entries.leave(entry),
+    (/** @type {import('../core/handle.js').Row} */ entry) => surface.core.entries.leave(entry),
     // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
     // Deno's Node-API handle scopes do nothing.

@@ -4,7 +4,7 @@
 // promise that it returned settles.
 
 const { AsyncResource } = require('node:async_hooks');
-const { TAG } = require('../protocol.js');
+const { TAG } = require('../core/protocol.js');
 
 /** Captures the current context. The destroy event is emitted by `#drop`, and not by the garbage collector, which costs more. */
 const capture = () => new AsyncResource('isolated-v8', { requireManualDestroy: true });

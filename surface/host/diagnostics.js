@@ -5,9 +5,9 @@
 const { channel } = require('node:diagnostics_channel');
 const { threadId } = require('node:worker_threads');
 const { now, setTimeout } = require('./clock.js');
-const { recordOf } = require('../handle.js');
-const { CODE } = require('../error.js');
-const { KIND, MODE, OP } = require('../protocol.js');
+const { recordOf } = require('../core/handle.js');
+const { CODE } = require('../core/error.js');
+const { KIND, MODE, OP } = require('../core/protocol.js');
 
 /** All of them are documented. */
 const CHANNEL = Object.freeze({

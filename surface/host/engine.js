@@ -1,9 +1,9 @@
 'use strict';
 // Settings and statistics of the engine as a whole.
 
-const { coded, invalid } = require('../error.js');
-const { optionsArgument } = require('../options.js');
-const { CODE } = require('../protocol.js');
+const { coded, invalid } = require('../core/error.js');
+const { optionsArgument } = require('../core/options.js');
+const { CODE } = require('../core/protocol.js');
 const { SETTING, STATISTIC } = require('./protocol.js');
 const { checkOptions } = require('./sandbox/common/options.js');
 

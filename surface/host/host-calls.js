@@ -4,7 +4,7 @@
 // receiver are reported.
 
 const { types } = require('node:util');
-const { TRANSFER } = require('../protocol.js');
+const { TRANSFER } = require('../core/protocol.js');
 const { now, setImmediate } = require('./clock.js');
 const { reportUnhandled } = require('./unhandled.js');
 const { culpritOf } = require('./wire/refusal.js');

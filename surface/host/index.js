@@ -2,7 +2,7 @@
 // Assembles the host's `ivm`: isolated-vm's classes, the ready-made sandboxes, and the engine's settings and statistics.
 
 const createSurface = require('../index.js');
-const { markHandles } = require('../handle.js');
+const { markHandles } = require('../core/handle.js');
 const { createHostBinding } = require('./binding.js');
 const { createEngine } = require('./engine.js');
 const { SANDBOX_ALIASES, SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('./members.js');

@@ -2,7 +2,7 @@
 // Parses JSON that a guest made, in slices. `JSON.parse` parses a text in one piece, which takes seconds if keys collide, and has no depth
 // limit.
 
-const { define, isArray, parse, uncurryThis } = require('../primordials.js');
+const { define, isArray, parse, uncurryThis } = require('../core/primordials.js');
 const { indexOfName, leavesGap, makeSparse } = require('./wire/indices.js');
 const { WEIGHT } = require('./wire/leaf-reader.js');
 const { malformed, tooDeep, tooHeavy } = require('./wire/refusal.js');

@@ -3,11 +3,11 @@
 // back: copies are copied, functions become delegates, and handles become second handles to the same thing.
 
 const { types } = require('node:util');
-const { kindOf, recordOf } = require('../handle.js');
-const { alone } = require('../primordials.js');
-const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
-const { CallbackRecord } = require('../callback.js');
-const { invalid, refused, released } = require('../error.js');
+const { kindOf, recordOf } = require('../core/handle.js');
+const { alone } = require('../core/primordials.js');
+const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
+const { CallbackRecord } = require('../api/callback.js');
+const { invalid, refused, released } = require('../core/error.js');
 const { adopt, notify, ORIGIN, passOn } = require('./host-calls.js');
 const { checkArgument, isPrimitive } = require('./pack.js');
 const { read, remove, write } = require('./reflect.js');
@@ -135,7 +135,7 @@ function createLocal({ native, surface, unpack }) {
     return source.value;
   }
 
-  /** @param {{ entry?: import('../handle.js').Row, transferIn: boolean }} record */
+  /** @param {{ entry?: import('../core/handle.js').Row, transferIn: boolean }} record */
   function copyInto(record) {
     const { entry } = record;
     if (entry === undefined) {
@@ -149,7 +149,7 @@ function createLocal({ native, surface, unpack }) {
     }
   }
 
-  /** @param {import('../callback.js').Described} record */
+  /** @param {import('../api/callback.js').Described} record */
   const delegateOf = (record) => delegateTo(record.target, record.name, record.length, record.mode);
 
   /**

@@ -1,8 +1,8 @@
 'use strict';
 // Transfers buffers of this host: their memory moves to buffers that only a carrier refers to.
 
-const { refused } = require('../error.js');
-const { TAG } = require('../protocol.js');
+const { refused } = require('../core/error.js');
+const { TAG } = require('../core/protocol.js');
 const { isDetached } = require('./wire/views.js');
 
 /**

@@ -2,11 +2,11 @@
 // Packs values of this host for isolates. Primitives stay as they are; everything else becomes a carrier that the native side can read.
 
 const { types } = require('node:util');
-const { kindOf, recordOf, releasedText, typeNameOf } = require('../handle.js');
-const { alone } = require('../primordials.js');
-const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
-const { CallbackRecord } = require('../callback.js');
-const { faultOf, hidePaths, invalid, refused, released } = require('../error.js');
+const { kindOf, recordOf, releasedText, typeNameOf } = require('../core/handle.js');
+const { alone } = require('../core/primordials.js');
+const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../core/protocol.js');
+const { CallbackRecord } = require('../api/callback.js');
+const { faultOf, hidePaths, invalid, refused, released } = require('../core/error.js');
 const { detailsOf } = require('./error-details.js');
 const { adopt, discard, discardThrown, guard, ORIGIN, passOn } = require('./host-calls.js');
 const { take } = require('./moving.js');
@@ -166,7 +166,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     return [TAG.SHARED, new Uint8Array(buffer), keyOf(buffer), buffer];
   }
 
-  /** @param {import('../callback.js').Described} record */
+  /** @param {import('../api/callback.js').Described} record */
   const packFunction = (record) => [TAG.FUNCTION, owned.offer(record.target), record.name, record.length, record.mode];
 
   /**
@@ -226,7 +226,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     return [TAG.DEREF, source.entry.id, source.entry];
   }
 
-  /** @param {{ entry?: import('../handle.js').Row, transferIn: boolean }} record */
+  /** @param {{ entry?: import('../core/handle.js').Row, transferIn: boolean }} record */
   function packCopyInto(record) {
     const { entry } = record;
     if (entry === undefined) {

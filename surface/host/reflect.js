@@ -4,8 +4,8 @@
 // `accessors` allows.
 
 const { types } = require('node:util');
-const { TRANSFER } = require('../protocol.js');
-const { invalid } = require('../error.js');
+const { TRANSFER } = require('../core/protocol.js');
+const { invalid } = require('../core/error.js');
 
 const { getOwnPropertyDescriptor, getPrototypeOf, defineProperty, deleteProperty } = Reflect;
 const { hasOwn } = Object;

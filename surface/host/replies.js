@@ -4,7 +4,7 @@
 // for a limited time. The rest waits for the next turns, in its order for each recipient; recipients take turns.
 
 const { now, setImmediate } = require('./clock.js');
-const { inner } = require('../primordials.js');
+const { inner } = require('../core/primordials.js');
 const { bind } = require('./callers.js');
 
 /** Milliseconds of work in one turn of the event loop. */

@@ -3,9 +3,9 @@
 // carriers; `serve` never throws.
 
 const { types } = require('node:util');
-const { kindOf, recordOf } = require('../handle.js');
-const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../protocol.js');
-const { CODE, coded, invalid, thrownText } = require('../error.js');
+const { kindOf, recordOf } = require('../core/handle.js');
+const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../core/protocol.js');
+const { CODE, coded, invalid, thrownText } = require('../core/error.js');
 const { isThenable, notify, ORIGIN } = require('./host-calls.js');
 const { read, remove, write } = require('./reflect.js');
 

@@ -3,7 +3,7 @@
 // object. The native side keeps the memory of every buffer alive once it has received the buffer; this file keeps nothing alive. Buffers
 // over memory that a guest created are identified by that memory on the native side.
 
-const { refused } = require('../error.js');
+const { refused } = require('../core/error.js');
 
 const growableOf = Object.getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 'growable')?.get;
 

@@ -2,8 +2,8 @@
 // `AbortSignal`s that are passed to calls. Any object with that interface is accepted: a host may have several realms, and some
 // packages have their own signals.
 
-const { CODE, coded } = require('../error.js');
-const { alone } = require('../primordials.js');
+const { CODE, coded } = require('../core/error.js');
+const { alone } = require('../core/primordials.js');
 const { discard, notify, ORIGIN, report } = require('./host-calls.js');
 
 /** @type {any} */

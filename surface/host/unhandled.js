@@ -3,7 +3,7 @@
 
 const { channel } = require('node:diagnostics_channel');
 const { emitWarning } = require('node:process');
-const { thrownText } = require('../error.js');
+const { thrownText } = require('../core/error.js');
 
 /** The channel of `diagnostics_channel`, and the code of the process warning. Both are documented. */
 const CHANNEL = 'isolated-v8:unhandled-host-error';

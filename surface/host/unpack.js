@@ -3,9 +3,9 @@
 
 const { now } = require('./clock.js');
 const { versions } = require('node:process');
-const { CODE, callSite, coded, errorOf } = require('../error.js');
-const { alone } = require('../primordials.js');
-const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../protocol.js');
+const { CODE, callSite, coded, errorOf } = require('../core/error.js');
+const { alone } = require('../core/primordials.js');
+const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { checkArgument } = require('./pack.js');
 const { LIMIT } = require('./protocol.js');
 const { bufferOf } = require('./shared.js');

@@ -2,8 +2,8 @@
 // A budget for the work that a guest's data causes on the host's thread. Each call has its own.
 
 const { now, setImmediate } = require('./clock.js');
-const { CODE, coded } = require('../error.js');
-const { inner } = require('../primordials.js');
+const { CODE, coded } = require('../core/error.js');
+const { inner } = require('../core/primordials.js');
 
 /** Milliseconds of work before the event loop gets a turn. */
 const SLICE = 16;

@@ -8,7 +8,7 @@ import { Reader, write } from '../../wire/helper.mjs';
 const require = createRequire(import.meta.url);
 const { createArrivals } = require('../../../surface/host/arrivals.js');
 const { WANTED } = require('../../../surface/host/protocol.js');
-const { TAG } = require('../../../surface/protocol.js');
+const { TAG } = require('../../../surface/core/protocol.js');
 
 /** A host with `count` messages of objects, which all arrive at the same time. */
 async function receive(count, objects, { maxWeight, wanted = () => true } = {}) {

@@ -12,9 +12,9 @@ import { TAMPERING, USES } from '../../guest/tampering.mjs';
 /** Every name of a property that the surface mentions. */
 function propertyNames() {
   const names = new Set(['then', 'get', 'set', 'value', 'writable', 'enumerable', 'configurable', 'done', 'return', 'throw']);
-  const folder = join(root, 'surface');
-  for (const file of readdirSync(folder).filter((name) => name.endsWith('.js'))) {
-    const code = readFileSync(join(folder, file), 'utf8').replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '');
+  const files = ['surface', 'surface/core', 'surface/api'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(root, folder, name)));
+  for (const file of files.filter((path) => path.endsWith('.js'))) {
+    const code = readFileSync(file, 'utf8').replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '');
     for (const [, name] of code.matchAll(/\.([A-Za-z_]\w*)/g)) names.add(name);
     for (const [, name] of code.matchAll(/[{,]\s*([A-Za-z_]\w*)\s*(?=[:,}(])/g)) names.add(name);
   }

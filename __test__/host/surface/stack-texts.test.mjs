@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
-const { errorOf, faultOf, hidePaths } = require('../../../surface/error.js');
+const { errorOf, faultOf, hidePaths } = require('../../../surface/core/error.js');
 const { failureOf } = require('../../../surface/host/sandbox/common/failure.js');
-const { TAG } = require('../../../surface/protocol.js');
+const { TAG } = require('../../../surface/core/protocol.js');
 
 const SIZE = 2_000_000;
 /** The maximum milliseconds of each, on a busy machine. A search for one text in the other took at least 10 s. */

@@ -29,7 +29,7 @@ test('layers of the confinement', () => {
 test('classes of errors', () => {
   const names = found('src/value/fault.rs', /=> "(\w+)"/g, 'impl ErrorClass', 'impl Code');
   assert.ok(names.includes('RangeError'));
-  const classes = found('surface/error.js', /return (\w+);/g, 'function classOf', '\n}');
+  const classes = found('surface/core/error.js', /return (\w+);/g, 'function classOf', '\n}');
   assert.deepEqual(sorted(names), sorted(classes));
 });
 
@@ -37,6 +37,6 @@ test('kinds of values that references have', () => {
   const names = found('src/value/handle.rs', /=> "(\w+)"/g, 'impl TypeOf', '/// A reference to a value');
   assert.ok(names.includes('function'));
   // `typeof` gives the others, symbols and BigInts count as objects.
-  const given = found('surface/handle.js', /'(\w+)'/g, 'function typeNameOf', '\n}');
+  const given = found('surface/core/handle.js', /'(\w+)'/g, 'function typeNameOf', '\n}');
   for (const name of given) assert.ok(names.includes(name) || ['symbol', 'bigint'].includes(name), name);
 });

@@ -15,7 +15,7 @@ const SITE = 'https://github.com/isolated-v8/isolated-v8/blob/main/';
 const COMMENT = /^( *)\/\*\*\n[^]*?^ *\*\/$/gm;
 const FENCE = /^```(\w*)\n([^]*?)^```$/gm;
 
-const { CODE } = createRequire(import.meta.url)(join(root, 'surface/protocol.js'));
+const { CODE } = createRequire(import.meta.url)(join(root, 'surface/core/protocol.js'));
 const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const declarations = files.filter((name) => /\.d\.m?ts$/.test(name)).map((name) => [name, readFileSync(join(root, name), 'utf8')]);
 

@@ -5,7 +5,7 @@
 // a different interpretation. Second, the target of a proxy stays hidden: proxies are refused, as V8 does.
 
 const { types } = require('node:util');
-const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf } = require('../../primordials.js');
+const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf } = require('../../core/primordials.js');
 
 const { isView } = ArrayBuffer;
 const { toStringTag, iterator } = Symbol;

@@ -1,7 +1,7 @@
 'use strict';
 // Property keys that are array indices, and their effect on the memory that engines take for an object.
 
-const { define } = require('../../primordials.js');
+const { define } = require('../../core/primordials.js');
 
 const { hasOwn: isOwn } = Object;
 

@@ -3,8 +3,8 @@
 // are numbered in the same order as in V8. A reference to an object that does not exist yet is refused.
 
 const { types } = require('node:util');
-const { TAG: CARRIER } = require('../../protocol.js');
-const { uncurryThis, isArray } = require('../../primordials.js');
+const { TAG: CARRIER } = require('../../core/protocol.js');
+const { uncurryThis, isArray } = require('../../core/primordials.js');
 const { malformed, unreadable, tooHeavy } = require('./refusal.js');
 const { costOf, MAX_TOTAL_COST } = require('./regexp-cost.js');
 const { Source } = require('./source.js');

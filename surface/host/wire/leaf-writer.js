@@ -8,8 +8,8 @@
 // no other view shares.
 
 const { Buffer } = require('node:buffer');
-const { TAG: CARRIER } = require('../../protocol.js');
-const { uncurryThis, getOwnPropertyDescriptor, isArray } = require('../../primordials.js');
+const { TAG: CARRIER } = require('../../core/protocol.js');
+const { uncurryThis, getOwnPropertyDescriptor, isArray } = require('../../core/primordials.js');
 const { BRAND, isSharedArrayBuffer } = require('./brand.js');
 const { detached, uncloneable } = require('./refusal.js');
 const { Sink } = require('./sink.js');

@@ -2,7 +2,7 @@
 // A BigInt that takes long to create from its bytes. It is created from parts, in steps of a few milliseconds.
 
 const { Buffer } = require('node:buffer');
-const { cutOff, uncurryThis } = require('../../primordials.js');
+const { cutOff, uncurryThis } = require('../../core/primordials.js');
 const { unreadable } = require('./refusal.js');
 
 const { BigInt } = globalThis;

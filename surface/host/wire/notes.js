@@ -3,7 +3,7 @@
 // array, in pieces: `Object.keys`, `for … in` and spread all make a list of every key first. So the reader keeps the keys of a large
 // container as it reads them, for code that visits the value later.
 
-const { weakMapGet, weakMapSet } = require('../../primordials.js');
+const { weakMapGet, weakMapSet } = require('../../core/primordials.js');
 
 /** A container with more elements and keys than this has a note. Others are small, or were not made by the reader. */
 const MAX_WITHOUT_NOTE = 1024;

@@ -3,7 +3,7 @@
 // which takes several times as long as writing them. If the host's engine is V8, its own serializer writes the array; otherwise, the keys of
 // a copy without elements are listed.
 
-const { ownKeys, uncurryThis } = require('../../primordials.js');
+const { ownKeys, uncurryThis } = require('../../core/primordials.js');
 const { TAG } = require('./tags.js');
 
 const { structuredClone: clone } = globalThis;

@@ -2,7 +2,7 @@
 // Reads keys, and adds properties to objects and arrays. Every property is created as CreateDataProperty does: `__proto__` is a key like
 // any other, and no setter runs, even if the prototypes were changed.
 
-const { define, ownKeys } = require('../../primordials.js');
+const { define, ownKeys } = require('../../core/primordials.js');
 const { ObjectPrototype } = require('./brand.js');
 const { indexOfName, isIndex, leavesGap, makeSparse } = require('./indices.js');
 const { LeafReader, WEIGHT } = require('./leaf-reader.js');

@@ -4,7 +4,7 @@
 // An array grows as its elements are read, and is never created with its announced length. The elements of a sparse array after its first
 // gap are added at its end, when their number is known.
 
-const { uncurryThis, define, ownKeys } = require('../../primordials.js');
+const { uncurryThis, define, ownKeys } = require('../../core/primordials.js');
 const { list, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
 const { KIND, NONE, PausableReader, PUT_ASIDE } = require('./pausable-reader.js');

@@ -3,8 +3,8 @@
 // getter, no `toString`, no proxy trap.
 
 const { types } = require('node:util');
-const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../primordials.js');
-const { CODE, coded, refused } = require('../../error.js');
+const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
+const { CODE, coded, refused } = require('../../core/error.js');
 
 const { isProxy } = types;
 const objectToString = Object.prototype.toString;

@@ -2,7 +2,7 @@
 // Estimates how long a host takes to create a regular expression, which cannot be interrupted. A few characters may denote sets of
 // thousands, and some engines compare each named group with all others.
 
-const { uncurryThis } = require('../../primordials.js');
+const { uncurryThis } = require('../../core/primordials.js');
 const { REGEXP_FLAG, TAG } = require('./tags.js');
 
 const exec = uncurryThis(RegExp.prototype.exec);

@@ -3,7 +3,7 @@
 // cannot fill.
 
 const { Buffer } = require('node:buffer');
-const { cutOff, uncurryThis } = require('../../primordials.js');
+const { cutOff, uncurryThis } = require('../../core/primordials.js');
 const { LongBigInt, magnitudeOf, PIECE } = require('./long-bigint.js');
 const { malformed, unreadable } = require('./refusal.js');
 const { TAG, VERSION } = require('./tags.js');

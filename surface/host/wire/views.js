@@ -1,7 +1,7 @@
 'use strict';
 // Properties of buffers and views, read through getters that were captured at load time, and the kinds of views by name.
 
-const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf } = require('../../primordials.js');
+const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf } = require('../../core/primordials.js');
 const { VIEW_TAG } = require('./tags.js');
 
 /**

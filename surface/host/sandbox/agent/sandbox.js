@@ -2,9 +2,9 @@
 // `AgentSandbox`: runs an AI agent's code, with tools that the code calls as `namespace.method(params)`.
 
 const { now } = require('../../clock.js');
-const { defineDisposal } = require('../../../classes.js');
-const { CODE, unsupported } = require('../../../error.js');
-const { named } = require('../../../heap.js');
+const { defineDisposal } = require('../../../core/classes.js');
+const { CODE, unsupported } = require('../../../core/error.js');
+const { named } = require('../../../api/heap.js');
 const { FLAG } = require('../../protocol.js');
 const { DISPOSED: GONE, follow, gone } = require('../common/execution.js');
 const { observed } = require('../../diagnostics.js');

@@ -2,8 +2,8 @@
 // `createSandbox`: runs AI-written code, to which host functions look synchronous.
 
 const { now } = require('../../clock.js');
-const { defineDisposal } = require('../../../classes.js');
-const { CODE } = require('../../../error.js');
+const { defineDisposal } = require('../../../core/classes.js');
+const { CODE } = require('../../../core/error.js');
 const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
 const { bridgeGlobals } = require('../common/globals.js');
@@ -14,7 +14,7 @@ const { shadowed } = require('../common/normalize.js');
 const { bounded, callCounter } = require('../common/quota.js');
 const { formedReadingOf } = require('../common/reading.js');
 const { explained } = require('../common/syntax.js');
-const { MIN_MEMORY } = require('../../../protocol.js');
+const { MIN_MEMORY } = require('../../../core/protocol.js');
 const {
   bare, checkOptions, COMMON, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb, SIGNAL, wrong,
 } = require('../common/options.js');

@@ -3,8 +3,8 @@
 
 const { now } = require('../../clock.js');
 const { ownIsolate } = require('../../diagnostics.js');
-const { CODE, coded, refused, thrownText } = require('../../../error.js');
-const { MODE, OP, TRANSFER } = require('../../../protocol.js');
+const { CODE, coded, refused, thrownText } = require('../../../core/error.js');
+const { MODE, OP, TRANSFER } = require('../../../core/protocol.js');
 const { Unreadable } = require('../../unpack.js');
 const { EXECUTION, FORM, record, RESULT } = require('../../protocol.js');
 const { pathOfRefused } = require('./globals.js');

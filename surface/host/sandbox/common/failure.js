@@ -2,7 +2,7 @@
 // Describes why an execution failed, for human readers: the error as the guest saw it, its position in the user's own text, and the lines
 // there. The guest controls the stack, so all code here must take time at most linear in the stack's length.
 
-const { DETAIL } = require('../../../protocol.js');
+const { DETAIL } = require('../../../core/protocol.js');
 const { MAIN_FILE: FILE } = require('../../protocol.js');
 const { Lines } = require('./lines.js');
 const { bare } = require('./options.js');

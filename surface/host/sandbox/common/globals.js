@@ -2,9 +2,9 @@
 // Prepares the globals of `createSandbox` for the guest: values are copied, and functions at any depth become functions that the guest
 // calls as if they were synchronous.
 
-const { CallbackRecord } = require('../../../callback.js');
-const { stamp } = require('../../../handle.js');
-const { CALLBACK, KIND } = require('../../../protocol.js');
+const { CallbackRecord } = require('../../../api/callback.js');
+const { stamp } = require('../../../core/handle.js');
+const { CALLBACK, KIND } = require('../../../core/protocol.js');
 
 /**
  * Calls of functions that count: all, or `api.request`.

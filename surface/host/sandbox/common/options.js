@@ -1,10 +1,10 @@
 'use strict';
 // Options of the sandboxes: wrong ones are refused by name, missing ones have defaults.
 
-const { invalid } = require('../../../error.js');
-const { CallbackRecord } = require('../../../callback.js');
-const { stamp } = require('../../../handle.js');
-const { CALLBACK, KIND, MIN_MEMORY } = require('../../../protocol.js');
+const { invalid } = require('../../../core/error.js');
+const { CallbackRecord } = require('../../../api/callback.js');
+const { stamp } = require('../../../core/handle.js');
+const { CALLBACK, KIND, MIN_MEMORY } = require('../../../core/protocol.js');
 const { notify, ORIGIN } = require('../../host-calls.js');
 const { NO_WASM, WEB } = require('../../../web/protocol.js');
 const { guard, isSignal } = require('../../signals.js');

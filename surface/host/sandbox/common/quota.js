@@ -2,7 +2,7 @@
 // The quota of one execution: the size of its result, and the number of its calls of the host. The quota of a plugin: the arguments of calls that its
 // host has not finished.
 
-const { CODE, coded } = require('../../../error.js');
+const { CODE, coded } = require('../../../core/error.js');
 const { Work } = require('../../work.js');
 const { abortedBy, DISPOSED } = require('./execution.js');
 const { outputSize } = require('./size.js');

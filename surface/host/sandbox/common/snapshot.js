@@ -2,8 +2,8 @@
 // The option `snapshot`: the contents of executions' heaps before their code runs.
 
 const { bare, own } = require('./options.js');
-const { TRANSFER } = require('../../../protocol.js');
-const { readSnapshot } = require('../../../snapshot.js');
+const { TRANSFER } = require('../../../core/protocol.js');
+const { readSnapshot } = require('../../../api/snapshot.js');
 
 /**
  * @typedef {(options: Record<string, any>, memoryLimit: number) => object | undefined} ReadSnapshot returns a separate ExternalCopy, which

@@ -4,7 +4,7 @@
 
 const { readFileSync } = require('node:fs');
 const { clearTimeout, now, setTimeout } = require('../../clock.js');
-const { CODE } = require('../../../error.js');
+const { CODE } = require('../../../core/error.js');
 const { FILE } = require('./failure.js');
 const { bare, own } = require('./options.js');
 

@@ -1,10 +1,10 @@
 'use strict';
 // What `createContext` adds to a context on request: web APIs, timers and a console, as in the sandboxes.
 
-const { CallbackRecord } = require('../../../callback.js');
-const { coded } = require('../../../error.js');
-const { recordOf, stamp } = require('../../../handle.js');
-const { CALLBACK, KIND, MODE, TRANSFER } = require('../../../protocol.js');
+const { CallbackRecord } = require('../../../api/callback.js');
+const { coded } = require('../../../core/error.js');
+const { recordOf, stamp } = require('../../../core/handle.js');
+const { CALLBACK, KIND, MODE, TRANSFER } = require('../../../core/protocol.js');
 const { notify, ORIGIN } = require('../../host-calls.js');
 const { LEVELS } = require('../../protocol.js');
 const { reportUnhandled } = require('../../unhandled.js');

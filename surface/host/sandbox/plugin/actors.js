@@ -2,7 +2,7 @@
 // The actors in a plugin: its executions, and each delivery of an event. Calls of the host that an actor causes, at once or later, count
 // as its calls.
 
-const { released } = require('../../../error.js');
+const { released } = require('../../../core/error.js');
 const { callCounter } = require('../common/quota.js');
 const { Recent } = require('./recent.js');
 

@@ -1,9 +1,9 @@
 'use strict';
 // Provides isolates for plugins, the globals in them other than ECMAScript's built-ins, `context` and `console`, and reads plugins' code.
 
-const { CallbackRecord } = require('../../../callback.js');
-const { recordOf, stamp } = require('../../../handle.js');
-const { CALLBACK, KIND, MODE, OP, TRANSFER } = require('../../../protocol.js');
+const { CallbackRecord } = require('../../../api/callback.js');
+const { recordOf, stamp } = require('../../../core/handle.js');
+const { CALLBACK, KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
 const { METER } = require('../../protocol.js');
 const { readModules } = require('../common/modules.js');
 const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readPoolSize, readQuota, readWeb } = require('../common/options.js');
@@ -77,7 +77,7 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
         return { cpu: figures[METER.CPU], heapPeak: figures[METER.HEAP_PEAK], memory: figures[METER.MEMORY] };
       },
       async collect(isolate, signal) {
-        const call = /** @type {import('../../../calls.js').Waiting} */ (core.begin(MODE.ASYNC, readEquipment, signal));
+        const call = /** @type {import('../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readEquipment, signal));
         const carrier = core.binding.invoke(OP.HEAP_STATISTICS, MODE.ASYNC, call.request, recordOf(isolate, KIND.ISOLATE).entry.id, true);
         return core.conclude(MODE.ASYNC, call, carrier, readEquipment);
       },
@@ -97,7 +97,7 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
           throw core.binding.signals?.reason(signal);
         }
         const packed = args.map((arg) => core.binding.pack(arg, TRANSFER.COPY));
-        const call = /** @type {import('../../../calls.js').Waiting} */ (core.begin(MODE.ASYNC, readEquipment, signal));
+        const call = /** @type {import('../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readEquipment, signal));
         const carrier = environment.enact(call.request, recordOf(context, KIND.CONTEXT).entry.id, recordOf(begin, KIND.REFERENCE).entry.id,
           text, file, timeout, deadline, ...packed);
         return core.conclude(MODE.ASYNC, call, carrier, readEquipment);

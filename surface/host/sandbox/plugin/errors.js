@@ -1,7 +1,7 @@
 'use strict';
 // Errors of plugins, with the names that plugin systems know.
 
-const { CODE } = require('../../../error.js');
+const { CODE } = require('../../../core/error.js');
 const { bare } = require('../common/options.js');
 
 /** @typedef {'CPU' | 'HOOK' | 'MEMORY' | 'NETWORK' | 'STORAGE'} Violation */

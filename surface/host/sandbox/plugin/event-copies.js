@@ -3,8 +3,8 @@
 // event with many listeners neither multiplies memory nor blocks the event loop.
 
 const { now, setImmediate } = require('../../clock.js');
-const { stamp } = require('../../../handle.js');
-const { KIND, MODE, OP, TAG, TRANSFER } = require('../../../protocol.js');
+const { stamp } = require('../../../core/handle.js');
+const { KIND, MODE, OP, TAG, TRANSFER } = require('../../../core/protocol.js');
 
 /** Milliseconds of deliveries before the event loop gets a turn. */
 const SLICE = 16;

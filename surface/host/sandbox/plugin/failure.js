@@ -1,7 +1,7 @@
 'use strict';
 // Describes why a plugin's code failed, as the other sandboxes do: in addition to the error, with the lines where it occurred.
 
-const { coded } = require('../../../error.js');
+const { coded } = require('../../../core/error.js');
 const { detailsOf } = require('../../error-details.js');
 const { failureOf } = require('../common/failure.js');
 const { libraryCode } = require('../common/execution.js');

@@ -4,7 +4,7 @@
 
 const { Buffer } = require('node:buffer');
 const { clearTimeout, setTimeout } = require('../../clock.js');
-const { CODE, coded, invalid } = require('../../../error.js');
+const { CODE, coded, invalid } = require('../../../core/error.js');
 const { isPublic } = require('./addresses.js');
 const { connect, Pace } = require('./connections.js');
 const { Lookups } = require('./lookups.js');

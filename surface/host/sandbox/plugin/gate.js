@@ -5,7 +5,7 @@
 const { types } = require('node:util');
 const { URL_LIMITS, UrlCheck } = require('./url-gate.js');
 const { METHODS: CACHE_METHODS, readArguments, valueSize } = require('./storage.js');
-const { invalid } = require('../../../error.js');
+const { invalid } = require('../../../core/error.js');
 const { adopt, discard, discardThrown, guard, isThenable, ORIGIN } = require('../../host-calls.js');
 const { member } = require('../common/options.js');
 const { ANSWER } = require('./guest-context.js');

@@ -1,9 +1,9 @@
 'use strict';
 // One isolate of a plugin, with the realm that its executions share.
 
-const { CALLBACK, KIND } = require('../../../protocol.js');
-const { CallbackRecord } = require('../../../callback.js');
-const { stamp } = require('../../../handle.js');
+const { CALLBACK, KIND } = require('../../../core/protocol.js');
+const { CallbackRecord } = require('../../../api/callback.js');
+const { stamp } = require('../../../core/handle.js');
 const { ORIGIN } = require('../../host-calls.js');
 const { answerLater } = require('../../serve.js');
 const { Actors } = require('./actors.js');
@@ -17,7 +17,7 @@ const { HeldArguments, refusalOf } = require('../common/quota.js');
 const { Recent } = require('./recent.js');
 const { clearTimeout, now, setTimeout } = require('../../clock.js');
 const { types } = require('node:util');
-const { CODE, coded, released } = require('../../../error.js');
+const { CODE, coded, released } = require('../../../core/error.js');
 const { bare, member } = require('../common/options.js');
 const { Execution } = require('./execution.js');
 const { errorOf } = require('./failure.js');

@@ -1,7 +1,7 @@
 'use strict';
 // What a plugin's manifest permits. The manifest is read once: later changes to the object have no effect.
 
-const { MIN_MEMORY } = require('../../../protocol.js');
+const { MIN_MEMORY } = require('../../../core/protocol.js');
 const { checkOptions, own, readNumber, wrong } = require('../common/options.js');
 const { readDomain } = require('./urls.js');
 

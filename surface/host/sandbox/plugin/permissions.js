@@ -2,7 +2,7 @@
 // What the manifest of a plugin permits, and which calls it has refused.
 
 const { SandboxViolationError } = require('./errors.js');
-const { invalid } = require('../../../error.js');
+const { invalid } = require('../../../core/error.js');
 
 /** Most violations that are remembered, since a plugin may still fail because of them. */
 const MAX_REMEMBERED = 100;

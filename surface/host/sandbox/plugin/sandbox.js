@@ -3,8 +3,8 @@
 // a plugin can access of its host.
 
 const { now } = require('../../clock.js');
-const { defineDisposal } = require('../../../classes.js');
-const { CODE, thrownText } = require('../../../error.js');
+const { defineDisposal } = require('../../../core/classes.js');
+const { CODE, thrownText } = require('../../../core/error.js');
 const { failureOf, startExecution } = require('../../diagnostics.js');
 const { discard, ORIGIN } = require('../../host-calls.js');
 const { disposed } = require('../common/execution.js');

@@ -6,7 +6,7 @@ const { performance } = require('node:perf_hooks');
 const { types } = require('node:util');
 const { Expiries } = require('./expiries.js');
 const { measurementOf, TOLERANCE } = require('../common/size.js');
-const { invalid } = require('../../../error.js');
+const { invalid } = require('../../../core/error.js');
 
 /** Methods of a cache that a plugin may call, and how many arguments follow the key. Other methods and arguments do not reach the host's cache. */
 const METHODS = Object.freeze({

@@ -3,7 +3,7 @@
 // checked.
 
 const { types } = require('node:util');
-const { CODE } = require('../../../error.js');
+const { CODE } = require('../../../core/error.js');
 const { EVENT, ROLE, Visitor } = require('../../visit.js');
 const { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, REQUESTS, SERVER, SOCKETS } = require('./url-members.js');
 const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');

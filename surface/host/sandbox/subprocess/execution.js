@@ -2,8 +2,8 @@
 // Executions in separate processes: requests to the native side, and its answers.
 
 const { now } = require('../../clock.js');
-const { CODE } = require('../../../error.js');
-const { TRANSFER } = require('../../../protocol.js');
+const { CODE } = require('../../../core/error.js');
+const { TRANSFER } = require('../../../core/protocol.js');
 const { Unreadable } = require('../../unpack.js');
 const { isMalformation } = require('../../wire/refusal.js');
 const { EXECUTION, PROCESS, record, RESULT } = require('../../protocol.js');

@@ -3,8 +3,8 @@
 
 const { constants } = require('node:os');
 const { now } = require('../../clock.js');
-const { defineDisposal } = require('../../../classes.js');
-const { CODE, coded } = require('../../../error.js');
+const { defineDisposal } = require('../../../core/classes.js');
+const { CODE, coded } = require('../../../core/error.js');
 const { parseJson } = require('../../json.js');
 const { createApart } = require('./execution.js');
 const { DISPOSED, follow, gone } = require('../common/execution.js');

@@ -3,10 +3,10 @@
 
 const { types } = require('node:util');
 const { now } = require('../../clock.js');
-const { CallbackRecord } = require('../../../callback.js');
-const { CODE, coded } = require('../../../error.js');
-const { stamp } = require('../../../handle.js');
-const { CALLBACK, KIND } = require('../../../protocol.js');
+const { CallbackRecord } = require('../../../api/callback.js');
+const { CODE, coded } = require('../../../core/error.js');
+const { stamp } = require('../../../core/handle.js');
+const { CALLBACK, KIND } = require('../../../core/protocol.js');
 const { adopt, discard, guard, isThenable, ORIGIN } = require('../../host-calls.js');
 const { isPrimitive } = require('../../pack.js');
 const { hasTime, inTurn } = require('../../replies.js');

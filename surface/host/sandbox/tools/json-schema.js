@@ -2,7 +2,7 @@
 // Reads a JSON Schema of a host into a form that can be evaluated. Keywords that assert something and are not supported are refused: to ignore
 // them would let values pass that the schema does not permit.
 
-const { invalid } = require('../../../error.js');
+const { invalid } = require('../../../core/error.js');
 const { bare, own } = require('../common/options.js');
 
 /** Keywords that assert something and are not supported. */

@@ -1,7 +1,7 @@
 'use strict';
 // Comparisons of data with what a JSON Schema demands. The data are a guest's: what takes longer for larger data is done in slices.
 
-const { CODE, coded } = require('../../../error.js');
+const { CODE, coded } = require('../../../core/error.js');
 const { MAX_WITHOUT_NOTE, noteOf } = require('../../wire/notes.js');
 const { isObject } = require('./json-schema.js');
 

@@ -1,7 +1,7 @@
 'use strict';
 // The `inputSchema` of a tool: a Standard Schema, whose own function validates, or a JSON Schema, which `validation.js` evaluates.
 
-const { invalid } = require('../../../error.js');
+const { invalid } = require('../../../core/error.js');
 const { adopt, isThenable } = require('../../host-calls.js');
 const { isObject, readJsonSchema } = require('./json-schema.js');
 const { member } = require('../common/options.js');

@@ -8,17 +8,17 @@
 
 const {
   apply, create, cutOff, define, freeze, inner, Map, mapDelete, mapGet, mapSet, WeakMap, weakMapGet, weakMapSet, weakRefDeref, WeakRef,
-} = require('./primordials.js');
-const { kindOf, recordOf, stamp } = require('./handle.js');
-const { CALLBACK, KIND, MODE, OP } = require('./protocol.js');
+} = require('../core/primordials.js');
+const { kindOf, recordOf, stamp } = require('../core/handle.js');
+const { CALLBACK, KIND, MODE, OP } = require('../core/protocol.js');
 const { CallbackRecord } = require('./callback.js');
-const { invalid, released } = require('./error.js');
-const { readSignal } = require('./options.js');
+const { invalid, released } = require('../core/error.js');
+const { readSignal } = require('../core/options.js');
 
 /** An instantiation in progress. */
 class Linking {
   /**
-   * @param {import('./handle.js').Row} entry the native linker
+   * @param {import('../core/handle.js').Row} entry the native linker
    * @param {object} context
    * @param {Function} resolve
    */
@@ -33,9 +33,9 @@ class Linking {
     this.isolate = 0;
     /** number of awaited resolutions */
     this.pending = 0;
-    /** @type {import('./calls.js').Waiting | undefined} of an asynchronous instantiation, while it resolves imports */
+    /** @type {import('../core/calls.js').Waiting | undefined} of an asynchronous instantiation, while it resolves imports */
     this.call = undefined;
-    /** @type {import('./index.js').Slices | undefined} of an asynchronous instantiation: modules decide how many imports there are */
+    /** @type {import('../index.js').Slices | undefined} of an asynchronous instantiation: modules decide how many imports there are */
     this.work = undefined;
   }
 }
@@ -98,7 +98,7 @@ function idOfLive(module) {
   return entry.id;
 }
 
-/** @param {import('./index.js').Core} core */
+/** @param {import('../index.js').Core} core */
 module.exports = function createLinker(core) {
   const { binding, calls, entries } = core;
   const { idOf, invoke, pack, unpack } = binding;
@@ -363,7 +363,7 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * @param {import('./handle.js').Row} entry
+   * @param {import('../core/handle.js').Row} entry
    * @param {Promise<any>} promise
    */
   async function leaveAfter(entry, promise) {
@@ -415,7 +415,7 @@ module.exports = function createLinker(core) {
    */
   async function followLater(linking, step) {
     try {
-      await inner(/** @type {import('./index.js').Slices} */ (linking.work).turn());
+      await inner(/** @type {import('../index.js').Slices} */ (linking.work).turn());
       follow(linking, step);
       linking.pending -= 1;
       finish(linking);
@@ -474,7 +474,7 @@ module.exports = function createLinker(core) {
   }
 
   /**
-   * @param {import('./calls.js').Waiting} call
+   * @param {import('../core/calls.js').Waiting} call
    * @param {unknown} error
    */
   function reject(call, error) {

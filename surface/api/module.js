@@ -2,27 +2,27 @@
 // `Module`: a compiled ES module. Instances are not frozen, because the compilation cache is added to them. Resolution of imports is in
 // linker.js.
 
-const { cutOff } = require('./primordials.js');
-const { recordOf } = require('./handle.js');
-const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
-const { released } = require('./error.js');
-const { defineClass, privateConstructor } = require('./classes.js');
+const { cutOff } = require('../core/primordials.js');
+const { recordOf } = require('../core/handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
+const { released } = require('../core/error.js');
+const { defineClass, privateConstructor } = require('../core/classes.js');
 const {
   handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, tooFew, wrongParameter, wrongThis,
-} = require('./options.js');
+} = require('../core/options.js');
 const createLinker = require('./linker.js');
 
 /** The private state of a `Module`. */
 class ModuleRecord {
-  /** @param {import('./handle.js').Row} entry */
+  /** @param {import('../core/handle.js').Row} entry */
   constructor(entry) {
-    /** @type {import('./handle.js').Row | undefined} undefined once released */
+    /** @type {import('../core/handle.js').Row | undefined} undefined once released */
     this.entry = entry;
   }
 }
 cutOff(ModuleRecord);
 
-/** @param {import('./index.js').Core} core */
+/** @param {import('../index.js').Core} core */
 module.exports = function createModule(core) {
   const { binding, entries } = core;
   const { invoke, unpack } = binding;
@@ -33,7 +33,7 @@ module.exports = function createModule(core) {
   }
 
   /**
-   * @param {import('./handle.js').Row} entry
+   * @param {import('../core/handle.js').Row} entry
    * @returns {ModuleRecord}
    */
   const adopt = (entry) => new ModuleRecord(entry);

@@ -3,15 +3,15 @@
 // nothing and is collected like any object. A Reference that arrived refers to a row of the native table. Operations on a local value
 // run in this realm, with the same rules as operations from outside.
 
-const { apply, cutOff, Error, freeze, inner, sameValue } = require('./primordials.js');
-const { MODE, OP, TRANSFER } = require('./protocol.js');
-const { CODE, coded, invalid, released } = require('./error.js');
-const { arrayArgument, optionsArgument, readBoolean, readDeadline, readObject, readSignal, readTimeout, readTransfer } = require('./options.js');
+const { apply, cutOff, Error, freeze, inner, sameValue } = require('../core/primordials.js');
+const { MODE, OP, TRANSFER } = require('../core/protocol.js');
+const { CODE, coded, invalid, released } = require('../core/error.js');
+const { arrayArgument, optionsArgument, readBoolean, readDeadline, readObject, readSignal, readTimeout, readTransfer } = require('../core/options.js');
 
 /** The private state of a `Reference`. */
 class ReferenceRecord {
   /**
-   * @param {import('./handle.js').Row | undefined} entry the row of the native table; a value of this realm may have none
+   * @param {import('../core/handle.js').Row | undefined} entry the row of the native table; a value of this realm may have none
    * @param {boolean} local whether `value` is the referenced value
    * @param {unknown} value
    * @param {string} typeOf
@@ -43,7 +43,7 @@ function checkLive(record) {
  */
 const isKey = (key) => typeof key === 'string' || (typeof key === 'number' && sameValue(key >>> 0, key));
 
-/** @param {import('./index.js').Core} core */
+/** @param {import('../index.js').Core} core */
 function createAccess(core) {
   const { binding } = core;
   const { invoke, local, pack } = binding;
@@ -52,7 +52,7 @@ function createAccess(core) {
    * @param {ReferenceRecord} record
    * @returns {number}
    */
-  const idOf = (record) => /** @type {import('./handle.js').Row} */ (record.entry).id;
+  const idOf = (record) => /** @type {import('../core/handle.js').Row} */ (record.entry).id;
 
   /**
    * Runs an operation on a value of this realm in the given mode. Asynchronous ones start after the caller's code.

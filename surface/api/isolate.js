@@ -1,18 +1,18 @@
 'use strict';
 // `Isolate`: a heap with its own limits. Only a handle for it is kept here; limits, clocks and threads are native.
 
-const { define, Error, freeze, inner } = require('./primordials.js');
-const { kindOf, recordOf, stamp } = require('./handle.js');
-const { KIND, MODE, OP } = require('./protocol.js');
-const { CODE, coded } = require('./error.js');
+const { define, Error, freeze, inner } = require('../core/primordials.js');
+const { kindOf, recordOf, stamp } = require('../core/handle.js');
+const { KIND, MODE, OP } = require('../core/protocol.js');
+const { CODE, coded } = require('../core/error.js');
 const { named } = require('./heap.js');
 const { profilesOf } = require('./profile.js');
-const { defineClass, needsNew } = require('./classes.js');
+const { defineClass, needsNew } = require('../core/classes.js');
 const { createCreateSnapshot, readSnapshot } = require('./snapshot.js');
 const {
   illegalInvocation, MIN_MEMORY, optionsArgument, Origin, readBoolean, readFunction, readNumber, readSignal, tooFew,
   wrongParameter, wrongThis,
-} = require('./options.js');
+} = require('../core/options.js');
 
 /** @param {Promise<ArrayLike<number>>} figures */
 async function laterNamed(figures) {
@@ -33,7 +33,7 @@ const WARM = 1;
 const isSet = (option) => option !== undefined && option !== null && option !== false;
 
 /**
- * @param {import('./index.js').Core} core
+ * @param {import('../index.js').Core} core
  * @param {(isolate: number, method: Function) => object} openSession
  * @param {(handle: Function) => object} importerOf returns the callback that handles `import()` of scripts
  */
@@ -93,8 +93,8 @@ module.exports = function createIsolate(core, openSession, importerOf) {
   }
 
   /**
-   * @param {import('./handle.js').Row} entry
-   * @returns {{ entry: import('./handle.js').Row }}
+   * @param {import('../core/handle.js').Row} entry
+   * @returns {{ entry: import('../core/handle.js').Row }}
    */
   const adopt = (entry) => ({ entry });
 
@@ -148,7 +148,7 @@ module.exports = function createIsolate(core, openSession, importerOf) {
     } catch (error) {
       return core.refuse(MODE.ASYNC, error);
     }
-    const call = /** @type {import('./calls.js').Waiting} */ (core.begin(MODE.ASYNC, method, signal));
+    const call = /** @type {import('../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, method, signal));
     return core.conclude(MODE.ASYNC, call, invoke(op, MODE.ASYNC, call.request, id, argument), method);
   }
 
@@ -161,7 +161,7 @@ module.exports = function createIsolate(core, openSession, importerOf) {
   function createContext(id, options, mode, method) {
     let inspector = false;
     let signal;
-    /** @type {import('./index.js').Equip | undefined} */
+    /** @type {import('../index.js').Equip | undefined} */
     let equip;
     try {
       if (options !== undefined) {
@@ -182,7 +182,7 @@ module.exports = function createIsolate(core, openSession, importerOf) {
 
   /**
    * @param {Promise<object>} context
-   * @param {import('./index.js').Equip} equip
+   * @param {import('../index.js').Equip} equip
    * @param {Function} method
    * @param {any} signal
    */
@@ -193,7 +193,7 @@ module.exports = function createIsolate(core, openSession, importerOf) {
   /**
    * What a context has in addition to ECMAScript's built-ins.
    * @param {any} options
-   * @returns {import('./index.js').Equip | undefined} undefined for nothing
+   * @returns {import('../index.js').Equip | undefined} undefined for nothing
    */
   function readEquipment(options) {
     const { web, timers, console } = options;

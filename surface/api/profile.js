@@ -2,7 +2,7 @@
 // CPU profiles in isolated-vm's format, created from those of V8's inspector: lines and columns are 1-based, script ids are numbers, and
 // the times of samples count from the profile's start.
 
-const { freeze, parse } = require('./primordials.js');
+const { freeze, parse } = require('../core/primordials.js');
 
 /**
  * @param {any} node

@@ -1,8 +1,8 @@
 'use strict';
 // Heap statistics of an isolate, with the names of isolated-vm.
 
-const { define, freeze } = require('./primordials.js');
-const { HEAP_STATISTIC } = require('./protocol.js');
+const { define, freeze } = require('../core/primordials.js');
+const { HEAP_STATISTIC } = require('../core/protocol.js');
 
 const NAMES = freeze(Object.entries(HEAP_STATISTIC));
 

@@ -253,7 +253,7 @@ function readDeadline(options) {
  * The signal that may abort the call. Throws its reason if it has been aborted already.
  * @param {any} options
  * @param {number} mode
- * @param {import('./index.js').Signals | undefined} signals
+ * @param {import('../index.js').Signals | undefined} signals
  * @returns {any} undefined by default
  */
 function readSignal(options, mode, signals) {

@@ -2,21 +2,21 @@
 // `ExternalCopy`: a value stored outside any heap, to be copied into any isolate. The copy is made once, by the constructor. Only a
 // handle for it is kept here.
 
-const { cutOff, defineProperty, freeze, getOwnPropertyDescriptor } = require('./primordials.js');
-const { recordOf, stamp } = require('./handle.js');
-const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
-const { released } = require('./error.js');
-const { defineClass, instance, needsNew, privateConstructor } = require('./classes.js');
-const { illegalInvocation, optionsArgument, readArray, readBoolean, tooFew } = require('./options.js');
+const { cutOff, defineProperty, freeze, getOwnPropertyDescriptor } = require('../core/primordials.js');
+const { recordOf, stamp } = require('../core/handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
+const { released } = require('../core/error.js');
+const { defineClass, instance, needsNew, privateConstructor } = require('../core/classes.js');
+const { illegalInvocation, optionsArgument, readArray, readBoolean, tooFew } = require('../core/options.js');
 
 /** The private state of an `ExternalCopy`. */
 class CopyRecord {
   /**
-   * @param {import('./handle.js').Row} entry
+   * @param {import('../core/handle.js').Row} entry
    * @param {'buffer' | 'other' | 'unknown'} type whether it holds an ArrayBuffer; unknown for a copy that arrived
    */
   constructor(entry, type) {
-    /** @type {import('./handle.js').Row | undefined} undefined once released */
+    /** @type {import('../core/handle.js').Row | undefined} undefined once released */
     this.entry = entry;
     this.type = type;
   }
@@ -26,18 +26,18 @@ cutOff(CopyRecord);
 /** The private state of the return value of `copyInto()`: a copy that can be used once. */
 class CopyIntoRecord {
   /**
-   * @param {import('./handle.js').Row} entry
+   * @param {import('../core/handle.js').Row} entry
    * @param {boolean} transferIn
    */
   constructor(entry, transferIn) {
-    /** @type {import('./handle.js').Row | undefined} undefined once used */
+    /** @type {import('../core/handle.js').Row | undefined} undefined once used */
     this.entry = entry;
     this.transferIn = transferIn;
   }
 }
 cutOff(CopyIntoRecord);
 
-/** @param {import('./index.js').Core} core */
+/** @param {import('../index.js').Core} core */
 module.exports = function createExternalCopy(core) {
   const { binding, entries } = core;
   const { idOf, invoke, unpack } = binding;
@@ -84,7 +84,7 @@ module.exports = function createExternalCopy(core) {
   }
 
   /**
-   * @param {import('./handle.js').Row} entry
+   * @param {import('../core/handle.js').Row} entry
    * @returns {CopyRecord}
    */
   const adopt = (entry) => new CopyRecord(entry, 'unknown');
@@ -103,7 +103,7 @@ module.exports = function createExternalCopy(core) {
 
   /**
    * @param {CopyRecord} record
-   * @returns {import('./handle.js').Row}
+   * @returns {import('../core/handle.js').Row}
    */
   function entryOfLive(record) {
     if (record.entry === undefined) {

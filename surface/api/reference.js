@@ -2,12 +2,12 @@
 // `Reference`: a reference to a value in the realm that owns it. The class, its instances and their release are here. The operations on the
 // value are in reference-access.js.
 
-const { cutOff, freeze } = require('./primordials.js');
-const { recordOf, stamp, typeNameOf } = require('./handle.js');
-const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
-const { callSite, invalid } = require('./error.js');
-const { defineClass, instance, needsNew, privateConstructor } = require('./classes.js');
-const { illegalInvocation, optionsArgument, readBoolean, tooFew, wrongThis } = require('./options.js');
+const { cutOff, freeze } = require('../core/primordials.js');
+const { recordOf, stamp, typeNameOf } = require('../core/handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
+const { callSite, invalid } = require('../core/error.js');
+const { defineClass, instance, needsNew, privateConstructor } = require('../core/classes.js');
+const { illegalInvocation, optionsArgument, readBoolean, tooFew, wrongThis } = require('../core/options.js');
 const { checkLive, createAccess, ReferenceRecord } = require('./reference-access.js');
 
 /** The private state of the return value of `derefInto()`: a Reference that can be used once. */
@@ -20,7 +20,7 @@ class DereferenceRecord {
 }
 cutOff(DereferenceRecord);
 
-/** @param {import('./index.js').Core} core */
+/** @param {import('../index.js').Core} core */
 function createReference(core) {
   const { binding, entries } = core;
   const { applyTo, copy, get, remove, set } = createAccess(core);
@@ -49,7 +49,7 @@ function createReference(core) {
 
   /**
    * The record of a Reference that arrived.
-   * @param {import('./handle.js').Row} entry
+   * @param {import('../core/handle.js').Row} entry
    * @param {number} slot of this realm's own value, or negative
    * @param {string} typeOf
    * @param {number} flags

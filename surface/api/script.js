@@ -2,26 +2,26 @@
 // `Script`: compiled code that runs in any context of its isolate. Instances are not frozen, because the compilation cache is added to
 // them.
 
-const { cutOff } = require('./primordials.js');
-const { recordOf } = require('./handle.js');
-const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
-const { callSite, released } = require('./error.js');
-const { defineClass, privateConstructor } = require('./classes.js');
+const { cutOff } = require('../core/primordials.js');
+const { recordOf } = require('../core/handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
+const { callSite, released } = require('../core/error.js');
+const { defineClass, privateConstructor } = require('../core/classes.js');
 const {
   handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, readTransfer, tooFew,
-} = require('./options.js');
+} = require('../core/options.js');
 
 /** The private state of a `Script`. */
 class ScriptRecord {
-  /** @param {import('./handle.js').Row} entry */
+  /** @param {import('../core/handle.js').Row} entry */
   constructor(entry) {
-    /** @type {import('./handle.js').Row | undefined} undefined once released */
+    /** @type {import('../core/handle.js').Row | undefined} undefined once released */
     this.entry = entry;
   }
 }
 cutOff(ScriptRecord);
 
-/** @param {import('./index.js').Core} core */
+/** @param {import('../index.js').Core} core */
 module.exports = function createScript(core) {
   const { binding, entries } = core;
   const { invoke, unpack } = binding;
@@ -31,7 +31,7 @@ module.exports = function createScript(core) {
   }
 
   /**
-   * @param {import('./handle.js').Row} entry
+   * @param {import('../core/handle.js').Row} entry
    * @returns {ScriptRecord}
    */
   const adopt = (entry) => new ScriptRecord(entry);

@@ -2,15 +2,15 @@
 // `Context`: a global object of an isolate, and the code that runs in it. `evalSync` is the fastest path from a host to a guest and
 // back, so a call without options goes directly to the native side.
 
-const { apply, cutOff } = require('./primordials.js');
-const { kindOf, recordOf } = require('./handle.js');
-const { KIND, MODE, OP, TRANSFER } = require('./protocol.js');
-const { callSite, released } = require('./error.js');
-const { defineClass, privateConstructor } = require('./classes.js');
+const { apply, cutOff } = require('../core/primordials.js');
+const { kindOf, recordOf } = require('../core/handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
+const { callSite, released } = require('../core/error.js');
+const { defineClass, privateConstructor } = require('../core/classes.js');
 const {
   arrayArgument, illegalInvocation, optionsArgument, Origin, readDeadline, readObject, readSignal, readTimeout, readTransfer,
   tooFew, wrongParameter, wrongThis,
-} = require('./options.js');
+} = require('../core/options.js');
 const { FEW, transferAll } = require('./reference-access.js');
 
 /** Parameters of `invoke` before the arguments of a closure: op to handle, code, origin, bits, timeout, deadline. */
@@ -18,9 +18,9 @@ const CLOSURE_HEAD = 11;
 
 /** The private state of a `Context`. */
 class ContextRecord {
-  /** @param {import('./handle.js').Row} entry */
+  /** @param {import('../core/handle.js').Row} entry */
   constructor(entry) {
-    /** @type {import('./handle.js').Row | undefined} undefined once released */
+    /** @type {import('../core/handle.js').Row | undefined} undefined once released */
     this.entry = entry;
     /** @type {any} the Reference to the global object, created on first use */
     this.global = undefined;
@@ -28,7 +28,7 @@ class ContextRecord {
 }
 cutOff(ContextRecord);
 
-/** @param {import('./index.js').Core} core */
+/** @param {import('../index.js').Core} core */
 module.exports = function createContext(core) {
   const { binding, entries } = core;
   const { invoke, pack, unpack } = binding;
@@ -38,7 +38,7 @@ module.exports = function createContext(core) {
   }
 
   /**
-   * @param {import('./handle.js').Row} entry
+   * @param {import('../core/handle.js').Row} entry
    * @returns {ContextRecord}
    */
   const adopt = (entry) => new ContextRecord(entry);

@@ -1,11 +1,11 @@
 'use strict';
 // `NativeModule` and `ivm.lib`. In isolated-vm, `lib` is undocumented and serves its tests.
 
-const { BigInt, Error, freeze, isArray, Number, Symbol } = require('./primordials.js');
-const { KIND } = require('./protocol.js');
-const { CODE, coded, invalid } = require('./error.js');
-const { defineClass, instance, needsNew, privateConstructor } = require('./classes.js');
-const { tooFew, wrongParameter } = require('./options.js');
+const { BigInt, Error, freeze, isArray, Number, Symbol } = require('../core/primordials.js');
+const { KIND } = require('../core/protocol.js');
+const { CODE, coded, invalid } = require('../core/error.js');
+const { defineClass, instance, needsNew, privateConstructor } = require('../core/classes.js');
+const { tooFew, wrongParameter } = require('../core/options.js');
 
 const NANOS = 1_000_000_000n;
 const HANG = 60n * NANOS;
@@ -44,7 +44,7 @@ function createNativeModule() {
 
 /**
  * `ivm.lib`.
- * @param {import('./index.js').Binding} binding
+ * @param {import('../index.js').Binding} binding
  * @returns {object}
  */
 function createLib(binding) {

@@ -2,13 +2,13 @@
 // `InspectorSession`: a session with the inspector of an isolate, in the Chrome DevTools protocol. It ends with `dispose()`, or when it is
 // no longer referenced.
 
-const { create, cutOff, Error } = require('./primordials.js');
-const { recordOf, stamp } = require('./handle.js');
-const { CALLBACK, KIND, MODE, OP } = require('./protocol.js');
-const { CODE, coded } = require('./error.js');
+const { create, cutOff, Error } = require('../core/primordials.js');
+const { recordOf, stamp } = require('../core/handle.js');
+const { CALLBACK, KIND, MODE, OP } = require('../core/protocol.js');
+const { CODE, coded } = require('../core/error.js');
 const { CallbackRecord } = require('./callback.js');
-const { defineClass, privateConstructor } = require('./classes.js');
-const { illegalInvocation, tooFew, wrongParameter } = require('./options.js');
+const { defineClass, privateConstructor } = require('../core/classes.js');
+const { illegalInvocation, tooFew, wrongParameter } = require('../core/options.js');
 
 /** The listeners of a session. Separate from the session, which would never be collected if its listeners referred to it. */
 class Listeners {
@@ -24,11 +24,11 @@ cutOff(Listeners);
 /** The private state of an `InspectorSession`. */
 class SessionRecord {
   /**
-   * @param {import('./handle.js').Row} entry
+   * @param {import('../core/handle.js').Row} entry
    * @param {Listeners} listeners
    */
   constructor(entry, listeners) {
-    /** @type {import('./handle.js').Row | undefined} undefined once disposed */
+    /** @type {import('../core/handle.js').Row | undefined} undefined once disposed */
     this.entry = entry;
     this.listeners = listeners;
   }
@@ -37,7 +37,7 @@ cutOff(SessionRecord);
 
 const isDead = () => coded(Error, 'Session is dead', CODE.DISPOSED);
 
-/** @param {import('./index.js').Core} core */
+/** @param {import('../index.js').Core} core */
 module.exports = function createSession(core) {
   const { binding, entries } = core;
   const { idOf, invoke, pack, unpack } = binding;
@@ -48,7 +48,7 @@ module.exports = function createSession(core) {
 
   /**
    * @param {unknown} self
-   * @returns {SessionRecord & { entry: import('./handle.js').Row }}
+   * @returns {SessionRecord & { entry: import('../core/handle.js').Row }}
    */
   function recordOfThis(self) {
     const record = recordOf(self, KIND.SESSION);

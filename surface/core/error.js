@@ -80,14 +80,20 @@ function findTailCalls() {
   if (framesOf(cut.stack) !== '') {
     return undefined;
   }
-  // The folder of the first frame's file: hosts bundle the surface into one file, tests load the sources.
+  // The folder of the first frame's file, because hosts bundle the surface into one file; or the one around it, because tests load this file.
   const frames = framesOf(whole.stack);
   const start = stringIndexOf(frames, '(');
+  let around = -1;
   let end = -1;
   for (let index = start + 1; index < frames.length && frames[index] !== '\n'; index += 1) {
     if (frames[index] === '/' || frames[index] === '\\') {
+      around = end;
       end = index;
     }
+  }
+  const file = 'core/error.js';
+  if (stringSlice(frames, around + 1, around + 1 + file.length) === file) {
+    end = around;
   }
   return start === -1 || end === -1 ? undefined : stringSlice(frames, start, end + 1);
 }

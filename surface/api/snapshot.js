@@ -1,13 +1,13 @@
 'use strict';
 // Snapshots: scripts run once, and isolates start from the heap that they leave.
 
-const { apply, Error, freeze, isArray } = require('./primordials.js');
-const { recordOf } = require('./handle.js');
-const { KIND, MODE, OP } = require('./protocol.js');
-const { CODE, coded, invalid } = require('./error.js');
+const { apply, Error, freeze, isArray } = require('../core/primordials.js');
+const { recordOf } = require('../core/handle.js');
+const { KIND, MODE, OP } = require('../core/protocol.js');
+const { CODE, coded, invalid } = require('../core/error.js');
 const {
   FILENAME, isObject, MIN_MEMORY, optionsArgument, readCopyOfBuffer, readDeadline, readInt32, readNumber, readString, tooFew, wrongParameter,
-} = require('./options.js');
+} = require('../core/options.js');
 
 /** Maximum megabytes of heap, and of buffers: V8 counts a snapshot's bytes in 31 bits. */
 const MAX_MEMORY = 512;
@@ -48,7 +48,7 @@ function readSnapshot(options) {
   return snapshot;
 }
 
-/** @param {import('./index.js').Core} core */
+/** @param {import('../index.js').Core} core */
 function createCreateSnapshot(core) {
   const { invoke, unpack } = core.binding;
 

@@ -2,11 +2,11 @@
 // `Callback`: a function to pass to other isolates, with the mode in which it is called there. Instances are not callable here; they
 // arrive as plain functions. A Reference to a `Callback` applies its function.
 
-const { cutOff, freeze, getOwnPropertyDescriptor } = require('./primordials.js');
-const { stamp } = require('./handle.js');
-const { CALLBACK, KIND } = require('./protocol.js');
-const { defineClass, needsNew } = require('./classes.js');
-const { optionsArgument, readBoolean, tooFew, wrongParameter } = require('./options.js');
+const { cutOff, freeze, getOwnPropertyDescriptor } = require('../core/primordials.js');
+const { stamp } = require('../core/handle.js');
+const { CALLBACK, KIND } = require('../core/protocol.js');
+const { defineClass, needsNew } = require('../core/classes.js');
+const { optionsArgument, readBoolean, tooFew, wrongParameter } = require('../core/options.js');
 
 /** A function as other realms see it. */
 class CallbackRecord {
