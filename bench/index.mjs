@@ -7,7 +7,7 @@ import { hosts } from '../scripts/setup/hosts.mjs';
 import { show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
 import { fetchLibrary, flagsOf, PEER, peerOf, QUICKJS } from './libraries.mjs';
-import { footprint, others, packages, processMemory, scale, shapes, subprocess } from './parts.mjs';
+import { footprint, others, packages, processMemory, scale, shapes, subprocess, sync } from './parts.mjs';
 import { profiles } from './profiles.mjs';
 import { choose } from './scenarios.mjs';
 
@@ -24,9 +24,13 @@ const parts = {
   'process-memory': { needs() {}, run: processMemory },
   packages: { needs() {}, run: packages },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
+  sync: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: sync },
   // Not of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },
 };
+
+/** Parts whose scenarios are not those of calls. */
+const OWN_SCENARIOS = ['values', 'sync'];
 
 const options = {
   host: { type: 'string', default: 'node24' },
@@ -47,7 +51,7 @@ async function bench() {
   const host = hosts.find(({ name }) => name === values.host);
   if (host === undefined) throw new Error(`--host is one of ${hosts.map(({ name }) => name).join(', ')}`);
   const chosen = chosenParts(values);
-  if (values.part !== 'values' && choose(values.filter).length === 0) throw new Error(`no scenario has '${values.filter}' in its name`);
+  if (!OWN_SCENARIOS.includes(values.part) && choose(values.filter).length === 0) throw new Error(`no scenario has '${values.filter}' in its name`);
   if (!existsSync(host.executable)) await setup('hosts');
   const needed = new Set(chosen.map((part) => parts[part].needs(host.name)));
   for (const library of needed) if (library !== undefined) await fetchLibrary(library);

@@ -1,5 +1,6 @@
 // The parts of the benchmark whose subjects have processes of their own. Each resolves with whether all of it worked.
 
+import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,9 +28,10 @@ const tableOf = (title, head, rows) => [title, '', row(head), row(head.map((_, i
 const middle = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const megabytes = (bytes) => `${(bytes / MEGABYTE).toFixed(2)} MB`;
 
-/** The JSON that a program of the benchmark prints, or the reason why there is none. */
-async function ask(host, file, args, limit = LIMIT_MS) {
-  const { code, signal, output, late } = await capture(host.executable, [...host.program(flagsOf(host.name), join('bench', file)), ...args], { limit });
+/** The JSON that a program of the benchmark prints, or the reason why there is none. `prefix` is a command that runs another one. */
+async function ask(host, file, args, limit = LIMIT_MS, prefix = []) {
+  const [command, ...rest] = [...prefix, host.executable, ...host.program(flagsOf(host.name), join('bench', file)), ...args];
+  const { code, signal, output, late } = await capture(command, rest, { limit });
   if (code === 0) return JSON.parse(output.trim().split('\n').at(-1));
   const ended = `ended with ${signal ?? `exit code ${code}`}`;
   return { error: late ? 'not done in time' : (/^(?:error|\w*Error): (.*)$/m.exec(output)?.[1] ?? ended), output };
@@ -150,6 +152,63 @@ export async function shapes(host, { filter, quick }) {
   const table = tableOf(`Values of many shapes, on ${host.name}:`, ['one call with', OURS, hasPeer ? PEER : `${OURS} on ${BASE}`, 'ratio', 'target'], rows);
   console.log(table);
   if (!quick && filter === undefined) publish(`values-${host.name}`, measured, table);
+  return true;
+}
+
+const BUSY = 2;
+
+async function besideBusyProcesses(work) {
+  const busy = Array.from({ length: BUSY }, () => spawn(process.execPath, ['--eval', 'for (;;);'], { stdio: 'ignore' }));
+  try {
+    return await work();
+  } finally {
+    for (const child of busy) child.kill();
+  }
+}
+
+/** How much of the machine sync calls have. `taskset` limits a process to one processor. */
+const SETTINGS = [
+  { id: 'free', title: 'free processors', around: (work) => work() },
+  { id: 'pinned', title: 'pinned to one processor', prefix: ['taskset', '--cpu-list', '0'], around: (work) => work() },
+  { id: 'busy', title: `beside ${BUSY} busy processes`, around: besideBusyProcesses },
+];
+
+/** Times of ours and of the peer, each with a median and processor time, and the ratios. */
+function versus(ours, theirs) {
+  const ratio = theirs.ratio ?? ours.median / theirs.median;
+  return { ours, theirs, ratio, cpuRatio: theirs.cpuRatio ?? ours.cpu / theirs.cpu };
+}
+
+/** Sync calls on threads of callers and on threads of ours: beside isolated-vm in one process, or beside this package on Node 24. */
+export async function sync(host, { filter, quick }) {
+  const hasPeer = peerOf(host.name) === PEER;
+  const base = hosts.find(({ name }) => name === BASE);
+  const results = {};
+  const tables = [];
+  for (const { id: setting, title: settingTitle, prefix, around } of SETTINGS) {
+    results[setting] = {};
+    for (const syncCalls of ['caller', 'thread']) {
+      const args = [JSON.stringify({ libraries: hasPeer ? [OURS, PEER] : [OURS], syncCalls, filter, quick })];
+      const answers = await around(async () => {
+        const ours = await ask(host, 'sync-run.mjs', args, LIMIT_MS, prefix);
+        return hasPeer ? [ours, ours] : [ours, await ask(base, 'sync-run.mjs', args, LIMIT_MS, prefix)];
+      });
+      if (!answers.every(isOk)) return false;
+      const [ours, theirs] = answers;
+      const peer = hasPeer ? PEER : OURS;
+      results[setting][syncCalls] = ours.map(({ id, title, target, times }, index) => ({
+        id, title, target: hasPeer ? target : BASE_TARGET, ...versus(times[OURS], theirs[index].times[peer]),
+      }));
+    }
+    const { caller, thread } = results[setting];
+    const cells = ({ ours, theirs, ratio, cpuRatio }) => [time(ours.median), time(theirs.median), ratio.toFixed(2), cpuRatio.toFixed(2)];
+    const rows = caller.map((each, index) => [each.title, ...cells(each), each.target, ...cells(thread[index])]);
+    const peer = hasPeer ? PEER : `on ${BASE}`;
+    const head = ['one call of', "`'caller'`", peer, 'ratio', 'CPU ratio', 'target', "`'thread'`", peer, 'ratio', 'CPU ratio'];
+    tables.push(tableOf(`Sync calls, on ${host.name}, ${settingTitle}:`, head, rows));
+    console.log(`${tables.at(-1)}\n`);
+  }
+  if (!quick && filter === undefined) publish(`sync-${host.name}`, results, tables.join('\n\n'));
   return true;
 }
 
