@@ -1,9 +1,10 @@
 // A process that brings a guest into a state and ends: `program.mjs <state> <ending>`. With `program.mjs <state> workers <endings>`, worker
 // threads do that while the main thread observes.
 
-import ivm from '../../index.mjs';
+import { createRequire } from 'node:module';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
+const ivm = createRequire(import.meta.url)('../../index.js'); // faster to load than the ES module
 const [state, where, list = ''] = isMainThread ? process.argv.slice(2) : [workerData.state, workerData.ending];
 const ending = where === 'workers' ? undefined : where;
 

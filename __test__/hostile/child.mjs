@@ -2,6 +2,7 @@
 // `kept` is the number of MB that all of them together may keep. It prints lines of JSON: each start, each outcome, and the remaining memory.
 
 import { writeSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { programsOf } from './corpus.mjs';
 import { Gaps, forgetPeak, now, peak, resident, watchDelays } from './measure.mjs';
 import { executed, thrown, valued } from './outcome.mjs';
@@ -9,7 +10,7 @@ import { executed, thrown, valued } from './outcome.mjs';
 /** Collects the host's own garbage. It is hidden below, because guests of a host that exposes its collector have it too. */
 const collect = globalThis.gc ?? (() => globalThis.Bun?.gc(true));
 globalThis.gc = undefined;
-const { default: ivm } = await import('../../index.mjs');
+const ivm = createRequire(import.meta.url)('../../index.js');
 
 const MEGABYTE = 2 ** 20;
 /** Work that programs leave to the event loop happens soon after them. */

@@ -8,7 +8,7 @@ import { bound, runPrograms } from '../../hostile/runner.mjs';
 
 const CULPRITS = new URL('../../hostile/culprits.mjs', import.meta.url).href;
 /** Milliseconds for a child that would never end. */
-const LIMIT = 8_000;
+const LIMIT = 6_000;
 
 /** The runner's reports about programs, by name. */
 async function report(names, way, limit) {
