@@ -7,6 +7,7 @@ use std::time::Instant;
 use std::{io, mem};
 
 use super::execution::{Job, Sort};
+use super::frame::Message;
 use super::spawn::Child;
 use super::waiting::Bell;
 use crate::native::lock;
@@ -21,6 +22,8 @@ pub enum Command {
     Overflow(u64),
     /// The child with this number was started, or could not be.
     Started(u64, io::Result<Child>),
+    /// The large message of the process with this number was decoded; `None` if it is malformed.
+    Decoded(u64, Option<Message>),
     Terminate(u64),
     TerminateOf(u64),
     /// Asks for the confinement of children of this sort, and how many of them to keep ready.

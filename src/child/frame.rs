@@ -179,6 +179,11 @@ impl Order {
     }
 }
 
+/// Whether these are the contents of a [`Message::End`].
+pub fn is_end(contents: &[u8]) -> bool {
+    contents.first() == Some(&kind::END)
+}
+
 impl Message {
     /// Encodes a message. A value that cannot leave its process makes the execution fail.
     pub fn encode(&self) -> Vec<u8> {

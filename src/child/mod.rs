@@ -3,7 +3,7 @@
 //!
 //! `frame` and `codec` define what the two processes send each other. `entry`, `link` and `confinement` run in the child. The rest runs in
 //! the parent: one thread (`reactor`) does what others ask for (`commands`), keeps some children ready (`pool`) and watches over all
-//! (`process`); others start them (`spawner`, `spawn`). The parent trusts nothing that a child sends: once a guest has escaped V8, the guest controls what the child sends.
+//! (`process`); others start them (`spawner`, `spawn`) and decode large messages (`decoder`). The parent trusts nothing that a child sends: once a guest has escaped V8, the guest controls what the child sends.
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "other systems have no child processes"))]
 
@@ -13,6 +13,8 @@ pub mod frame;
 pub mod splitter;
 
 #[cfg(unix)]
+mod arrivals;
+#[cfg(unix)]
 mod calls;
 #[cfg(unix)]
 mod cause;
@@ -20,6 +22,8 @@ mod cause;
 mod commands;
 #[cfg(unix)]
 mod confinement;
+#[cfg(unix)]
+mod decoder;
 #[cfg(unix)]
 mod entry;
 #[cfg(unix)]

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use isolated_v8_launcher::Report;
 
+use super::arrivals::{Arrivals, Next};
 use super::cause::Cause;
+use super::commands::{Command, send};
 use super::execution::{Job, Sort};
 use super::frame::{End, Limits, Message, Order};
 use super::intake::{Intake, Partial};
@@ -14,7 +16,6 @@ use super::outbox::Outbox;
 use super::output::Output;
 use super::running::{Retry, Running, Step};
 use super::spawn::{self, Child, Exit};
-use super::splitter::Splitter;
 use crate::value::{Completion, ErrorClass, Fault, Outcome, Text, Value};
 
 /// Bytes that are read from one child before the others get their turn.
@@ -75,9 +76,7 @@ pub struct Process {
     pub surveyors: Surveyors,
     /// Only its report is needed.
     warm: bool,
-    frames: Splitter,
-    /// The order of the message that has begun to arrive, among those of all children.
-    incoming: Option<u64>,
+    arrivals: Arrivals,
     out: Outbox,
     /// When it was last given a job, or last showed progress since.
     stirred: Instant,
@@ -100,8 +99,7 @@ impl Process {
             report: None,
             surveyors: Surveyors::default(),
             warm: false,
-            frames: Splitter::default(),
-            incoming: None,
+            arrivals: Arrivals::default(),
             out: Outbox::default(),
             stirred: Instant::now(),
             silent: false,
@@ -141,25 +139,19 @@ impl Process {
         self.silent
     }
 
-    /// The message that is being received, if part of it has arrived and it has a number.
-    fn partial(&self) -> Option<Partial> {
-        let (arrived, length) = self.frames.partial()?;
-        Some(Partial { order: self.incoming?, arrived, length })
+    /// Its last message is being decoded.
+    pub fn is_decoding(&self) -> bool {
+        matches!(self.state, State::Running(_)) && self.arrivals.is_decoding()
     }
 
-    /// The same. If the message has just begun, it gets the number after `last`.
+    /// The message that is being received, if part of it has arrived. If it has just begun, it gets the number after `last`.
     pub fn numbered_partial(&mut self, last: &mut u64) -> Option<Partial> {
-        self.frames.partial()?;
-        self.incoming.get_or_insert_with(|| {
-            *last += 1;
-            *last
-        });
-        self.partial()
+        self.arrivals.numbered_partial(last)
     }
 
     /// Whether more may be read from it now.
     pub fn is_admitted(&self, intake: &Intake) -> bool {
-        self.partial().is_none_or(|partial| intake.admits(&partial))
+        self.arrivals.partial().is_none_or(|partial| intake.admits(&partial))
     }
 
     pub fn wants_to_write(&self) -> bool {
@@ -319,7 +311,7 @@ impl Process {
                 }
                 Ok(count) => {
                     taken += count;
-                    self.frames.push(&piece[..count]);
+                    self.arrivals.push(&piece[..count]);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return,
@@ -338,21 +330,27 @@ impl Process {
             };
             let message = match held {
                 Some(message) => message,
-                None => match self.frames.next(|kind| limits.frame(kind)) {
-                    Ok(None) => return true,
-                    Ok(Some(contents)) => {
-                        self.incoming = None;
-                        match Message::decode(contents, &limits) {
-                            Some(message) => message,
-                            None => return self.violated("a malformed message"),
-                        }
-                    }
-                    Err(_) => return self.violated("a message of more than it may have"),
+                None => match self.arrivals.next(&limits, self.number, decoded) {
+                    Next::Nothing => return true,
+                    Next::Message(message) => message,
+                    Next::Later => return false,
+                    Next::Malformed => return self.violated("a malformed message"),
+                    Next::Oversized => return self.violated("a message of more than it may have"),
                 },
             };
             if !self.handle(message) {
                 return false;
             }
+        }
+    }
+
+    /// Handles the message that was being decoded.
+    pub fn decoded(&mut self, message: Option<Message>) {
+        if self.arrivals.decoded() {
+            match message {
+                Some(message) => self.handle(message),
+                None => self.violated("a malformed message"),
+            };
         }
     }
 
@@ -476,12 +474,16 @@ impl Process {
 
     fn complete(&mut self, end: End, signal: Option<i32>, time: Duration) {
         // Nothing more is read from it, and the bytes that were read take memory.
-        self.frames = Splitter::default();
+        self.arrivals = Arrivals::default();
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return };
         let cpu = time.saturating_sub(running.before);
         let layers = self.report.as_ref().map(Report::active).unwrap_or_default();
         running.complete(end, signal, cpu, &layers);
     }
+}
+
+fn decoded(number: u64, message: Option<Message>) {
+    send(Command::Decoded(number, message));
 }
 
 /// A report in the form that the surface gets: the name of each layer, whether it holds, and its detail.

@@ -116,6 +116,11 @@ fn obey(pool: &mut Pool, command: Command) {
             }
         }
         Command::Started(number, child) => pool.started(number, child),
+        Command::Decoded(number, message) => {
+            if let Some(process) = pool.of_number(number) {
+                process.decoded(message);
+            }
+        }
         Command::Terminate(id) => pool.terminate(|running, _| running == id),
         Command::TerminateOf(owner) => pool.terminate(|_, other| other == owner),
         Command::Survey(sort, wanted, completion) => pool.survey(sort, wanted, completion),
@@ -133,6 +138,10 @@ enum Event {
 
 /// Returns the job that another process must take over.
 fn handle(process: &mut Process, event: Event) -> Option<Retry> {
+    if process.is_decoding() {
+        // It has sent its last message.
+        return None;
+    }
     match event {
         Event::Bell => {}
         Event::Readable => process.receive(false),
@@ -175,6 +184,10 @@ impl Wait {
         }
         for process in &pool.processes {
             let (number, child) = (process.number, &process.child);
+            if process.is_decoding() {
+                process.alarm().into_iter().for_each(|time| wait.not_after(time));
+                continue;
+            }
             wait.sources.ended(&child.ended);
             wait.meanings.push((number, Event::Ended));
             if matches!(process.state, State::Ended) {

@@ -1,5 +1,8 @@
 //! Splits a stream of bytes into frames.
 
+use std::mem;
+use std::ops::Range;
+
 use super::frame::HEADER;
 
 /// Finds the frames in bytes that arrive piece by piece.
@@ -32,6 +35,12 @@ impl Splitter {
     pub fn partial(&self) -> Option<(usize, usize)> {
         let (header, rest) = self.bytes[self.start..].split_first_chunk::<HEADER>()?;
         Some((rest.len(), u32::from_le_bytes(*header) as usize))
+    }
+
+    /// All bytes, and where in them the last frame's contents are, which have `length` bytes. What comes after them is dropped.
+    pub fn take_last(&mut self, length: usize) -> (Vec<u8>, Range<usize>) {
+        let end = mem::take(&mut self.start);
+        (mem::take(&mut self.bytes), end - length..end)
     }
 
     /// Frees the memory of earlier frames.

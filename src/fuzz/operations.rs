@@ -112,9 +112,11 @@ fn value(input: &mut Input<'_>, pool: &[Value], depth: u32) -> Value {
         }
         _ => match input.pick(pool) {
             Some(Value::Handle(Handle::Reference(reference))) => Value::Dereference(Arc::clone(reference)),
-            Some(Value::Handle(Handle::ExternalCopy(copy))) => {
-                Value::CopyInto { copy: Arc::clone(copy), transfer_in: input.byte() & 1 == 1 }
-            }
+            Some(Value::Handle(Handle::ExternalCopy(copy))) => Value::CopyInto {
+                copy: Arc::clone(copy),
+                transfer_in: input.byte() & 1 == 1,
+                checked: input.byte() & 1 == 1,
+            },
             _ => Value::Handle(Handle::Lib),
         },
     }

@@ -59,7 +59,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
         tag::COPY_INTO => match at.guest.carried(number(scope, array, 1)? as usize) {
             Some(Value::Handle(Handle::ExternalCopy(copy))) => {
                 let transfer_in = element(scope, array, 2)?.is_true();
-                Ok(Value::CopyInto { copy, transfer_in })
+                Ok(Value::CopyInto { copy, transfer_in, checked: false })
             }
             _ => Err(ops::malformed()),
         },

@@ -92,7 +92,8 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
         },
         tag::COPY_INTO => match local.take_handle(js, number(1)? as usize, js.element(array, 3)?)? {
             Some(Value::Handle(Handle::ExternalCopy(copy))) => {
-                Some(Value::CopyInto { copy, transfer_in: js.read_boolean(js.element(array, 2)?)? })
+                let transfer_in = js.read_boolean(js.element(array, 2)?)?;
+                Some(Value::CopyInto { copy, transfer_in, checked: js.read_boolean(js.element(array, 4)?)? })
             }
             _ => None,
         },
@@ -271,7 +272,7 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
             }
             write_fault(js, local, Fault::refused("Cannot dereference this into target isolate"))
         }
-        Value::CopyInto { copy, transfer_in } => match copy.open(transfer_in) {
+        Value::CopyInto { copy, transfer_in, .. } => match copy.open(transfer_in) {
             Ok(value) => write_value(js, local, value),
             Err(fault) => write_fault(js, local, fault),
         },

@@ -14,9 +14,13 @@ use super::remote::Remote;
 use super::settings::Settings;
 use crate::native::{NativeQuota, TypeBudget, Watch, locks};
 use crate::protocol::heap_statistic;
+use crate::value::Fault;
 
 /// The largest single allocation that V8 makes for one object (128 Mi slots), plus room to unwind.
 const LOAN: usize = 1_150 << 20;
+
+/// The part of the limit that a checked value leaves for what the guest does with it.
+const MARGIN: usize = 16;
 
 /// Outside its heap and buffers, V8 may take as much memory as the limit, plus this room for what even a small guest needs.
 const NATIVE_ROOM: usize = 32 << 20;
@@ -106,6 +110,26 @@ impl Remote {
         if heap.used_heap_size() > self.settings.memory_limit && !self.is_disposed() {
             isolate.low_memory_notification();
         }
+    }
+
+    /// Makes sure that a value of about so many bytes fits into the heap. Collects garbage if necessary.
+    pub fn make_room(&self, isolate: &mut v8::Isolate, bytes: usize) -> Result<(), Fault> {
+        let limit = self.settings.memory_limit;
+        let fits = |isolate: &mut v8::Isolate| {
+            let needed = isolate.get_heap_statistics().used_heap_size().saturating_add(bytes);
+            needed.saturating_add(limit / MARGIN) <= limit
+        };
+        if !fits(isolate) {
+            if bytes < limit {
+                isolate.low_memory_notification();
+            }
+            if !fits(isolate) {
+                return Err(Fault::beyond(&format!(
+                    "The value takes about {bytes} bytes, more than the isolate has left"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Bytes that are in use now: of the heap, as it was last looked at and by how much it has grown since if that can be queried from outside,

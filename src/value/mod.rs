@@ -54,6 +54,8 @@ pub enum Value {
         copy: Arc<ExternalCopy>,
         /// Moves the buffers into the isolate; the copy cannot be used again.
         transfer_in: bool,
+        /// Refuses a value that would probably exceed the isolate's memory limit. Otherwise the isolate ends.
+        checked: bool,
     },
     /// Several results of one operation, for the surface that requested it; never enters an isolate.
     List(Vec<Value>),

@@ -1,5 +1,5 @@
-//! Estimates the memory that a value takes in a host's heap from its bytes: an empty object of three bytes takes dozens of bytes there.
-//! What a host keeps for a guest is charged by this estimate.
+//! Estimates the memory that a value takes in a heap from its bytes: an empty object of three bytes takes dozens of bytes there. What a host
+//! keeps for a guest is charged by this estimate, and what a guest sends to another is refused by it.
 
 use super::{Entry, Payload, Value};
 
@@ -29,32 +29,52 @@ const VIEW: usize = 160;
 const ERROR: usize = 420;
 const REGEXP: usize = 512;
 
+/// V8 reads a sparse array of at most so many elements as one that has all of them, with so many bytes for each.
+const MAX_FILLED: usize = 33_000_000;
+const FILLED: usize = 8;
+
 /// The weight of each byte that is not part of a known token.
 const UNKNOWN: usize = 24;
 
 impl Value {
     /// The approximate bytes that the value takes in a host.
     pub fn weight(&self) -> usize {
+        self.weight_in(Heap::Host)
+    }
+
+    /// The approximate bytes that the value takes in an isolate.
+    pub fn weight_in_isolate(&self) -> usize {
+        self.weight_in(Heap::Isolate)
+    }
+
+    fn weight_in(&self, heap: Heap) -> usize {
         match self {
-            Value::Payload(payload) => payload.weight(),
-            Value::List(values) => values.iter().map(Value::weight).sum(),
+            Value::Payload(payload) => payload.weight_in(heap),
+            Value::List(values) => values.iter().map(|value| value.weight_in(heap)).fold(0, usize::saturating_add),
             value => value.byte_size(),
         }
     }
 }
 
+/// Whose heap a value is read into: our codec's or V8's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heap {
+    Host,
+    Isolate,
+}
+
 impl Payload {
-    fn weight(&self) -> usize {
+    fn weight_in(&self, heap: Heap) -> usize {
         let table: usize = self
             .table
             .iter()
             .map(|entry| match entry {
                 Entry::Buffer(buffer) => BUFFER + buffer.len(),
                 Entry::Shared(_) => BUFFER,
-                Entry::Value(value) => value.weight(),
+                Entry::Value(value) => value.weight_in(heap),
             })
             .sum();
-        Walk { bytes: &self.bytes, weight: table }.weigh()
+        Walk { bytes: &self.bytes, weight: table, heap }.weigh()
     }
 }
 
@@ -62,6 +82,7 @@ impl Payload {
 struct Walk<'bytes> {
     bytes: &'bytes [u8],
     weight: usize,
+    heap: Heap,
 }
 
 impl Walk<'_> {
@@ -137,9 +158,15 @@ impl Walk<'_> {
                 BIGINT + bytes + if code == b'z' { OBJECT } else { ELEMENT }
             }
             b'"' | b'S' | b'c' => self.sized(STRING)?,
+            // Properties that are indices come first, and have a table of their own.
+            b'o' if self.bytes.first().is_some_and(|next| b"IUN".contains(next)) => OBJECT + SPARSE_TABLE,
             b'o' => OBJECT,
             b'A' => self.varint().map(|_| OBJECT)?,
-            b'a' => self.varint().map(|_| OBJECT + SPARSE_TABLE)?,
+            b'a' => {
+                let length = self.varint()?;
+                let filled = self.heap == Heap::Isolate && length <= MAX_FILLED;
+                OBJECT + SPARSE_TABLE + if filled { length * FILLED } else { 0 }
+            }
             b'{' => {
                 let count = self.varint()?;
                 count.saturating_mul(if count < MIN_TABLE { PROPERTY } else { TABLE_PROPERTY })
@@ -193,7 +220,9 @@ impl Walk<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{BUFFER, ELEMENT, ERROR, MAP_ITEM, MAP_TABLE, OBJECT, PROPERTY, SPARSE, SPARSE_TABLE, STRING, UNKNOWN};
+    use super::{
+        BUFFER, ELEMENT, ERROR, FILLED, MAP_ITEM, MAP_TABLE, OBJECT, PROPERTY, SPARSE, SPARSE_TABLE, STRING, UNKNOWN,
+    };
     use crate::value::{Entry, Payload, Value};
 
     fn weight(bytes: &[u8], table: Vec<Entry>) -> usize {
@@ -219,6 +248,16 @@ mod tests {
     fn collections_include_their_tables() {
         assert_eq!(weight(b";I\x02T:\x02", vec![]), OBJECT + MAP_TABLE + 2 * MAP_ITEM + 2 * ELEMENT);
         assert_eq!(weight(b"a\x09I\x02T@\x01\x09", vec![]), OBJECT + SPARSE_TABLE + SPARSE + 2 * ELEMENT);
+    }
+
+    #[test]
+    fn indices_have_tables() {
+        assert_eq!(weight(b"oI\x80\x89\x7aI\x02{\x01", vec![]), OBJECT + SPARSE_TABLE + 2 * ELEMENT + PROPERTY);
+        // An isolate makes room for all elements of a sparse array.
+        let sparse = |bytes: &[u8]| Payload { bytes: Arc::new(bytes.to_vec()), table: Vec::new(), moved: false };
+        let in_isolate = |bytes| Value::Payload(Box::new(sparse(bytes))).weight_in_isolate();
+        assert_eq!(in_isolate(b"a\x80\x89\x7a@\0\x80\x89\x7a"), OBJECT + SPARSE_TABLE + 2_000_000 * FILLED);
+        assert_eq!(in_isolate(b"a\xff\xff\xff\xff\x0f"), OBJECT + SPARSE_TABLE);
     }
 
     #[test]

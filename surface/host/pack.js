@@ -226,14 +226,14 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     return [TAG.DEREF, source.entry.id, source.entry];
   }
 
-  /** @param {{ entry?: import('../core/handle.js').Row, transferIn: boolean }} record */
+  /** @param {{ entry?: import('../core/handle.js').Row, transferIn: boolean, checked?: boolean }} record */
   function packCopyInto(record) {
     const { entry } = record;
     if (entry === undefined) {
       throw released('The return value of `copyInto()` should only be used once');
     }
     record.entry = undefined;
-    return [TAG.COPY_INTO, entry.id, record.transferIn, entry];
+    return [TAG.COPY_INTO, entry.id, record.transferIn, entry, record.checked === true];
   }
 
   /**

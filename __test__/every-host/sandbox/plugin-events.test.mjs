@@ -149,6 +149,33 @@ describe('arguments', () => {
   });
 });
 
+describe('arguments that take more memory than a listener has', () => {
+  const kinds = {
+    'small objects': 'Array.from({ length: 200_000 }, (_, id) => ({ id }))',
+    'objects with an index': 'Array.from({ length: 60_000 }, () => ({ 1000000: 1 }))',
+    'a sparse array': '(() => { const list = []; list[10_000_000] = 1; return list; })()',
+    'an empty sparse array': '(() => { const list = []; list.length = 30_000_000; return list; })()',
+  };
+
+  test('are refused, and the listener continues', async () => {
+    const { execute, eventBus, sandbox, logger } = await listening(`var seen = []; context.eventBus.on('${EVENT}', (value) => { seen.push(value); })`, { limits: { memoryMB: 16 } });
+    for (const value of Object.values(kinds)) eventBus.emit(EVENT, Function(`return ${value}`)());
+    eventBus.emit(EVENT, 'afterwards');
+    assert.deepEqual(await execute('seen'), ['afterwards']);
+    const failed = logger.of('error', 'Plugin event handler failed');
+    assert.equal(failed.length, Object.keys(kinds).length);
+    for (const entry of failed) assert.match(JSON.stringify(entry), /The value takes about \d+ bytes, more than the isolate has left/);
+    sandbox.disposeAll();
+  });
+
+  test('arrive if a collection makes room for them', async () => {
+    const { execute, eventBus, sandbox } = await listening(`var sum = 0; context.eventBus.on('${EVENT}', (list) => { sum += list.length; })`, { limits: { memoryMB: 16 } });
+    for (let i = 0; i < 6; i += 1) eventBus.emit(EVENT, Array.from({ length: 30_000 }, (_, id) => ({ id })));
+    assert.equal(await execute('sum'), 180_000);
+    sandbox.disposeAll();
+  });
+});
+
 describe('queued events', () => {
   const busy = async () => {
     const { promise: begun, open } = gate();

@@ -74,7 +74,7 @@ function createEventCopies(core) {
     const entry = entries.enter(binding.idOf(binding.invoke(OP.COPY_NEW, MODE.SYNC, 0, 0, carrier), copyFor));
     // The listeners of this `emit` are called in this turn.
     queueMicrotask(() => entries.leave(entry));
-    return { bytes, take: () => stamp({}, KIND.COPY_INTO, { entry: entries.share(entry), transferIn: false }) };
+    return { bytes, take: () => stamp({}, KIND.COPY_INTO, { entry: entries.share(entry), transferIn: false, checked: true }) };
   }
 
   /**
