@@ -66,6 +66,7 @@ export type {
   IPluginEventBus,
   IPluginManifest,
   IPluginSandbox,
+  InspectorHook,
   IsolatedVMExecutionResult,
   IsolatedVMSandboxConfig,
   IsolatedVMTool,

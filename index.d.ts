@@ -1167,7 +1167,39 @@ declare namespace ivm {
      *   [Prepared isolates and heaps](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md#prepared-isolates-and-heaps)
      */
     snapshot?: ExternalCopy<ArrayBuffer>;
+    /**
+     * Lets a debugger attach to the isolate of each execution before its code runs. Such executions do not use prepared isolates, and
+     * `timeout` does not count the time for which the debugger pauses the code. Default false.
+     *
+     * - A function: called for each execution; see {@link InspectorHook}.
+     * - `true`: serves the isolate to DevTools on port 9229 (or any free one, if that is taken), prints the address on stderr, and waits
+     *   for a debugger, at most for as long as `timeout`. Then the code runs.
+     * @see [Debugging](https://github.com/isolated-v8/isolated-v8/blob/main/docs/debugging.md#executions-of-sandboxes)
+     */
+    inspector?: boolean | InspectorHook;
   }
+
+  /**
+   * Called before the code of an execution runs, with its isolate: pass it to `serve` of `isolated-v8/inspector`, or call its
+   * `createInspectorSession()`. The code runs when what the function returns has resolved. `dispose()`, `close()` and the execution's
+   * `signal` end this wait; `timeout` does not. If it throws or rejects, the execution fails with that error. If it resolves with an object that has a
+   * `close` method, such as an `InspectorServer`, that is called at the end of the execution, which waits for it.
+   * @example
+   * ```ts
+   * import { AgentSandbox } from 'isolated-v8';
+   * import { serve } from 'isolated-v8/inspector';
+   *
+   * const sandbox = new AgentSandbox({
+   *   inspector: async (isolate) => {
+   *     const server = await serve(isolate);
+   *     console.log(server.devtoolsUrl);
+   *     await server.attached;
+   *     return server;
+   *   },
+   * });
+   * ```
+   */
+  type InspectorHook = (isolate: Isolate) => unknown;
 
   /** Web APIs that sandboxes can provide in addition to ECMAScript's built-ins. */
   type WebName = 'TextEncoder' | 'TextDecoder' | 'URL' | 'URLSearchParams' | 'atob' | 'btoa' | 'structuredClone' | 'crypto' | 'performance';
@@ -1531,8 +1563,8 @@ declare namespace ivm {
     warm?: number;
     /** A heap that executions start from; see `SandboxOptions.snapshot`. Default: an empty heap. */
     snapshot?: ExternalCopy<ArrayBuffer>;
-    /** Not available yet: `true` throws `ERR_ISOLATE_UNSUPPORTED`. Default false. */
-    inspector: boolean;
+    /** Lets a debugger attach to the isolate of each execution; see `SandboxOptions.inspector`. Default false. */
+    inspector: boolean | InspectorHook;
   }
 
   /** Another name of `AgentSandboxConfig`. */
@@ -1561,7 +1593,7 @@ declare namespace ivm {
      * Creates a sandbox. Isolates are made from its first execution on.
      * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or out of range
      * @throws {Error} `ERR_ISOLATE_MEMORY` if `snapshot` needs more than `memoryLimit`
-     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` for `inspector: true`, and if the native part of the package cannot be loaded
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` if the native part of the package cannot be loaded
      */
     constructor(config?: Partial<AgentSandboxConfig> | null);
 
@@ -1826,7 +1858,7 @@ declare namespace ivm {
      * Creates a sandbox. Processes are started from its first execution, or call of `confinement()`, on.
      * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or out of range
      * @throws {Error} `ERR_ISOLATE_MEMORY` if `snapshot` needs more than `memoryLimit`
-     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` on systems other than Linux and macOS, and if the native part of the package cannot be
+     * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` on systems other than Linux and macOS, for `inspector`, and if the native part of the package cannot be
      *   loaded
      */
     constructor(config?: Partial<SubprocessSandboxConfig> | null);

@@ -29,6 +29,11 @@ export interface InspectorServer {
   /** Enter this in Chrome's address bar to open DevTools. */
   readonly devtoolsUrl: string;
   /**
+   * Resolves when a debugger has attached and is ready (it has sent `Runtime.runIfWaitingForDebugger`, as DevTools does when it has set its
+   * breakpoints), when the isolate has ended, or when the server is closed. Never rejects.
+   */
+  readonly attached: Promise<void>;
+  /**
    * Ends all sessions and stops listening. Resolves when the server is closed. The isolate stays alive. Calling it again returns the same
    * promise.
    */

@@ -21,6 +21,8 @@ const MAX_WAITING = 256 * 2 ** 20;
 const MAX_MESSAGE = 16 * 2 ** 20;
 const CHECK_MS = 1_000;
 const GONE = 1001;
+/** The method that a debugger calls once it has set its breakpoints. */
+const READY = '"Runtime.runIfWaitingForDebugger"';
 /** Connections at a time: each takes a file descriptor of the process. */
 const MAX_CONNECTIONS = 256;
 /** A client that has sent no request, or does not close a refused connection, is cut off. */
@@ -69,6 +71,10 @@ async function serve(isolate, options) {
   isolate.createInspectorSession().dispose();
 
   const id = randomUUID();
+  /** @type {() => void} */
+  let attach = () => {};
+  /** @type {Promise<void>} */
+  const attached = new Promise((resolve) => { attach = resolve; });
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
   const server = createServer({ connectionsCheckingInterval: CHECK_REQUESTS_MS }, (request, response) => {
     const answer = isAllowed(request) ? answerTo(String(request.url)) : undefined;
@@ -153,7 +159,9 @@ async function serve(isolate, options) {
     session.onResponse = (/** @type {number} */ _call, /** @type {string} */ message) => send(message);
     socket.on('message', (data) => {
       try {
-        session?.dispatchProtocolMessage(String(data));
+        const message = String(data);
+        session?.dispatchProtocolMessage(message);
+        if (message.includes(READY)) attach();
       } catch {
         socket.close(GONE, 'The isolate is gone');
       }
@@ -170,7 +178,9 @@ async function serve(isolate, options) {
   };
   // Nothing tells of an isolate's end.
   const check = setInterval(() => {
-    if (isolate.isDisposed) closeSockets();
+    if (!isolate.isDisposed) return;
+    closeSockets();
+    attach();
   }, CHECK_MS);
   check.unref();
 
@@ -179,6 +189,7 @@ async function serve(isolate, options) {
   const close = () => {
     closed ??= new Promise((resolve) => {
       clearInterval(check);
+      attach();
       for (const socket of sockets.clients) socket.terminate();
       server.close(() => resolve());
       server.closeAllConnections();
@@ -202,6 +213,7 @@ async function serve(isolate, options) {
     port: address.port,
     url: `ws://${place}`,
     devtoolsUrl: `devtools://devtools/bundled/js_app.html?experiments=true&v8only=true&ws=${place}`,
+    attached,
     close,
   });
   return result;

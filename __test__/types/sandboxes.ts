@@ -89,8 +89,10 @@ export async function code() {
   createSandbox();
   // @ts-expect-error -- a string
   createSandbox({}, { timeout: '1' });
-  // @ts-expect-error -- no such option
   createSandbox({}, { inspector: true });
+  createSandbox({}, { inspector: (isolate) => isolate.createInspectorSession() });
+  // @ts-expect-error -- no such option
+  createSandbox({}, { inspect: true });
   // @ts-expect-error -- a number
   createSandbox({}, { warm: true });
   // @ts-expect-error -- an ExternalCopy

@@ -412,6 +412,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
             (c"makeWarm", function(js, local, c"makeWarm", warm::make_warm)?),
             (c"meter", function(js, local, c"meter", warm::meter)?),
             (c"prewarm", function(js, local, c"prewarm", warm::prewarm)?),
+            (c"makeInspectable", function(js, local, c"makeInspectable", warm::make_inspectable)?),
             (c"execute", function(js, local, c"execute", execution::execute)?),
             (c"enact", function(js, local, c"enact", enact)?),
             (c"adoptModule", function(js, local, c"adoptModule", adopt)?),

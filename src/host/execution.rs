@@ -5,22 +5,30 @@ use std::sync::{Arc, Weak};
 use super::carrier;
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
-use super::warm::template;
+use super::warm::{isolate_of, template};
 use crate::isolate::Settings;
 use crate::ops::{self, Args, Record};
 use crate::protocol::{execution, flag, form};
 use crate::sandbox::{self, Body, Form, Guard, LogStyle, Logging, Modules, Sources, Spec, Supply, Tool};
 use crate::value::{Completion, Fault, Handle, IsolateHandle, Value};
 
-/// `execute(request, execution)`: starts an execution in a sandbox. Returns the handle of its isolate; the outcome settles `request`.
+/// `execute(request, execution, isolate)`: starts an execution in a sandbox, in `isolate` if [`make_inspectable`](super::warm::make_inspectable)
+/// has made one for it. Returns the handle of its isolate; the outcome settles `request`.
 pub fn execute(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
-    let [request, record, ..] = args else { return Err(Refused) };
+    let [request, record, isolate, ..] = args else { return Err(Refused) };
+    let made = match js.read_number(*isolate)? as usize {
+        0 => None,
+        id => Some(isolate_of(local, id)?),
+    };
     let request = js.read_number(*request)? as i64;
     let mut record = read(js, local, *record, LISTS)?;
     let completion = local.async_completion(js, request, Weak::new());
     let spec = spec(&mut record, request, completion, &local.settings).map_err(|_| Refused)?;
     let warm = record.number(execution::WARM).map_err(|_| Refused)? as usize;
-    let supply = Supply::Pool(Arc::clone(&local.shared.warm_pool), warm);
+    let supply = match made {
+        Some(made) => Supply::Made(made),
+        None => Supply::Pool(Arc::clone(&local.shared.warm_pool), warm),
+    };
     let remote = sandbox::start(spec, &local.settings, supply);
     let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
     js.number(id as f64)

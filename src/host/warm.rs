@@ -1,5 +1,7 @@
 //! Isolates that are created before executions in sandboxes need them, as the surface requests them, and what they start from.
 
+use std::sync::Arc;
+
 use super::carrier;
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
@@ -23,6 +25,14 @@ pub fn template(
         web: Names::from_bits(web),
     };
     Ok(IsolateTemplate { memory_limit, snapshot: ops::snapshot::open(snapshot, settings, memory_limit)?, realm })
+}
+
+/// The isolate with this handle.
+pub fn isolate_of(local: &Local, handle: usize) -> JsResult<Arc<Remote>> {
+    let Some(Value::Handle(Handle::Isolate(isolate))) = local.handle(handle) else {
+        return Err(Refused);
+    };
+    Remote::from_owner(&isolate.0).ok_or(Refused)
 }
 
 /// `prewarm(flags, web, memoryLimit, snapshot)`: an execution like this follows at once.
@@ -85,16 +95,31 @@ pub fn make_warm(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResul
     carrier::write(js, local, Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote)))))
 }
 
+/// `makeInspectable(flags, web, memoryLimit, snapshot)`: an isolate for one execution, to which a debugger can be attached before.
+pub fn make_inspectable(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+    let [flags, web, memory_limit, snapshot, ..] = args else {
+        return Err(Refused);
+    };
+    let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
+    let (flags, web) = (js.read_number(*flags)? as u32, js.read_number(*web)? as u32);
+    let snapshot = carrier::read(js, local, *snapshot)?;
+    let template = snapshot.and_then(|snapshot| template(flags, web, memory_limit, snapshot, &local.settings));
+    let made = template.map(|template| {
+        let settings = Settings { inspector: true, ..template.settings(&local.settings) };
+        let remote = Remote::create_prepared(settings, template.preparation());
+        local.shared.add_isolate(&remote);
+        Value::Handle(Handle::Isolate(IsolateHandle(remote)))
+    });
+    carrier::write(js, local, made)
+}
+
 /// `meter(isolate, anew)`: the nanoseconds for which the isolate has run, the most bytes of heap in use since the last call with `anew`, and
 /// the bytes of memory in use now.
 pub fn meter(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
     let [isolate, anew, ..] = args else {
         return Err(Refused);
     };
-    let Some(Value::Handle(Handle::Isolate(isolate))) = local.handle(js.read_number(*isolate)? as usize) else {
-        return Err(Refused);
-    };
-    let remote = Remote::from_owner(&isolate.0).ok_or(Refused)?;
+    let remote = isolate_of(local, js.read_number(*isolate)? as usize)?;
     if js.read_boolean(*anew)? {
         remote.accounts.meter.forget_heap();
     }

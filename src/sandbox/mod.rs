@@ -6,6 +6,7 @@ mod builtins;
 mod code;
 mod console;
 mod equip;
+mod evaluation;
 mod logs;
 mod modules;
 mod property;

@@ -2,13 +2,13 @@
 //! right afterwards.
 
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::code::Body;
+use super::evaluation::{Then, evaluate};
 use super::logs::Logs;
-use super::modules::{Graph, MAIN};
+use super::modules::Graph;
 use super::property::put;
-use super::refused_modules::{self, is_for_modules};
+use super::refused_modules;
 use super::result::ExecutionResult;
 use super::spec::Spec;
 use super::template::RealmTemplate;
@@ -41,6 +41,8 @@ pub enum Supply {
     New,
     /// An isolate of this template that was made earlier, unless it has ended.
     Warm(Arc<Remote>),
+    /// An isolate that was made for this execution, whether it has ended or not.
+    Made(Arc<Remote>),
     /// A waiting isolate of the pool, and how many isolates must be ready for later executions.
     Pool(Arc<Pool>, usize),
 }
@@ -51,6 +53,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
     let remote = match &supply {
         Supply::Pool(pool, wanted) => pool.take(&spec.template, *wanted, settings),
         Supply::Warm(warm) if warm.enlist() => Arc::clone(warm),
+        Supply::Made(made) => Arc::clone(made),
         Supply::Warm(_) | Supply::New => {
             Remote::create_prepared(spec.template.settings(settings), spec.template.preparation())
         }
@@ -67,13 +70,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
         completion: Arc::clone(&spec.completion),
         alarm: Mutex::new(None),
     });
-    let timeout = spec.timeout;
-    let timed_out = Arc::clone(&session);
-    {
-        // Under the lock, so that an alarm that fires at once waits.
-        let mut alarm = lock(&session.alarm);
-        *alarm = Some(clock::at(Instant::now() + timeout, move || timed_out.finish(Err(Fault::deadline(timeout)))));
-    }
+    session.limit(spec.timeout);
     remote.when_ended(Arc::new(Step(Arc::clone(&session))));
     let restocking = match &supply {
         Supply::Pool(pool, 1..) => Some(pool.restocking(&spec.template)),
@@ -99,7 +96,7 @@ impl Spec {
         matches!(self.template.realm, RealmTemplate::Sandbox { timers: true, .. })
     }
 
-    fn shadows_global(&self) -> bool {
+    pub fn shadows_global(&self) -> bool {
         matches!(self.template.realm, RealmTemplate::Sandbox { shadow_global: true, .. })
     }
 
@@ -118,6 +115,28 @@ impl Session {
     ) {
         let job = Job::new(Kind::Task, Arc::new(Step(Arc::clone(self))), Guest::work(work));
         self.remote.post(job.in_chain(Chain::of_request(self.request)));
+    }
+
+    /// Ends the execution when it has taken that long, apart from the pauses of a debugger.
+    fn limit(self: &Arc<Self>, timeout: Duration) {
+        let (due, timed_out) = (Instant::now() + timeout, Arc::clone(self));
+        // Under the lock, so that an alarm that fires at once waits.
+        let mut alarm = lock(&self.alarm);
+        *alarm = Some(clock::at(due, move || timed_out.expire(timeout, due)));
+    }
+
+    /// `due`: when the time is over if the code was never paused.
+    fn expire(self: Arc<Self>, timeout: Duration, due: Instant) {
+        let next = due + self.remote.inspector.pauses.total();
+        if next <= Instant::now() {
+            return self.finish(Err(Fault::deadline(timeout)));
+        }
+        let timed_out = Arc::clone(&self);
+        let mut alarm = lock(&self.alarm);
+        if alarm.is_some() {
+            let next = next.max(Instant::now() + PAUSE_CHECK);
+            *alarm = Some(clock::at(next, move || timed_out.expire(timeout, due)));
+        }
     }
 
     /// Ends the execution with this outcome, unless it has already ended.
@@ -176,6 +195,9 @@ impl Session {
         Err(Fault::coded(crate::value::ErrorClass::RangeError, &message, Code::Limit))
     }
 }
+
+/// How often to check whether a pause is over that began when the time was almost over.
+const PAUSE_CHECK: Duration = Duration::from_millis(50);
 
 /// The maximum number of bytes of a result's clone if the result may take `max_output` bytes as JSON.
 pub fn most_clone(max_output: usize) -> usize {
@@ -275,131 +297,6 @@ fn check_names(
     names: Vec<Text>,
 ) -> Result<(), Fault> {
     if spec.template.snapshot.is_some() { shadows::check(scope, global, names) } else { Ok(()) }
-}
-
-/// What happens to a value once it is there.
-#[derive(Clone, Copy)]
-enum Then<'s> {
-    /// It is the result.
-    Take,
-    /// If it is a function, it is called and returns the result.
-    Call,
-    /// The module with this namespace has been evaluated, and its default export is the value.
-    Export(v8::Local<'s, v8::Value>),
-}
-
-impl<'s> Then<'s> {
-    /// As the data of the functions below.
-    fn data(self, scope: &mut v8::PinScope<'s, '_>) -> v8::Local<'s, v8::Value> {
-        match self {
-            Then::Take => v8::undefined(scope).into(),
-            Then::Call => v8::null(scope).into(),
-            Then::Export(namespace) => namespace,
-        }
-    }
-
-    fn of(data: v8::Local<'s, v8::Value>) -> Self {
-        if data.is_undefined() {
-            Then::Take
-        } else if data.is_null() {
-            Then::Call
-        } else {
-            Then::Export(data)
-        }
-    }
-}
-
-/// Compiles and calls the code.
-fn evaluate<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    spec: &Spec,
-    main: Option<&Body>,
-) -> Result<(v8::Local<'s, v8::Value>, Then<'s>), Fault> {
-    for form in &spec.forms {
-        if let Some(guard) = &form.guard
-            && compiles(scope, &guard.text)? != guard.must_compile
-        {
-            continue;
-        }
-        match evaluate_text(scope, spec, &form.code) {
-            Err(Failure::Syntax(_)) => {}
-            result => {
-                let then = if form.is_function { Then::Call } else { Then::Take };
-                return Ok((result.map_err(Failure::into_fault)?, then));
-            }
-        }
-    }
-    match (evaluate_text(scope, spec, &spec.code), main) {
-        (Err(Failure::Syntax(fault)), Some(main)) => evaluate_module(scope, main, fault),
-        (Err(Failure::Syntax(fault)), None) if is_for_modules(&fault) => Err(refused_modules::explain(fault)),
-        (result, _) => Ok((result.map_err(Failure::into_fault)?, Then::Take)),
-    }
-}
-
-/// Evaluates the code as a module, if it is one; `fault` is why it is not anything else.
-fn evaluate_module<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    main: &Body,
-    fault: Fault,
-) -> Result<(v8::Local<'s, v8::Value>, Then<'s>), Fault> {
-    let graph = Graph::of(scope).ok_or(Fault::Stopped)?;
-    let number =
-        graph.add(scope, main, Text::from(MAIN)).map_err(|own| if is_for_modules(&fault) { own } else { fault })?;
-    let module = graph.linked(scope, number)?;
-    let promise = ops::evaluate(scope, module)?;
-    Ok((promise.into(), Then::Export(module.get_module_namespace())))
-}
-
-fn compiles(scope: &mut v8::PinScope<'_, '_>, code: &Text) -> Result<bool, Fault> {
-    let code = convert::text_to_v8(scope, code)?;
-    v8::tc_scope!(let scope, scope);
-    let mut source = v8::script_compiler::Source::new(code, None);
-    Ok(compile_body(scope, &mut source, &[]).is_some())
-}
-
-fn compile_body<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    source: &mut v8::script_compiler::Source,
-    names: &[v8::Local<'s, v8::String>],
-) -> Option<v8::Local<'s, v8::Function>> {
-    let options = v8::script_compiler::CompileOptions::NoCompileOptions;
-    let reason = v8::script_compiler::NoCacheReason::NoReason;
-    v8::script_compiler::compile_function(scope, source, names, &[], options, reason)
-}
-
-enum Failure {
-    Syntax(Fault),
-    Run(Fault),
-}
-
-impl Failure {
-    fn into_fault(self) -> Fault {
-        match self {
-            Failure::Syntax(fault) | Failure::Run(fault) => fault,
-        }
-    }
-}
-
-fn evaluate_text<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    spec: &Spec,
-    body: &Body,
-) -> Result<v8::Local<'s, v8::Value>, Failure> {
-    let code = convert::text_to_v8(scope, &body.text).map_err(Failure::Run)?;
-    // Positions are those of the user's own text.
-    let origin = ops::Origin { filename: Text::from(MAIN), line: body.line, column: body.column };
-    let origin = origin.to_v8(scope).map_err(Failure::Run)?;
-    let shadowed = convert::text_to_v8(scope, &Text::from("globalThis")).map_err(Failure::Run)?;
-    let names: &[_] = if spec.shadows_global() { &[shadowed] } else { &[] };
-    v8::tc_scope!(let scope, scope);
-    let mut source = v8::script_compiler::Source::new(code, Some(&origin));
-    let Some(function) = compile_body(scope, &mut source, names) else {
-        return Err(Failure::Syntax(convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped)));
-    };
-    let receiver = v8::undefined(scope).into();
-    function
-        .call(scope, receiver, &[])
-        .ok_or_else(|| Failure::Run(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)))
 }
 
 /// Waits for the value, which may be a promise or any other thenable, and continues with it.

@@ -98,6 +98,9 @@ impl IsolateTemplate {
         if let RealmTemplate::Sandbox { shadow_global, timers, web } = self.realm {
             v8::scope!(let scope, scope);
             let context = v8::Local::new(scope, &realm.context);
+            if let Some(agent) = guest.agent() {
+                agent.show_context(scope, context);
+            }
             let scope = &mut v8::ContextScope::new(scope, context);
             furnish(scope, shadow_global, timers)?;
             if self.snapshot.is_none() {

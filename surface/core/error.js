@@ -33,7 +33,6 @@ const released = (message) => coded(Error, message, CODE.RELEASED);
 /** @param {string} message */
 const refused = (message) => coded(/** @type {ErrorConstructor} */ (TypeError), message, CODE.TRANSFER);
 /** @param {string} what */
-const unsupported = (what) => coded(Error, `${what} is not available yet`, CODE.UNSUPPORTED);
 
 /**
  * The frames of a rendered stack, without its header: empty, or starting with a newline.
@@ -421,4 +420,4 @@ function hidePaths(stack, name, message) {
   return stringSlice(stack, start, stack.length - frames.length) + withoutPaths(frames);
 }
 
-module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, isOurCode, refused, released, thrownText, unsupported });
+module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, isOurCode, refused, released, thrownText });

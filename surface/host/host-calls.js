@@ -38,6 +38,7 @@ const ORIGIN = Object.freeze({
   CONTEXT: 'context',
   TIMER: 'timer',
   CONSOLE: 'console',
+  INSPECTOR: 'inspector',
 });
 
 /** Most parts of one value that are searched for promises. A guest may choose how many parts a function returns. */

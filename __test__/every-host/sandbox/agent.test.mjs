@@ -315,11 +315,6 @@ describe('IsolatedVMSandbox: the object', () => {
     }
   });
 
-  test('inspector is refused', () => {
-    assert.throws(() => new IsolatedVMSandbox({ inspector: true }), { code: 'ERR_ISOLATE_UNSUPPORTED', message: /inspector/ });
-    assert.ok(new IsolatedVMSandbox({ inspector: false }));
-  });
-
   test('wrong arguments are refused by name', async () => {
     const invalid = (name) => ({ name: 'TypeError', code: 'ERR_INVALID_ARG', message: new RegExp(`\`${name}\``) });
     for (const make of [(config) => new IsolatedVMSandbox(config), createIsolatedVMSandbox]) {

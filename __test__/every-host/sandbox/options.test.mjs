@@ -14,7 +14,7 @@ const refused = (name, names) => ({ name: 'TypeError', code: 'ERR_INVALID_ARG', 
 
 describe('unknown options', () => {
   const makers = {
-    createSandbox: [(options) => createSandbox({}, options), '`timeout`, `memoryLimit`, `timers`, `warm`'],
+    createSandbox: [(options) => createSandbox({}, options), '`timeout`, `memoryLimit`, `timers`, `inspector`, `warm`'],
     IsolatedVMSandbox: [(options) => new IsolatedVMSandbox(options), '`timeout`, `memoryLimit`, `form`, `inspector`, `warm`, `approve`, `results`'],
     createIsolatedVMSandbox: [(options) => createIsolatedVMSandbox(options), '`timeout`, `memoryLimit`, `form`, `inspector`, `warm`, `approve`, `results`'],
     IsolatedVmSandbox: [(options) => new IsolatedVmSandbox(null, options), '`timers`, `warm`'],

@@ -6,6 +6,7 @@
 //! An isolate with sessions keeps its thread: V8's profiler samples the thread it was started on.
 
 mod agent;
+mod pauses;
 mod port;
 mod profiles;
 #[cfg(unix)]
@@ -17,6 +18,7 @@ mod no_signal;
 use no_signal as signal;
 
 pub use agent::{Agent, Pause, console, remove_from_console, text_of};
+use pauses::Pauses;
 use port::Port;
 pub use port::{Request, Sink};
 use profiles::Profiles;
@@ -27,5 +29,6 @@ pub use signal::sample;
 pub struct Inspector {
     /// Requests of sessions.
     pub port: Port,
+    pub pauses: Pauses,
     pub profiles: Profiles,
 }

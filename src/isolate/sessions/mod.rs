@@ -135,6 +135,7 @@ impl V8InspectorClientImpl for Client {
         // SAFETY: as above: called from inside V8, on this isolate's thread.
         v8::callback_scope!(unsafe let scope, &mut isolate);
         self.pause.set(Pause::Lasts);
+        remote.inspector.pauses.begin();
         // V8 never pauses while it checks for side effects.
         let suspended = guest.agent().map(|agent| agent.suspend());
         loop {
@@ -156,6 +157,7 @@ impl V8InspectorClientImpl for Client {
             remote.entries.resume(&paused);
         }
         self.pause.set(Pause::None);
+        remote.inspector.pauses.end();
         if let (Some(agent), Some(suspended)) = (guest.agent(), suspended) {
             agent.resume(suspended);
         }

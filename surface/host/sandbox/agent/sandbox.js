@@ -3,12 +3,13 @@
 
 const { now } = require('../../clock.js');
 const { defineDisposal } = require('../../../core/classes.js');
-const { CODE, unsupported } = require('../../../core/error.js');
+const { CODE } = require('../../../core/error.js');
 const { named } = require('../../../api/heap.js');
 const { FLAG } = require('../../protocol.js');
 const { DISPOSED: GONE, follow, gone } = require('../common/execution.js');
 const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
+const { readInspector } = require('../common/inspection.js');
 const { readModules } = require('../common/modules.js');
 const {
   bare, checkOptions, COMMON, defaultOutput, readBoolean, readConsole, readEnvironment, readListed, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb,
@@ -51,6 +52,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
     #modules;
     #quota;
     #calling;
+    #inspect;
 
     /** @param {any} [config] */
     constructor(config) {
@@ -65,9 +67,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       this.#isAnyForm = readListed(settings, 'form', FORMS) === 'any';
       this.#modules = readModules(settings, this.#typescript);
       this.#calling = readCalling(settings);
-      if (readBoolean(settings, 'inspector')) {
-        throw unsupported('`inspector`');
-      }
+      this.#inspect = readInspector(settings);
       this.#snapshot = readSnapshot(settings, this.#memoryLimit);
     }
 
@@ -128,7 +128,8 @@ function createAgentSandbox(execute, strip, readSnapshot) {
      * @param {any} signal
      */
     async #run(code, tools, toolExecutor, signal) {
-      const until = now() + this.#timeout;
+      // A debugger may pause the code, and its time.
+      const until = this.#inspect === undefined ? now() + this.#timeout : Infinity;
       const disposals = this.#disposals;
       const isGone = () => this.#disposals > disposals;
       const typescript = this.#typescript;
@@ -163,6 +164,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
           warm: this.#poolSize,
           snapshot: this.#snapshot,
           signal,
+          inspect: this.#inspect,
           tools: tools.flatMap((tool) => {
             const { namespace, method } = placeOf(tool.name);
             return [namespace, method, calls.callbackOf(tool)];

@@ -9,6 +9,7 @@ const { failureOf } = require('../common/failure.js');
 const { bridgeGlobals } = require('../common/globals.js');
 const { FLAG } = require('../../protocol.js');
 const { DISPOSED, follow, gone, refusedBy } = require('../common/execution.js');
+const { readInspector } = require('../common/inspection.js');
 const { readModules } = require('../common/modules.js');
 const { shadowed } = require('../common/normalize.js');
 const { bounded, callCounter } = require('../common/quota.js');
@@ -19,7 +20,7 @@ const {
   bare, checkOptions, COMMON, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb, SIGNAL, wrong,
 } = require('../common/options.js');
 
-const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'timers', 'warm', ...COMMON]);
+const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'timers', 'inspector', 'warm', ...COMMON]);
 const CONSOLE = Object.freeze({ entries: 100, length: 1_000 });
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 32 });
 const QUOTA = Object.freeze({ output: 1_048_576, calls: 50 });
@@ -56,6 +57,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
     const typescript = readBoolean(settings, 'typescript');
     const flags = FLAG.SHADOW_GLOBAL | (readBoolean(settings, 'timers') ? FLAG.TIMERS : 0);
     const web = readWeb(settings);
+    const inspect = readInspector(settings);
     const modules = readModules(settings, typescript);
     const warm = readPoolSize(settings);
     const snapshot = readSnapshot(settings, memoryLimit);
@@ -102,12 +104,13 @@ function createSandboxFactory(execute, strip, readSnapshot) {
           warm,
           snapshot,
           signal,
+          inspect,
           onStart: (started) => {
             current = started;
             running.add(started);
           },
         });
-        outcome = await bounded(explained(outcome, code, typescript), quota.output, { signal, until: start + timeout, isGone });
+        outcome = await bounded(explained(outcome, code, typescript), quota.output, { signal, until: inspect === undefined ? start + timeout : Infinity, isGone });
       } catch (error) {
         outcome = { ok: false, ...refusedBy(error), logs: [], lost: 0 };
       } finally {

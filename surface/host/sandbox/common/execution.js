@@ -4,9 +4,11 @@
 const { now } = require('../../clock.js');
 const { ownIsolate } = require('../../diagnostics.js');
 const { CODE, coded, refused, thrownText } = require('../../../core/error.js');
-const { MODE, OP, TRANSFER } = require('../../../core/protocol.js');
+const { recordOf } = require('../../../core/handle.js');
+const { KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
 const { Unreadable } = require('../../unpack.js');
 const { EXECUTION, FORM, record, RESULT } = require('../../protocol.js');
+const { Inspection } = require('./inspection.js');
 const { pathOfRefused } = require('./globals.js');
 const { fieldsOf } = require('./modules.js');
 const { own } = require('./options.js');
@@ -37,6 +39,7 @@ const NANOSECONDS = 1e6;
  * @property {number} warm isolates to keep ready for the next executions
  * @property {object | undefined} snapshot an ExternalCopy
  * @property {import('../../signals.js').Signal | undefined} signal from `readSignal`
+ * @property {import('./inspection.js').Inspect} [inspect] called before the code runs
  * @property {(running: Execution) => void} [onStart]
  */
 
@@ -86,6 +89,8 @@ class Running {
   #core;
   #id;
   isDisposed = false;
+  /** @type {(() => void) | undefined} called when it is disposed of */
+  onDispose;
 
   /**
    * @param {import('../../../index.js').Core} core
@@ -99,6 +104,7 @@ class Running {
   /** Ends it; its outcome is an error. */
   dispose() {
     this.isDisposed = true;
+    this.onDispose?.();
     this.#core.binding.invoke(OP.DISPOSE, MODE.SYNC, 0, this.#id);
   }
 
@@ -219,15 +225,56 @@ function packGlobals(binding, globals) {
  * @returns {Execute}
  */
 function createExecute(core, environment) {
-  return async function execute(spec) {
+  /** @type {Execute} */
+  async function execute(spec) {
     if (spec.signal?.aborted) {
       return { ok: false, ...abortedBy(spec.signal), logs: [], lost: 0 };
     }
+    return spec.inspect === undefined ? run(spec) : inspected(spec, spec.inspect);
+  }
+
+  /**
+   * @param {Spec} spec
+   * @param {import('./inspection.js').Inspect} inspect
+   * @returns {Promise<Outcome>}
+   */
+  async function inspected(spec, inspect) {
+    const { binding } = core;
+    const { flags, memoryLimit, signal, web } = spec;
+    const isolate = binding.unpack(environment.makeInspectable(flags, web, memoryLimit, binding.pack(spec.snapshot, TRANSFER.DEFAULT)), execute);
+    const running = new Running(core, recordOf(isolate, KIND.ISOLATE).entry.id);
+    const inspection = new Inspection(inspect, isolate, spec.timeout);
+    running.onDispose = () => inspection.stop();
+    const unfollow = signal?.follow(() => running.dispose());
+    spec.onStart?.(running);
+    try {
+      await inspection.open();
+      unfollow?.();
+      if (running.isDisposed || isolate.isDisposed) {
+        return signal?.aborted ? { ok: false, ...abortedBy(signal), logs: [], lost: 0 } : gone();
+      }
+      return await run({ ...spec, onStart: undefined }, isolate);
+    } catch (error) {
+      return { ok: false, ...refusedBy(error), logs: [], lost: 0 };
+    } finally {
+      unfollow?.();
+      if (!isolate.isDisposed) running.dispose();
+      await inspection.close();
+    }
+  }
+
+  /**
+   * @param {Spec} spec
+   * @param {any} [isolate] made for it, if it is inspected
+   * @returns {Promise<Outcome>}
+   */
+  async function run(spec, isolate) {
     const { calls, binding } = core;
-    const until = now() + spec.timeout;
+    const isInspected = isolate !== undefined;
+    const until = isInspected ? Infinity : now() + spec.timeout;
     const { code, console, flags, forms = [], memoryLimit, web } = spec;
     const snapshot = binding.pack(spec.snapshot, TRANSFER.DEFAULT);
-    if (spec.warm > 0) {
+    if (spec.warm > 0 && !isInspected) {
       // A thread takes as long to wake up as all of the following takes.
       environment.prewarm(flags, web, memoryLimit, snapshot);
     }
@@ -254,7 +301,7 @@ function createExecute(core, environment) {
       globals,
       warm: spec.warm,
       tools,
-    }));
+    }), isInspected ? recordOf(isolate, KIND.ISOLATE).entry.id : 0);
     const life = ownIsolate(memoryLimit);
     const running = new Running(core, id);
     const unlimit = binding.limitReading?.(call.request, { until, stopped: () => (running.isDisposed ? disposed() : undefined) });
@@ -276,7 +323,9 @@ function createExecute(core, environment) {
       life?.end('disposed');
       binding.release(id);
     }
-  };
+  }
+
+  return execute;
 }
 
 module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, libraryCode, outcomeOf, refusedBy };

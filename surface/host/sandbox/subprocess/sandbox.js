@@ -152,6 +152,9 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
       if (!SubprocessSandbox.isAvailable()) {
         throw coded(Error, 'Sandboxes in processes of their own exist on Linux and macOS only', CODE.UNSUPPORTED);
       }
+      if ((own(Object(config), 'inspector') ?? false) !== false) {
+        throw coded(Error, '`inspector`: processes cannot be debugged. Run the code in an AgentSandbox for that', CODE.UNSUPPORTED);
+      }
       const settings = checkOptions(config, OPTIONS);
       const timeout = readNumber(settings, 'timeout', DEFAULT.timeout, 1);
       const memoryLimit = readMemory(settings, DEFAULT.memoryLimit);
