@@ -52,7 +52,8 @@ const MAX_PARTS_AT_ONCE = 50_000;
 const MAX_GUARDED_PARTS = 1_000;
 /**
  * Milliseconds of searching, in one turn of the event loop, what promises resolve to, and of those that need no new turn. A guest decides how many
- * promises settle at once. Of the values that follow, only the first parts are searched, for as long again.
+ * promises settle at once. Of the values that follow, only the first parts are searched: this takes no longer than the calls themselves, and
+ * without it a promise that has rejected would end the process.
  */
 const MAX_SEARCHING = 40;
 const FIRST_PARTS = 32;
@@ -229,13 +230,13 @@ function guard(origin, value) {
 }
 
 /**
- * Searches what a promise resolves to, as far as this turn of the event loop has time for it.
+ * Searches what a promise resolves to: completely if this turn of the event loop has time for that.
  * @param {string} origin
  * @param {unknown} value
  * @param {() => void} search
  */
 function searchResolved(origin, value, search) {
-  if (typeof value !== 'object' || value === null || searching >= 2 * MAX_SEARCHING) {
+  if (typeof value !== 'object' || value === null) {
     return;
   }
   const start = now();
