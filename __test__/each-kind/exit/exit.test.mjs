@@ -166,16 +166,16 @@ describe('worker threads', () => {
     context.global.setSync('f', () => 1);
     parentPort.postMessage(context.evalSync('f() + 1'));
     parentPort.postMessage(await context.eval('f() + 2'));`), { stdout: '2\n3\nexit 0\n42\n' }));
-  test('twelve end by themselves, with isolates in use on every thread', () => ends(withWorkers(`
+  test('six end by themselves, with isolates in use on every thread', () => ends(withWorkers(`
     const { context } = make();
-    const codes = Array.from({ length: 12 }, () => exited(work()));
+    const codes = Array.from({ length: 6 }, () => exited(work()));
     for (let i = 0; i < 200; i += 1) if (context.evalSync(String(i)) !== i) throw new Error('wrong');
     console.log((await Promise.all(codes)).join());`, `
     const { context } = make();
-    for (let i = 0; i < 50; i += 1) if (await context.eval(String(i)) !== i) throw new Error('wrong');`), { stdout: `${Array(12).fill(0).join()}\n`, limit: 30_000 }));
+    for (let i = 0; i < 50; i += 1) if (await context.eval(String(i)) !== i) throw new Error('wrong');`), { stdout: `${Array(6).fill(0).join()}\n`, limit: 30_000 }));
 
-  test('twelve terminated at once in the middle of their work', () => ends(withWorkers(`
-    const workers = await Promise.all(Array.from({ length: 12 }, ready));
+  test('six terminated at once in the middle of their work', () => ends(withWorkers(`
+    const workers = await Promise.all(Array.from({ length: 6 }, ready));
     await Promise.all(workers.map((worker) => worker.terminate()));
     console.log(make().context.evalSync('6 * 7'));`, `
     const { context } = make();
@@ -191,8 +191,8 @@ describe('worker threads', () => {
       tell();
       setInterval(() => {}, 1000);
     }`), { stdout: '42\n', limit: 30_000 }));
-  test('twelve terminated, then process.exit with a guest looping', () => ends(withWorkers(`
-    const workers = await Promise.all(Array.from({ length: 12 }, ready));
+  test('six terminated, then process.exit with a guest looping', () => ends(withWorkers(`
+    const workers = await Promise.all(Array.from({ length: 6 }, ready));
     await Promise.all(workers.map((worker) => worker.terminate()));
     await starts(make().context, 'for (;;);');
     process.exit(0);`, `
@@ -206,8 +206,8 @@ describe('worker threads', () => {
   for (const [what, work] of [['idle', 'make(); tell(); setInterval(() => {}, 1000);'], ['looping', 'starts(make().context, "for (;;);").then(tell); setInterval(() => {}, 1000);'],
     ['unresponsive', 'starts(make().context, HANG).then(tell); setInterval(() => {}, 1000);'],
     ['in a callback', "const { context } = make(); context.global.setSync('block', () => { tell(); for (;;); }); context.evalSync('block()');"]]) {
-    test(`process.exit on the main thread with four workers ${what}`, () => ends(withWorkers('await Promise.all(Array.from({ length: 4 }, ready)); process.exit(3);', work), { exit: 3, limit: 20_000 }));
-    test(`an uncaught error on the main thread with four workers ${what}`, () =>
-      ends(withWorkers("await Promise.all(Array.from({ length: 4 }, ready)); throw new Error('of the program');", work), { exit: 1, stderr: /of the program/, limit: 20_000 }));
+    test(`process.exit on the main thread with two workers ${what}`, () => ends(withWorkers('await Promise.all(Array.from({ length: 2 }, ready)); process.exit(3);', work), { exit: 3, limit: 20_000 }));
+    test(`an uncaught error on the main thread with two workers ${what}`, () =>
+      ends(withWorkers("await Promise.all(Array.from({ length: 2 }, ready)); throw new Error('of the program');", work), { exit: 1, stderr: /of the program/, limit: 20_000 }));
   }
 });

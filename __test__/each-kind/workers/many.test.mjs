@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { workers } from '../../workers/helper.mjs';
 
 const EVERYTHING = `
-  for (let round = 0; round < 10; round += 1) {
+  for (let round = 0; round < 4; round += 1) {
     const { isolate, context } = make();
     let calls = 0;
     context.global.setSync('sync', (value) => { calls += 1; return value * 2; });
@@ -33,8 +33,8 @@ test('eight at once, with every kind of call, while the main thread does the sam
   ${EVERYTHING}
   console.log((await Promise.all(all)).join());`, EVERYTHING, { stdout: '0,0,0,0,0,0,0,0\n' }));
 
-test('fifty one after another', () => workers(`
-  for (let i = 0; i < 50; i += 1) same(await exited(work()), 0);
+test('twenty one after another', () => workers(`
+  for (let i = 0; i < 20; i += 1) same(await exited(work()), 0);
   same(make().context.evalSync('6 * 7'), 42);`, `
   const { context } = make();
   context.global.setSync('f', () => 20);

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 /** Set TERMINATIONS=1000 for more (with `--limit 1200`, in seconds, for the suite). */
-const TERMINATIONS = Number(process.env.TERMINATIONS ?? 60);
+const TERMINATIONS = Number(process.env.TERMINATIONS ?? 20);
 
 const SHARE = `
   const view = new Int32Array(new SharedArrayBuffer(16));

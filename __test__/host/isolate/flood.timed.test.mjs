@@ -139,9 +139,9 @@ describe('the same isolate', () => {
 
   test('reaches its deadline before its messages are read, which are then dropped', () => run(`
     await prepare(context, 'A', ${LARGE});
-    const ended = errorOf(() => context.eval('send(1); for (;;) send(big);', { deadline: 2_000 }));
+    const ended = errorOf(() => context.eval('send(1); for (;;) send(big);', { deadline: 1_200 }));
     // Much is sent before the host takes any.
-    block(2_500);
+    block(1_600);
     await within('the deadline', ${MAX_MS}, async () => assert.equal((await ended).code, 'ERR_ISOLATE_DEADLINE'));
     assert.ok(got.length <= 2, got.join());
     const before = got.length;
@@ -157,8 +157,8 @@ describe('the same isolate', () => {
     await context.global.set('later', new ivm.Callback(() => { called += 1; }, { async: true }));
     await context.eval('globalThis.big = ' + big(${LARGE}) + '; 0');
     for (const code of ['for (;;) take(big);', 'globalThis.waiting = []; for (;;) { waiting.push(later(big)); waiting.at(-1).catch(() => {}); }']) {
-      await within(code, ${MAX_MS} + 3_000, async () => {
-        assert.equal((await errorOf(() => context.eval(code, { deadline: 3_000 }))).code, 'ERR_ISOLATE_DEADLINE');
+      await within(code, ${MAX_MS} + 1_500, async () => {
+        assert.equal((await errorOf(() => context.eval(code, { deadline: 1_500 }))).code, 'ERR_ISOLATE_DEADLINE');
       });
       const before = called;
       assert.equal(await context.eval('1'), 1);
@@ -180,9 +180,9 @@ describe('the same isolate', () => {
 
   test('of a sandbox reaches its timeout', () => run(`
     let called = 0;
-    const sandbox = ivm.createSandbox({ f: () => { called += 1; }, async later() { called += 1; } }, { timeout: 2_000, memoryLimit: 128 });
+    const sandbox = ivm.createSandbox({ f: () => { called += 1; }, async later() { called += 1; } }, { timeout: 1_200, memoryLimit: 128 });
     for (const name of ['f', 'later']) {
-      await within(name, ${MAX_MS} + 2_000, async () => {
+      await within(name, ${MAX_MS} + 1_200, async () => {
         const { error } = await sandbox.execute('const big = ' + big(${LARGE}) + '; for (;;) ' + name + '(big)');
         assert.match(error, /timed out/);
       });

@@ -8,7 +8,7 @@ const MEMORY = "{ name: 'Error', code: 'ERR_ISOLATE_MEMORY', message: 'Isolate w
 const GRACE = 4_000 + 250;
 
 describe('memory limit', () => {
-  for (const limit of [8, 16, 128]) {
+  for (const limit of [8, 64]) {
     test(`a push loop at ${limit} MB`, () => passes(`
       otherWorks();
       const before = process.memoryUsage.rss();
@@ -50,11 +50,11 @@ describe('memory limit', () => {
     }`, { options: '{ memoryLimit: 32 }' }));
 
   test('released buffers can be allocated again', () => passes(`
-    context.evalSync('for (let i = 0; i < 500; i += 1) new Uint8Array(4 * 1024 * 1024).fill(1)');
+    context.evalSync('for (let i = 0; i < 100; i += 1) new Uint8Array(4 * 1024 * 1024).fill(1)');
     assert.equal(isolate.isDisposed, false);`, { options: '{ memoryLimit: 32 }' }));
 
-  test('at 8 MB a hundred times, while the host answers', () => passes(`
-    for (let i = 0; i < 100; i += 1) {
+  test('at 8 MB many times, while the host answers', () => passes(`
+    for (let i = 0; i < 30; i += 1) {
       const small = new ivm.Isolate({ memoryLimit: 8 });
       const within = await small.createContext();
       const pending = errorOf(() => within.eval('const kept = []; for (;;) kept.push(new Array(1000).fill(1.5))'));
@@ -82,14 +82,14 @@ describe('a guest that calls endlessly', () => {
       const interval = setInterval(() => { ticks += 1; peak = Math.max(peak, process.memoryUsage.rss() - before); }, 10);
       const start = ms();
       const code = 'let refused; for (;;) try { call("x".repeat(100)) } catch (error) { refused ??= error.code; if (error.code !== refused) throw error }';
-      const error = await errorOf(() => context.eval(code, { timeout: 1000 }));
+      const error = await errorOf(() => context.eval(code, { timeout: 500 }));
       const refused = await context.eval('refused');
       // Answers arrive as tasks, which this guest never reaches. Beyond some number its calls are refused.
       assert.ok(refused === undefined || refused === 'ERR_ISOLATE_LIMIT', refused);
       clearInterval(interval);
       const took = ms() - start;
       // The host still handles what it has received.
-      assert.ok(took < 1000 + 3 * ${GRACE}, took + ' ms');
+      assert.ok(took < 500 + 3 * ${GRACE}, took + ' ms');
       assert.equal(error.code, 'ERR_ISOLATE_TIMEOUT', error.stack);
       assert.ok(ticks >= 5, ticks + ' ticks');
       assert.ok(peak < 300 * 2 ** 20, Math.round(peak / 2 ** 20) + ' MB more');
@@ -120,8 +120,8 @@ describe('a guest that cannot be stopped', () => {
   const options = "{ onCatastrophicError: (message) => { globalThis.catastrophe?.(message); } }";
   const UNRESPONSIVE = "{ name: 'Error', code: 'ERR_ISOLATE_UNRESPONSIVE' }";
 
-  for (const guest of ['Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', 'Array.prototype.lastIndexOf.call({ length: 2 ** 53 - 1 }, 1)', 'Array.prototype.reverse.call({ length: 2 ** 53 - 1 })']) {
-    for (const mode of ['evalSync', 'eval']) {
+  for (const [guest, modes] of [['Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', ['evalSync', 'eval']], ['Array.prototype.reverse.call({ length: 2 ** 53 - 1 })', ['eval']]]) {
+    for (const mode of modes) {
       test(`${mode}: ${guest}`, () => passes(`
         const catastrophe = new Promise((resolve) => { globalThis.catastrophe = resolve; });
         const other = new ivm.Isolate().createContextSync();
@@ -155,6 +155,7 @@ describe('a guest that cannot be stopped', () => {
     }`));
 
   test('calls queued behind it settle, too', () => passes(`
+    ivm.configureEngine({ terminationGrace: 300 });
     context.global.setSync('started', new ivm.Callback(() => globalThis.go(), { ignored: true }));
     const started = new Promise((resolve) => { globalThis.go = resolve; });
     const first = errorOf(() => context.eval('started(); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', { timeout: 50 }));
@@ -176,6 +177,7 @@ describe('a guest that cannot be stopped', () => {
     otherWorks();`));
 
   test('a nested one ends the enclosing calls', () => passes(`
+    ivm.configureEngine({ terminationGrace: 300 });
     context.global.setSync('inner', () => context.evalSync('Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', { timeout: 50 }));
     const start = ms();
     assert.throws(() => context.evalSync('try { inner() } catch { 1 }'), ${UNRESPONSIVE});
