@@ -11,7 +11,7 @@ use crate::value::{Completion, Fault, Settlement};
 #[derive(Default)]
 pub struct Abortable {
     calls: RefCell<HashMap<i64, Underway>>,
-    /// Promises that settle by some time, and keep the event loop alive until then.
+    /// Promises that the surface waits for.
     promises: RefCell<HashMap<i64, Weak<Settlement>>>,
     /// Calls and promises that were aborted and have not settled.
     aborted: RefCell<HashSet<i64>>,

@@ -232,9 +232,7 @@ impl Local {
             self.begin(js);
         }
         let request = self.answers.next_promise();
-        if held {
-            self.abortable.promise(request, settlement);
-        }
+        self.abortable.promise(request, settlement);
         let shared = self.shared.me.clone();
         let origin = settlement.origin().and_then(|isolate| Remote::from_owner(&isolate));
         let origin = origin.map(|remote| Origin::of(&remote)).unwrap_or_default();

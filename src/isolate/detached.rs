@@ -17,7 +17,7 @@ pub struct DetachedWork {
     count: AtomicU32,
     compiles: AtomicBool,
     compiling_counts: AtomicBool,
-    /// Consecutive compilations that only the guest's own compilations have caused.
+    /// Consecutive compilations that only the guest's own compilations and timers have caused.
     compiled_in_a_row: AtomicU32,
     /// Events that will cause more: see [`super::pending`].
     pub(super) pending: AtomicUsize,
@@ -65,7 +65,7 @@ impl DetachedWork {
         if !began && !self.compiles.load(Ordering::Relaxed) {
             return false;
         }
-        if kind != Kind::Background {
+        if !matches!(kind, Kind::Background | Kind::Timer) {
             self.compiled_in_a_row.store(0, Ordering::Relaxed);
         } else if began {
             self.compiled_in_a_row.fetch_add(1, Ordering::Relaxed);

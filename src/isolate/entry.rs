@@ -90,7 +90,7 @@ impl Remote {
 pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
     let Job { kind, limits, chain, completion, work, charge, overdue } = job;
     let limits = match kind {
-        Kind::Call | Kind::Task => limits,
+        Kind::Call | Kind::Task | Kind::Timer => limits,
         Kind::Detached => limits.renewed(),
         Kind::Background => guest.last_limits().renewed(),
     };

@@ -74,6 +74,8 @@ pub enum Kind {
     Call,
     /// Starts when all earlier jobs have ended.
     Task,
+    /// The callback of a timer. Starts like a task.
+    Timer,
     /// A task that the guest has posted to itself: no call of a host waits for it, although one may wait for its effects. Its limits count
     /// from its start.
     Detached,

@@ -42,6 +42,10 @@ impl Remote {
         PendingEvent(self.me.clone())
     }
 
+    pub(super) fn is_kept(&self) -> bool {
+        lock(&self.detached.kept).is_some()
+    }
+
     /// Keeps the isolate and the event loop alive exactly while an event is pending that a caller waits for.
     pub(super) fn update_kept(&self) {
         let detached = &self.detached;

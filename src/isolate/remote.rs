@@ -147,7 +147,7 @@ impl Remote {
             return None;
         }
         if let Some(deadline) = job.limits.deadline
-            && matches!(job.kind, Kind::Call | Kind::Task)
+            && matches!(job.kind, Kind::Call | Kind::Task | Kind::Timer)
         {
             job.overdue = Some(answer_at(deadline, &job.completion));
         }
@@ -211,6 +211,12 @@ impl Owner for Remote {
 
     fn release(&self, slot: u32) {
         self.slots.release(slot);
+    }
+
+    fn has_settled(&self) {
+        if self.is_kept() {
+            self.update_kept();
+        }
     }
 
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

@@ -121,7 +121,7 @@ impl Timers {
         drop(table);
         let timers = Arc::clone(self);
         let work = Guest::work(move |scope, guest| fire(scope, guest, &timers, id));
-        let job = Job::new(JobKind::Task, completion, work);
+        let job = Job::new(JobKind::Timer, completion, work);
         remote.post(job.in_chain(Chain::of_request(request)).limited(limits));
     }
 

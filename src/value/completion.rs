@@ -179,8 +179,9 @@ impl Settlement {
     }
 }
 
-impl Completion for Settlement {
-    fn complete(&self, outcome: Outcome) {
+impl Settlement {
+    /// Settles it, unless that has happened before.
+    fn settle(&self, outcome: Outcome) {
         let alarm = lock(&self.alarm).take();
         drop(alarm);
         let mut state = lock(&self.state);
@@ -194,6 +195,15 @@ impl Completion for Settlement {
                     subscriber(outcome);
                 }
             },
+        }
+    }
+}
+
+impl Completion for Settlement {
+    fn complete(&self, outcome: Outcome) {
+        self.settle(outcome);
+        if let Some(origin) = self.origin() {
+            origin.has_settled();
         }
     }
 
@@ -212,7 +222,7 @@ impl Completion for Settlement {
 impl Drop for Settlement {
     /// A promise whose other side is gone is abandoned, so that its subscriber gets an outcome.
     fn drop(&mut self) {
-        self.complete(Err(Fault::promise_abandoned()));
+        self.settle(Err(Fault::promise_abandoned()));
     }
 }
 

@@ -13,6 +13,9 @@ pub trait Owner: Any + Send + Sync {
     fn id(&self) -> u64;
     /// The last handle on `slot` is gone. Called on any thread; must not block or run guest code.
     fn release(&self, slot: u32);
+    /// A promise of its guest that others await has settled, perhaps without the guest: at a deadline, or since its caller has aborted the call.
+    /// Called on any thread, without locks.
+    fn has_settled(&self) {}
     /// For the layer that knows isolates.
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
     /// This owner as a host environment, if it is one.

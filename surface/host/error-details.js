@@ -7,8 +7,6 @@ const { faultOf, isOurCode } = require('../core/error.js');
 const { DETAIL, MAX_CAUSES, MAX_DETAIL, MAX_DETAILS, MAX_PROPERTIES, RESERVED_PROPERTIES } = require('../core/protocol.js');
 
 const { getOwnPropertyDescriptor, hasOwn, keys } = Object;
-const { isArray } = Array;
-const { isView } = ArrayBuffer;
 const { asIntN } = BigInt;
 
 const RESERVED = Object.freeze(Object.setPrototypeOf(Object.fromEntries(RESERVED_PROPERTIES.map((name) => [name, true])), null));
@@ -93,7 +91,7 @@ function causeOf(cause, showPaths, room, outer) {
   if (size !== undefined) {
     return size <= MAX_DETAIL ? cause : undefined;
   }
-  if (typeof cause !== 'object' || cause === null || isProxy(cause) || !(isNativeError(cause) || cause instanceof Error) || outer.includes(cause) || room.causes === 0) {
+  if (typeof cause !== 'object' || cause === null || !isError(cause) || outer.includes(cause) || room.causes === 0) {
     return undefined;
   }
   room.causes -= 1;
@@ -105,14 +103,20 @@ function causeOf(cause, showPaths, room, outer) {
 }
 
 /**
- * @param {object} error
+ * Whether an object is an error. A host may also throw what a guest has sent, whose keys take long to list if it is no error.
+ * @param {object} object
+ */
+const isError = (object) => !isProxy(object) && (isNativeError(object) || object instanceof Error);
+
+/**
+ * @param {object} error what was thrown
  * @param {boolean} showPaths whether the receiver may see the locations of this realm's code
  * @param {Room} [room]
  * @param {object[]} [outer] the error, and those that have it as a cause
  * @returns {any[] | undefined} each element at its index of DETAIL; undefined if there are none
  */
 function detailsOf(error, showPaths, room = { characters: MAX_DETAILS, causes: MAX_CAUSES }, outer = [error]) {
-  if (isProxy(error) || isArray(error) || isView(error)) {
+  if (!isError(error)) {
     return undefined;
   }
   /** @type {any[]} */

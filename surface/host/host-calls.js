@@ -7,6 +7,7 @@ const { types } = require('node:util');
 const { TRANSFER } = require('../core/protocol.js');
 const { now, setImmediate } = require('./clock.js');
 const { reportUnhandled } = require('./unhandled.js');
+const { noteOf } = require('./wire/notes.js');
 const { culpritOf } = require('./wire/refusal.js');
 const { Work } = require('./work.js');
 
@@ -14,7 +15,7 @@ const { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, getProt
 const { hasOwn } = Object;
 const { isArray } = Array;
 const { isView } = ArrayBuffer;
-const { isMap, isNativeError, isPromise, isProxy, isSet } = types;
+const { isMap, isNativeError, isPromise, isProxy, isSet, isStringObject } = types;
 const { entries: mapEntries } = Map.prototype;
 const { values: setValues } = Set.prototype;
 const { next: nextEntry } = /** @type {any} */ (getPrototypeOf(new Map().entries()));
@@ -69,6 +70,14 @@ const MAX_DEPTH = 100;
 
 /** @type {readonly string[]} */
 const NO_KEYS = Object.freeze([]);
+
+/**
+ * The keys of the properties that may hold a promise. Hosts return and throw what guests have sent: listing the keys of a large object, or of a
+ * string's characters, would take long.
+ * @param {object} object
+ * @returns {ArrayLike<any>}
+ */
+const keysOf = (object) => noteOf(object)?.keys ?? (isStringObject(object) ? NO_KEYS : ownKeys(object));
 
 /** Searches that continue on later turns. */
 let unfinished = 0;
@@ -141,7 +150,7 @@ function discard(origin, value) {
  */
 function discardProperties(origin, instance) {
   try {
-    const keys = ownKeys(instance);
+    const keys = keysOf(instance);
     for (let index = 0; index < keys.length && index < MAX_KEYED; index += 1) {
       const part = getOwnPropertyDescriptor(instance, keys[index])?.value;
       if (isPromise(part)) {
@@ -271,7 +280,7 @@ class Search {
   /** The index of its next element and the number of elements, if there are too many to list their keys. */
   #index = 0;
   #length = 0;
-  /** Its other keys, and the position of the next key. @type {readonly (string | symbol)[]} */
+  /** Its other keys, and the position of the next key. @type {ArrayLike<any>} */
   #keys = NO_KEYS;
   #position = 0;
 
@@ -354,7 +363,7 @@ class Search {
     this.#length = isArray(value) && value.length > MAX_KEYED ? value.length : 0;
     this.#position = 0;
     this.#keys = NO_KEYS;
-    this.#keys = this.#length > 0 ? NO_KEYS : ownKeys(value);
+    this.#keys = this.#length > 0 ? NO_KEYS : keysOf(value);
     return true;
   }
 

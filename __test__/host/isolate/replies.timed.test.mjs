@@ -54,6 +54,14 @@ describe('the event loop turns', () => {
       assert.equal(result, 1_200);
     });`));
 
+  test('while functions throw, or return to nobody, what a guest has sent', () => run(`
+    await context.global.set('echo', new ivm.Callback((value) => { throw value; }, { async: true }));
+    await context.global.set('ignored', new ivm.Callback((value) => value, { ignored: true }));
+    for (const value of ['new String("x".repeat(3e6))', '(() => { const o = { message: "m" }; for (let i = 0; i < 1e6; i += 1) o[i] = i; return o; })()']) {
+      await small(value, () => context.eval('echo(' + value + ').then(() => 0, () => 1)', { promise: true }).then((failed) => assert.equal(failed, 1)));
+      await small(value, () => context.eval('ignored(' + value + '); echo(0).catch(() => {})', { promise: true }));
+    }`));
+
   test('while promises passed to a guest settle', () => run(`
     const { open, opened } = gate();
     await context.global.set('f', new ivm.Reference(() => opened));

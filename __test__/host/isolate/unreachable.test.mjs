@@ -72,6 +72,20 @@ describe('the isolate ends', () => {
     assert.match((await outcome(make().eval(guest, { promise: true, deadline: 50 }))).error, /deadline/);
     assert.match((await outcome(make().evalSync(guest, { promise: true, deadline: 50 }))).error, /deadline/);
     await allEnd();`));
+  test('when the caller has had its deadline, or has aborted the call, long before a timer', () => check(`
+    for (const guest of ['setTimeout(() => {}, 1e9); new Promise(() => {})', 'Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1e9); new Promise(() => {})']) {
+      assert.match((await outcome(make().eval(guest, { promise: true, deadline: 50 }))).error, /deadline/);
+      assert.match((await outcome(make().evalSync(guest, { promise: true, deadline: 50 }))).error, /deadline/);
+      const controller = new AbortController();
+      const aborted = make().eval(guest, { promise: true, signal: controller.signal });
+      await sleep(20);
+      controller.abort();
+      assert.match((await outcome(aborted)).error, /abort/i);
+    }
+    await allEnd();`));
+  test('although its timers compile WebAssembly again and again', () => check(`
+    make().evalSync('let left = 0; const go = () => { while (left < 4) { left += 1; WebAssembly.compile(bytes).then(() => { left -= 1; go(); }); } }; go(); setInterval(go, 1); 1');
+    await allEnd();`));
   test('after a compilation that nothing waits for', () => check(`
     make().evalSync('WebAssembly.compile(bytes); 1');
     await allEnd();`));
