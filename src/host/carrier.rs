@@ -90,10 +90,10 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
             Some(Value::Handle(Handle::Reference(reference))) => Some(Value::Dereference(reference)),
             _ => None,
         },
-        tag::COPY_INTO => match local.take_handle(js, number(1)? as usize, js.element(array, 3)?)? {
+        tag::COPY_INTO => match local.take_handle(js, number(1)? as usize, js.element(array, 4)?)? {
             Some(Value::Handle(Handle::ExternalCopy(copy))) => {
                 let transfer_in = js.read_boolean(js.element(array, 2)?)?;
-                Some(Value::CopyInto { copy, transfer_in, checked: js.read_boolean(js.element(array, 4)?)? })
+                Some(Value::CopyInto { copy, transfer_in, checked: js.read_boolean(js.element(array, 3)?)? })
             }
             _ => None,
         },

@@ -32,7 +32,9 @@ impl Promises {
 
     /// Whether a caller still waits for one of them.
     pub(super) fn are_awaited(&self) -> bool {
-        lock(&self.0).iter().any(|(_, awaited)| !awaited.completion.is_complete())
+        lock(&self.0)
+            .iter()
+            .any(|(_, Awaited { completion, .. })| !completion.is_complete() && !completion.is_discarded())
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -233,7 +233,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
       throw released('The return value of `copyInto()` should only be used once');
     }
     record.entry = undefined;
-    return [TAG.COPY_INTO, entry.id, record.transferIn, entry, record.checked === true];
+    return [TAG.COPY_INTO, entry.id, record.transferIn, record.checked === true, entry];
   }
 
   /**

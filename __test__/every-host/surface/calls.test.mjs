@@ -215,7 +215,7 @@ test('copyInto shares the copy and sets whether to move', () => {
   const copy = new ivm.ExternalCopy({ a: 1 });
   assert.deepEqual([last().op, last().args[0][0]], [OP.COPY_NEW, TAG.WIRE]);
   context.evalClosureSync('1', [copy.copyInto({ transferIn: true })]);
-  assert.deepEqual(last().args.at(-1), [TAG.COPY_INTO, 3, true]);
+  assert.deepEqual(last().args.at(-1), [TAG.COPY_INTO, 3, true, false]);
   assert.deepEqual(released, []);
   copy.release();
   assert.deepEqual(released, [3]);

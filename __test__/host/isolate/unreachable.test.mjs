@@ -83,6 +83,10 @@ describe('the isolate ends', () => {
       assert.match((await outcome(aborted)).error, /abort/i);
     }
     await allEnd();`));
+  test('when a continuation of the call has exceeded its timeout', () => check(`
+    const guest = 'setTimeout(() => {}, 1e9); new Promise((resolve) => { setTimeout(resolve, 1); }).then(() => { for (;;); })';
+    assert.match((await outcome(make().eval(guest, { promise: true, timeout: 50 }))).error, /timed out/);
+    await allEnd();`));
   test('although its timers compile WebAssembly again and again', () => check(`
     make().evalSync('let left = 0; const go = () => { while (left < 4) { left += 1; WebAssembly.compile(bytes).then(() => { left -= 1; go(); }); } }; go(); setInterval(go, 1); 1');
     await allEnd();`));
