@@ -49,7 +49,7 @@ const createSession = require('./api/session.js');
  * @property {(web: unknown, timers: unknown, console: unknown) => Equip} [equipment] reads options of `createContext`; hosts only
  * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind binds the function to the current async context
  * @property {(value: any) => any} settled prepares a function's return value for `await`: unusual thenables become promises
- * @property {() => Slices | undefined} startWork counts work that a module's imports cause; undefined on a side without an event loop
+ * @property {() => Slices | undefined} startWork counts work that a guest causes; undefined on a side without an event loop
  * @property {(value: unknown) => void} discarded the return value of a module resolver is discarded
  * @property {(value: unknown) => boolean} isArrayBuffer
  * @property {() => bigint} now nanoseconds of a monotonic clock
@@ -74,6 +74,7 @@ const createSession = require('./api/session.js');
  * Work that is done in slices, with turns of the event loop between them.
  * @typedef {object} Slices
  * @property {() => void} spend counts a step
+ * @property {() => unknown} check looks at the clock, for steps that take long
  * @property {boolean} isSliceOver
  * @property {() => Promise<void>} turn
  */

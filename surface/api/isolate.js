@@ -19,9 +19,12 @@ async function laterNamed(figures) {
   return named(await inner(figures));
 }
 
-/** @param {Promise<ArrayLike<any>>} profiles */
-async function laterProfiles(profiles) {
-  return profilesOf(await inner(profiles));
+/**
+ * @param {Promise<ArrayLike<any>>} profiles
+ * @param {import('../index.js').Binding} binding
+ */
+async function laterProfiles(profiles, binding) {
+  return inner(profilesOf(await inner(profiles), binding));
 }
 
 const MAX_MEMORY = 0x7fff_ffff;
@@ -370,7 +373,7 @@ module.exports = function createIsolate(core, openSession, importerOf) {
         throw coded(Error, 'Isolate is disposed', CODE.DISPOSED);
       }
       options = optionsArgument(options, 2);
-      return laterProfiles(request(OP.STOP_PROFILER, id, title, options, methods.stopCpuProfiler));
+      return laterProfiles(request(OP.STOP_PROFILER, id, title, options, methods.stopCpuProfiler), binding);
     },
   };
 
