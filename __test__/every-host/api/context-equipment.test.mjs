@@ -115,6 +115,13 @@ for (const [way, create] of Object.entries(WAYS)) {
       for (const wrong of [1, 'log', 5n]) await assert.rejects(async () => create(isolate, { console: wrong }), invalid('`console` must be a boolean, a function, or an object with methods such as `log`'));
     }));
 
+    test('snapshots themselves have none of these', () => {
+      for (const option of ['web', 'timers', 'console']) {
+        assert.throws(() => ivm.Isolate.createSnapshot([], null, { [option]: true }), { code: 'ERR_ISOLATE_UNSUPPORTED', message: new RegExp(`^\`${option}\`.*createContext`) });
+        assert.ok(ivm.Isolate.createSnapshot([], null, { [option]: false }));
+      }
+    });
+
     test('together with a snapshot', async () => {
       const snapshot = ivm.Isolate.createSnapshot([{ code: 'globalThis.later = () => new Promise((resolve) => setTimeout(resolve, 1, new URL("https://a.example").host)); var atob = 5; globalThis.say = (text) => console.log(text);' }]);
       await withIsolate(async (isolate) => {
