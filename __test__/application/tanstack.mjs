@@ -1,15 +1,16 @@
 // Code that calls tools, in the contexts of @tanstack/ai-isolate-node. scripts/application.mjs installs what this imports. All assertions
-// also hold with isolated-vm itself.
+// also hold with isolated-vm itself, but for the memory limit: there, the call that exceeds it never settles.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createNodeIsolateDriver } from '@tanstack/ai-isolate-node';
 
+const { name } = createRequire(import.meta.url)('isolated-vm/package.json');
 // The probe starts `process.execPath` with Node's options.
 const driver = createNodeIsolateDriver({ memoryLimit: 32, timeout: 400, skipProbe: true });
 const seen = [];
-const binding = (name, execute) => ({ name, description: name, inputSchema: { type: 'object' }, execute });
+const binding = (tool, execute) => ({ name: tool, description: tool, inputSchema: { type: 'object' }, execute });
 const bindings = {
   price: binding('price', async ({ item }) => {
     await sleep(2);
@@ -58,13 +59,13 @@ await withContext(async (execute) => {
   assert.match((await errorOf('for (;;);')).message, /time/i);
   assert.equal((await execute('return 1')).success, true);
 });
-await withContext(async (execute, context) => {
-  assert.equal((await execute('const all = []; for (;;) all.push(new Array(1_000).fill(all));')).success, false);
-  await context.dispose().catch(() => {});
-}, { memoryLimit: 16, timeout: 20_000 }).catch((error) => assert.match(error.message, /disposed/));
+if (name !== 'isolated-vm') {
+  await withContext(async (execute, context) => {
+    assert.equal((await execute('const all = []; for (;;) all.push(new Array(1_000).fill(all));')).success, false);
+    await context.dispose().catch(() => {});
+  }, { memoryLimit: 16, timeout: 20_000 }).catch((error) => assert.match(error.message, /disposed/));
+}
 
 const sums = await Promise.all(Array.from({ length: 8 }, (_, index) => withContext(async (execute) => (await execute(`return (await price({ item: "${'x'.repeat(index)}" })).price`)).value)));
 assert.deepEqual(sums, [0, 1, 2, 3, 4, 5, 6, 7]);
-
-const { name } = createRequire(import.meta.url)('isolated-vm/package.json');
 console.log(`${count} programs with ${name}`);
