@@ -88,7 +88,7 @@ for (const [way, create] of Object.entries(WAYS)) {
       assert.ok(list[1].message.length >= 10_000 && list[1].message.length < 10_010);
       assert.match(list[2].message, /^TypeError: no\n {4}at /);
       assert.equal(list[4].message, '');
-      assert.deepEqual(context.evalSync('Object.keys(console).join() + console.log.name + Object.keys(globalThis).includes("console")'), 'log,info,warn,error,debuglogfalse');
+      assert.deepEqual(context.evalSync('Object.keys(console).join() + console.log.name + Object.keys(globalThis).includes("console")'), 'log,info,warn,error,debug,dir,dirxml,table,trace,assert,count,countReset,time,timeLog,timeEnd,group,groupCollapsed,groupEndlogfalse');
     }));
 
     test('the console writes to an object, and to that of the host', () => withIsolate(async (isolate) => {
