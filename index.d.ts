@@ -165,7 +165,8 @@ declare namespace ivm {
      * @throws {TypeError} `ERR_INVALID_ARG` for arguments and options of wrong types; `Error` with this code for a `memoryLimit` out of
      *   range
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` if the scripts leave something that V8 cannot serialize, such as an object of `Intl`,
-     *   freeze built-ins, or replace `Math`, `Atomics` or `Uint8Array`; also inside isolates
+     *   freeze built-ins, or replace `Math`, `Atomics` or `Uint8Array`; for `web`, `timers` and `console`, which a snapshot cannot hold: pass
+     *   them to `createContext` of an isolate with the snapshot; also inside isolates
      * @throws {Error} `ERR_ISOLATE_DEADLINE` or `ERR_ISOLATE_MEMORY` if a limit is exceeded; `ERR_ISOLATE_TIMEOUT` if `configureEngine`
      *   has set a `timeout`
      * @see
@@ -357,7 +358,7 @@ declare namespace ivm {
      */
     inspector?: boolean;
     /**
-     * Web APIs that the context has: all of them with `true`, or those that an array names. Default false. A wrong name throws a `TypeError`
+     * Web APIs that the context has: all of them but `Buffer` with `true`, or those that an array names. Default false. A wrong name throws a `TypeError`
      * (`ERR_INVALID_ARG`) that lists the names. Not part of isolated-vm, like the options below. Inside isolates, all three throw
      * `ERR_ISOLATE_UNSUPPORTED`.
      */
@@ -374,7 +375,8 @@ declare namespace ivm {
     /**
      * Where the context's `console` writes: to that of the host with `true`; to the methods `log`, `info`, `warn`, `error` and `debug` of an
      * object, each with one string; or to a function. A message has at most 10,000 characters. Strings are unchanged, errors are their stacks,
-     * other values are JSON, joined by a space. Entries arrive in order, after the guest's call has gone on. By default, V8's `console` does
+     * other values are JSON, joined by a space. `dir`, `table`, `trace`, `assert`, `count`, `time`, `group` and their companions print entries of the
+     * levels `log` and `error`. Entries arrive in order, after the guest's call has gone on. By default, V8's `console` does
      * nothing.
      */
     console?: boolean | ContextConsole | ((entry: SandboxLogEntry) => void);
@@ -1097,7 +1099,7 @@ declare namespace ivm {
      */
     timers?: boolean;
     /**
-     * Provides the named web APIs, or all of them with `true`. `DOMException` is included with APIs that throw it. `crypto` has
+     * Provides the named APIs, or all of the web's with `true`. `DOMException` is included with APIs that throw it. `crypto` has
      * `getRandomValues` and `randomUUID`. `performance` has `now`, in whole milliseconds since the execution was requested. A URL is at
      * most 2 MB. A `TextDecoder` in the middle of a stream counts as 1 KB of memory. Long strings made by these APIs count like buffers.
      * Default false.
@@ -1201,8 +1203,12 @@ declare namespace ivm {
    */
   type InspectorHook = (isolate: Isolate) => unknown;
 
-  /** Web APIs that sandboxes can provide in addition to ECMAScript's built-ins. */
-  type WebName = 'TextEncoder' | 'TextDecoder' | 'URL' | 'URLSearchParams' | 'atob' | 'btoa' | 'structuredClone' | 'crypto' | 'performance';
+  /**
+   * Web APIs that sandboxes and contexts can provide in addition to ECMAScript's built-ins. `Buffer` is Node's, as the npm package
+   * [buffer](https://www.npmjs.com/package/buffer) 6 implements it, without the encoding `base64url`. `web: true` does not include it.
+   */
+  type WebName =
+    | 'TextEncoder' | 'TextDecoder' | 'URL' | 'URLSearchParams' | 'atob' | 'btoa' | 'structuredClone' | 'crypto' | 'performance' | 'Buffer';
 
   /** A console call of a guest, as passed to `onLog`. */
   interface SandboxLogEntry {
@@ -1543,7 +1549,7 @@ declare namespace ivm {
      * (`isolated-v8:unhandled-host-error`).
      */
     onLog?: (entry: SandboxLogEntry) => void;
-    /** Provides the named web APIs, or all of them with `true`; see `SandboxOptions.web`. Default false. */
+    /** Provides the named APIs, or all of the web's with `true`; see `SandboxOptions.web`. Default false. */
     web?: boolean | readonly WebName[];
     /** Whether the code has `WebAssembly`; see `SandboxOptions.wasm`. Default true. */
     wasm?: boolean;
@@ -1755,7 +1761,7 @@ declare namespace ivm {
      * (`isolated-v8:unhandled-host-error`).
      */
     onLog?: (entry: SandboxLogEntry) => void;
-    /** Provides the named web APIs, or all of them with `true`; see `SandboxOptions.web`. Default false. */
+    /** Provides the named APIs, or all of the web's with `true`; see `SandboxOptions.web`. Default false. */
     web?: boolean | readonly WebName[];
     /** Whether the code has `WebAssembly`; see `SandboxOptions.wasm`. Default true. */
     wasm?: boolean;

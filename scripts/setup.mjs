@@ -30,7 +30,7 @@ const LOCK_POLL_MS = 500;
 export const locked = process.env.CI ? ['--locked'] : [];
 
 /** The sources of the addon; `surface` is embedded. */
-const sources = ['Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml', 'src', 'launcher', 'surface', 'vendor/v8'];
+const sources = ['Cargo.toml', 'Cargo.lock', 'build.rs', '.cargo/config.toml', 'src', 'launcher', 'surface', 'vendor'];
 
 const libraries = {
   linux: (name) => `lib${name}.so`,

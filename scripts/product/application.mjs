@@ -1,8 +1,8 @@
-// Installs @utcp/code-mode, a public package that needs isolated-vm, unchanged, with an npm `overrides` entry that replaces isolated-vm
-// with this package. Then runs its tool chains (__test__/application/main.mjs) on every host, or on those that `--host node24,bun` names.
-// With `--original` it gets isolated-vm itself, on hosts that can load it: the program's expectations come from there.
+// Installs public packages that need isolated-vm, unchanged, with an npm `overrides` entry that replaces isolated-vm with this package. Then
+// runs a program of each (__test__/application) on every host, or on those that `--host node24,bun` names; `--only n8n,utcp` selects
+// programs. With `--original` they get isolated-vm itself, on hosts that can load it: the programs' expectations come from there.
 
-import { copyFileSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,15 +11,26 @@ import { npm, packMain, packPlatform, readPackage } from '../release/pack.mjs';
 import { capture, root } from '../process.mjs';
 import { setup } from '../setup.mjs';
 
-const APPLICATION = '@utcp/code-mode';
-const PACKAGES = { [APPLICATION]: '1.2.12', '@utcp/sdk': '1.1.2', '@utcp/direct-call': '1.0.12' };
+/**
+ * The program of each application, and the packages that it needs. The first is the application itself.
+ * @type {Record<string, Record<string, string>>}
+ */
+const APPLICATIONS = {
+  utcp: { '@utcp/code-mode': '1.2.12', '@utcp/sdk': '1.1.2', '@utcp/direct-call': '1.0.12' },
+  n8n: { '@n8n/expression-runtime': '0.32.0' },
+  tanstack: { '@tanstack/ai-isolate-node': '0.1.49', '@tanstack/ai-code-mode': '0.3.4', '@tanstack/ai': '0.39.0' },
+};
 const NEEDS = 'isolated-vm';
 const ORIGINAL_VERSION = '7.0.1';
 const LIMIT_MS = 120_000;
 
-/** Makes a project that depends on the application; resolves with the name of the package that replaces isolated-vm. */
-async function install(folder, original) {
-  const dependencies = { ...PACKAGES };
+/** @param {string} program */
+const applicationOf = (program) => Object.keys(APPLICATIONS[program])[0];
+
+/** Makes a project that depends on the applications; resolves with the name of the package that replaces isolated-vm. */
+async function install(folder, programs, original) {
+  /** @type {Record<string, string>} */
+  const dependencies = Object.assign({}, ...programs.map((program) => APPLICATIONS[program]));
   let replacement = { name: NEEDS, spec: ORIGINAL_VERSION };
   if (!original) {
     const [main, platform] = [await packMain(folder), await packPlatform(folder)];
@@ -28,43 +39,50 @@ async function install(folder, original) {
   }
   const project = { private: true, type: 'module', dependencies, overrides: { [NEEDS]: replacement.spec } };
   writeFileSync(join(folder, 'package.json'), JSON.stringify(project));
-  await npm(folder, 'install', '--ignore-scripts', '--prefer-offline');
-  copyFileSync(join(root, '__test__/application/main.mjs'), join(folder, 'main.mjs'));
+  // Some name exact versions of their peers that do not exist.
+  await npm(folder, 'install', '--ignore-scripts', '--prefer-offline', '--legacy-peer-deps');
+  for (const program of programs) copyFileSync(join(root, `__test__/application/${program}.mjs`), join(folder, `${program}.mjs`));
 
   const installed = join(folder, 'node_modules', NEEDS);
-  const { dependencies: own, peerDependencies: peers } = readPackage(join(folder, 'node_modules', APPLICATION));
-  if (!(NEEDS in { ...own, ...peers })) throw new Error(`${APPLICATION} does not ask for ${NEEDS}`);
+  for (const application of programs.map(applicationOf)) {
+    const { dependencies: own, peerDependencies: peers } = readPackage(join(folder, 'node_modules', application));
+    if (!(NEEDS in { ...own, ...peers })) throw new Error(`${application} does not ask for ${NEEDS}`);
+    if (existsSync(join(folder, 'node_modules', application, 'node_modules', NEEDS))) throw new Error(`${application} has a ${NEEDS} of its own`);
+  }
   if (lstatSync(installed).isSymbolicLink()) throw new Error(`${installed} is a link, not a package`);
   const { name } = readPackage(installed);
   if (name !== replacement.name) throw new Error(`${NEEDS} is ${name}, not ${replacement.name}`);
   return name;
 }
 
-async function runOn(host, folder, name) {
+async function runOn(host, folder, program, name) {
   const { NODE_OPTIONS, NODE_PATH, CI, FORCE_COLOR, ...inherited } = process.env;
-  const { code, signal, output, late, ms } = await capture(host.executable, host.program([], 'main.mjs'), {
+  const { code, signal, output, late, ms } = await capture(host.executable, host.program([], `${program}.mjs`), {
     limit: LIMIT_MS,
     cwd: folder,
     env: { ...inherited, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' },
   });
   // The program writes this last line if everything was as expected.
-  const done = /^(\d+) tool chains with (\S+)$/.exec(output.trimEnd().split('\n').at(-1));
+  const done = /^(\d+) [a-z ]+ with (\S+)$/.exec(output.trimEnd().split('\n').at(-1));
   const ok = code === 0 && done?.[2] === name && Number(done[1]) > 0;
   const ended = late ? `still running after ${LIMIT_MS / 1000} s` : `ended by ${signal ?? `exit code ${code}`}`;
-  console.log(`${(ok ? 'ok' : 'FAIL').padEnd(4)} ${host.name.padEnd(6)} ${ok ? done[0] : ended}  ${(ms / 1000).toFixed(1)} s`);
+  console.log(`${(ok ? 'ok' : 'FAIL').padEnd(4)} ${host.name.padEnd(6)} ${program.padEnd(8)} ${ok ? done[0] : ended}  ${(ms / 1000).toFixed(1)} s`);
   if (!ok) console.log(output.trimEnd().replace(/^/gm, '       '));
   return ok;
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-application-'));
 try {
-  const { values } = parseArgs({ options: { host: { type: 'string' }, original: { type: 'boolean' } } });
+  const { values } = parseArgs({ options: { host: { type: 'string' }, only: { type: 'string' }, original: { type: 'boolean' } } });
+  const programs = values.only?.split(',') ?? Object.keys(APPLICATIONS);
+  const unknown = programs.find((program) => !Object.hasOwn(APPLICATIONS, program));
+  if (unknown !== undefined) throw new Error(`--only: there is no ${unknown}, but ${Object.keys(APPLICATIONS).join(', ')}`);
   await setup('addon', 'hosts');
   const hosts = selectHosts(values.host);
-  const name = await install(folder, values.original);
-  console.log(`${APPLICATION} ${PACKAGES[APPLICATION]}, with ${name} for ${NEEDS}`);
+  const name = await install(folder, programs, values.original);
+  for (const program of programs) console.log(`${program}: ${applicationOf(program)} ${Object.values(APPLICATIONS[program])[0]}, with ${name} for ${NEEDS}`);
   const failed = [];
-  for (const host of hosts) if (!(await runOn(host, folder, name))) failed.push(host.name);
+  for (const host of hosts) for (const program of programs) if (!(await runOn(host, folder, program, name))) failed.push(host.name);
   if (failed.length > 0) process.exitCode = 1;
 } catch (error) {
   console.error(`${error.message}${error.cause ? `: ${error.cause.message}` : ''}`);

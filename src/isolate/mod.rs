@@ -62,7 +62,7 @@ pub use creation::Prepare;
 pub use descendants::MAX_DESCENDANTS;
 pub use guest::Guest;
 pub use held::{CompiledScript, Held};
-pub use inspector::Sink;
+pub use inspector::{Sink, console};
 pub use job::{Deadline, IsolateScope, Job, Kind, Limits, Work};
 pub use listeners::Notify;
 pub use modules::{CompiledModule, Resolutions};

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use super::labels::Labels;
 use super::logs::{LogStyle, Logs, cut};
 use super::property::put;
 use crate::convert::{self, cap};
 use crate::guest::outgoing;
-use crate::isolate::{self, Place};
+use crate::isolate::{self, Guest, Place};
 use crate::ops;
-use crate::protocol::LEVELS;
+use crate::protocol::console_method;
 use crate::value::{Callable, Fault, Text, Value};
 
 /// Sends a line to the host at once. A guest that writes faster than its host reads has to wait.
@@ -30,20 +31,193 @@ pub fn install(scope: &mut v8::PinScope<'_, '_>, global: v8::Local<'_, v8::Objec
 
 fn make<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
     let console = v8::Object::new(scope);
-    for (index, level) in (0..).zip(LEVELS) {
-        let data = v8::Integer::new(scope, index).into();
+    // A debugger also shows what is printed.
+    let shown = Guest::of(scope).ok()?.agent().and_then(|_| isolate::console(scope));
+    for (index, (method, _)) in (0..).zip(console_method::ALL) {
+        let name = v8::String::new(scope, method)?;
+        let index = v8::Integer::new(scope, index).into();
+        let data = match shown {
+            Some(shown) => {
+                let original = shown.get(scope, name.into())?;
+                v8::Array::new_with_elements(scope, &[index, original]).into()
+            }
+            None => index,
+        };
         let function = v8::Function::builder(log).data(data).build(scope)?;
-        let name = v8::String::new(scope, level)?;
         function.set_name(name);
         console.create_data_property(scope, name.into(), function.into())?;
     }
     Some(console)
 }
 
-/// A function that formats a list of console arguments as a log does, to at most `most` characters.
+/// What one call of a console's method prints.
+struct Entry {
+    /// The text before the arguments.
+    head: String,
+    /// The arguments that are printed.
+    first: u32,
+    end: u32,
+    has_stack: bool,
+}
+
+impl Entry {
+    fn of(first: u32, end: u32) -> Option<Self> {
+        Some(Self { head: String::new(), first, end, has_stack: false })
+    }
+
+    fn with_head(head: String, first: u32, end: u32) -> Option<Self> {
+        Some(Self { head, first: first.min(end), end, has_stack: false })
+    }
+
+    /// Whether the arguments are all of it.
+    fn is_data(&self) -> bool {
+        self.head.is_empty() && !self.has_stack
+    }
+}
+
+/// Does what the method does, except for printing. `None` if it prints nothing.
+fn enter<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    labels: &Labels,
+    method: &str,
+    first: v8::Local<'s, v8::Value>,
+    count: u32,
+) -> Option<Entry> {
+    match method {
+        "dir" | "table" => Entry::of(0, count.min(1)),
+        "trace" => {
+            let head = String::from(if count == 0 { "Trace" } else { "Trace: " });
+            Some(Entry { head, first: 0, end: count, has_stack: true })
+        }
+        "assert" => {
+            if first.boolean_value(scope) {
+                return None;
+            }
+            let head = if count > 1 { "Assertion failed: " } else { "Assertion failed" };
+            Entry::with_head(String::from(head), 1, count)
+        }
+        "count" => {
+            let label = label(scope, first)?;
+            let head = format!("{label}: {}", labels.count(label.clone()));
+            Entry::with_head(head, count, count)
+        }
+        "countReset" => {
+            labels.reset_count(&label(scope, first)?);
+            None
+        }
+        "time" => {
+            labels.start(label(scope, first)?);
+            None
+        }
+        "timeLog" | "timeEnd" => {
+            let label = label(scope, first)?;
+            let time = labels.elapsed(&label, method == "timeEnd")?;
+            let end = if method == "timeEnd" { count.min(1) } else { count };
+            let space = if end > 1 { " " } else { "" };
+            Entry::with_head(format!("{label}: {time:.3}ms{space}"), 1, end)
+        }
+        "groupEnd" => {
+            labels.end_group();
+            None
+        }
+        _ => Entry::of(0, count),
+    }
+}
+
+/// Characters of a label.
+const MAX_LABEL: usize = 200;
+
+/// The label that the first argument of a method names.
+fn label<'s>(scope: &mut v8::PinScope<'s, '_>, value: v8::Local<'s, v8::Value>) -> Option<Text> {
+    if value.is_undefined() {
+        return Some(Text::from("default"));
+    }
+    v8::tc_scope!(let scope, scope);
+    let text = value.to_string(scope);
+    if scope.has_terminated() {
+        return None;
+    }
+    scope.reset();
+    Some(text.map_or_else(|| Text::from("default"), |text| convert::beginning(scope, text, MAX_LABEL)))
+}
+
+/// The line that a method prints; `None` if it prints nothing, or the guest is being stopped. `has_room` tells whether it is kept.
+fn print<'s, 'i>(
+    scope: &mut v8::PinScope<'s, 'i>,
+    method: &str,
+    (style, most): (LogStyle, usize),
+    count: u32,
+    value_at: impl Fn(&mut v8::PinScope<'s, 'i>, u32) -> Option<v8::Local<'s, v8::Value>>,
+    has_room: impl FnOnce() -> bool,
+) -> Option<Vec<u16>> {
+    let labels = Labels::of(scope);
+    let first = if count > 0 { value_at(scope, 0)? } else { v8::undefined(scope).into() };
+    let entry = enter(scope, &labels, method, first, count)?;
+    let opens_group = matches!(method, "group" | "groupCollapsed");
+    let prints = !opens_group || count > 0;
+    // Formatting runs guest code and costs time, so skip it for lines that are not kept.
+    let line = if prints && has_room() { write(scope, &entry, (style, most), value_at) } else { None };
+    let line = line.map(|line| if style == LogStyle::Tagged { line } else { labels.indent(line) });
+    if opens_group {
+        labels.begin_group();
+    }
+    line
+}
+
+fn write<'s, 'i>(
+    scope: &mut v8::PinScope<'s, 'i>,
+    entry: &Entry,
+    (style, most): (LogStyle, usize),
+    value_at: impl Fn(&mut v8::PinScope<'s, 'i>, u32) -> Option<v8::Local<'s, v8::Value>>,
+) -> Option<Vec<u16>> {
+    let mut line = Vec::new();
+    let count = entry.end - entry.first;
+    let argument = |scope: &mut v8::PinScope<'s, 'i>, index: u32| value_at(scope, entry.first + index);
+    if style == LogStyle::Tagged && entry.is_data() {
+        append_data(scope, count, argument, &mut line, most)?;
+        return Some(line);
+    }
+    line.extend(entry.head.encode_utf16());
+    append_all(scope, count, argument, &mut line, most)?;
+    if entry.has_stack && line.len() <= most {
+        append_stack(scope, &mut line, most);
+    }
+    if style == LogStyle::Tagged {
+        let text = convert::text_to_v8(scope, &Text::from_utf16(std::mem::take(&mut line))).ok()?;
+        append_beginning(scope, v8::json::stringify(scope, text.into())?, &mut line, most);
+    }
+    Some(line)
+}
+
+/// Appends where the guest's code is.
+fn append_stack(scope: &mut v8::PinScope<'_, '_>, line: &mut Vec<u16>, most: usize) {
+    let error = v8::Exception::error(scope, v8::String::empty(scope));
+    let Ok(error) = v8::Local::<v8::Object>::try_from(error) else { return };
+    v8::tc_scope!(let scope, scope);
+    let error = v8::Local::new(scope, error);
+    let Some(stack) = property(scope, error, "stack").and_then(|stack| v8::Local::<v8::String>::try_from(stack).ok())
+    else {
+        return;
+    };
+    let Ok(text) = convert::text_from_v8(scope, stack, most.saturating_mul(2).max(1 << 16)) else { return };
+    let text = text.to_string();
+    for frame in text.lines().filter(|frame| frame.trim_start().starts_with("at ")) {
+        line.push(u16::from(b'\n'));
+        line.extend(frame.encode_utf16());
+    }
+}
+
+/// A function that formats a list of console arguments as the method with the index that follows does, to at most `most` characters. It
+/// returns nothing if the method prints nothing.
 pub fn formatter<'s>(scope: &mut v8::PinScope<'s, '_>, most: usize) -> Option<v8::Local<'s, v8::Function>> {
     let data = v8::Number::new(scope, most as f64).into();
     v8::Function::builder(format).data(data).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)
+}
+
+/// The method with this index; `log` if there is none.
+fn method_at(scope: &mut v8::PinScope<'_, '_>, index: v8::Local<'_, v8::Value>) -> (&'static str, &'static str) {
+    let index = index.int32_value(scope).and_then(|index| usize::try_from(index).ok()).unwrap_or(0);
+    console_method::ALL.get(index).copied().unwrap_or(("log", "log"))
 }
 
 fn format<'s>(
@@ -54,11 +228,11 @@ fn format<'s>(
     let _lifted = cap::lift();
     let most = args.data().number_value(scope).map_or(0, |most| most as usize);
     let Ok(list) = v8::Local::<v8::Array>::try_from(args.get(0)) else { return };
-    let mut line = Vec::new();
+    let (method, _) = method_at(scope, args.get(1));
     // Not as arguments: the list may be longer than the stack has room for.
-    if append_all(scope, list.length(), |scope, index| list.get_index(scope, index), &mut line, most).is_none() {
-        return;
-    }
+    let argument = |scope: &mut _, index: u32| list.get_index(scope, index);
+    let line = print(scope, method, (LogStyle::Plain, most), list.length(), argument, || true);
+    let Some(mut line) = line else { return };
     cut(&mut line, most);
     if let Ok(text) = convert::text_to_v8(scope, &Text::from_utf16(line)) {
         result.set(text.into());
@@ -72,27 +246,26 @@ fn log<'s>(
 ) {
     let _lifted = cap::lift();
     let Some(logs) = isolate::attached::<Logs>(scope) else { return };
-    let level = args.data().int32_value(scope).and_then(|index| LEVELS.get(usize::try_from(index).ok()?));
-    // Formatting runs guest code and costs time, so skip it for lines that are not kept.
-    if !logs.has_room() {
-        return;
-    }
-    let most = logs.logging.most_length;
-    let mut line = Vec::new();
-    let written = match logs.logging.style {
-        LogStyle::Plain | LogStyle::Marked => {
-            let argument = |_: &mut _, index: u32| Some(args.get(index as i32));
-            append_all(scope, args.length().unsigned_abs(), argument, &mut line, most)
-        }
-        LogStyle::Tagged => append_data(scope, &args, &mut line, most),
+    let (index, shown) = match v8::Local::<v8::Array>::try_from(args.data()) {
+        Ok(data) => (data.get_index(scope, 0), data.get_index(scope, 1)),
+        Err(_) => (Some(args.data()), None),
     };
-    if written.is_none() {
-        return;
+    let Some(index) = index else { return };
+    let (method, level) = method_at(scope, index);
+    let count = args.length().unsigned_abs();
+    let how = (logs.logging.style, logs.logging.most_length);
+    let argument = |_: &mut _, index: u32| Some(args.get(index as i32));
+    if let Some(line) = print(scope, method, how, count, argument, || logs.has_room()) {
+        let text = logs.push(level, line);
+        if let Some(listener) = &logs.logging.listener {
+            stream(scope, listener, level, text);
+        }
     }
-    let level = level.unwrap_or(&"log");
-    let text = logs.push(level, line);
-    if let Some(listener) = &logs.logging.listener {
-        stream(scope, listener, level, text);
+    if let Some(shown) = shown.and_then(|shown| v8::Local::<v8::Function>::try_from(shown).ok()) {
+        let arguments: Vec<_> = (0..args.length()).map(|index| args.get(index)).collect();
+        let receiver = v8::undefined(scope).into();
+        // An exception stays pending, as in V8's console.
+        let _ = shown.call(scope, receiver, &arguments);
     }
 }
 
@@ -118,21 +291,22 @@ fn append_all<'s, 'i>(
 }
 
 /// Appends the one argument as JSON, or all of them as a list.
-fn append_data<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    args: &v8::FunctionCallbackArguments<'s>,
+fn append_data<'s, 'i>(
+    scope: &mut v8::PinScope<'s, 'i>,
+    count: u32,
+    value_at: impl Fn(&mut v8::PinScope<'s, 'i>, u32) -> Option<v8::Local<'s, v8::Value>>,
     line: &mut Vec<u16>,
     most: usize,
 ) -> Option<()> {
-    let single = args.length() == 1;
+    let single = count == 1;
     if !single {
         line.push(u16::from(b'['));
     }
-    for index in 0..args.length() {
+    for index in 0..count {
         if index > 0 {
             line.push(u16::from(b','));
         }
-        let value = args.get(index);
+        let value = value_at(scope, index)?;
         if value.is_undefined() || value.is_function() || value.is_symbol() {
             line.extend(if single { "undefined" } else { "null" }.encode_utf16());
         } else if let Ok(text) = v8::Local::<v8::String>::try_from(value) {

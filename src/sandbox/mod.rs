@@ -7,6 +7,7 @@ mod code;
 mod console;
 mod equip;
 mod evaluation;
+mod labels;
 mod logs;
 mod modules;
 mod property;

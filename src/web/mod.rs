@@ -22,6 +22,17 @@ use crate::value::{Fault, Text};
 pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "index.js" };
 static PRELUDE: Prelude = Prelude::new(RECIPE, Some("<web>"));
 
+/// Node's `Buffer`, as a package implements it.
+const BUFFER_RECIPE: Recipe = Recipe {
+    modules: &[
+        ("base64-js", include_str!("../../vendor/buffer/base64-js.js")),
+        ("buffer", include_str!("../../vendor/buffer/buffer.js")),
+        ("ieee754", include_str!("../../vendor/buffer/ieee754.js")),
+    ],
+    entry: "buffer",
+};
+static BUFFER_PRELUDE: Prelude = Prelude::new(BUFFER_RECIPE, Some("<buffer>"));
+
 macro_rules! sources {
     ($($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../../surface/web/", $name)))),*]
@@ -56,6 +67,10 @@ impl Names {
 
     pub fn is_empty(self) -> bool {
         self.web() == 0
+    }
+
+    fn has_buffer(self) -> bool {
+        self.0 & web::BUFFER != 0
     }
 
     fn is_without_wasm(self) -> bool {
@@ -159,12 +174,23 @@ pub fn compile(scope: &mut v8::PinScope<'_, '_>, names: Names) {
         // If this fails, `install` fails too.
         let _ = PRELUDE.compile(scope);
     }
+    if names.has_buffer() {
+        let _ = BUFFER_PRELUDE.compile(scope);
+    }
 }
 
 fn evaluate(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Option<()> {
+    let mut buffer = v8::undefined(scope).into();
+    if names.has_buffer() {
+        BUFFER_PRELUDE.run(scope, |_, exports| {
+            buffer = exports;
+            Some(())
+        })?;
+    }
     PRELUDE.run(scope, |scope, install| {
         let install = v8::Local::<v8::Function>::try_from(install).ok()?;
-        let arguments = [native_object(scope)?.into(), v8::Integer::new_from_unsigned(scope, names.web()).into()];
+        let names = v8::Integer::new_from_unsigned(scope, names.web()).into();
+        let arguments = [native_object(scope)?.into(), names, buffer];
         let receiver = v8::undefined(scope).into();
         install.call(scope, receiver, &arguments).map(drop)
     })

@@ -14,6 +14,9 @@ const MAX_MEMORY = 512;
 
 const DEFAULT_DEADLINE = 30_000;
 
+/** Options of `createContext`, whose functions belong to one isolate. */
+const EQUIPMENT = freeze(['web', 'timers', 'console']);
+
 /** Parameters of `invoke` before the scripts: op to handle, memory limit, deadline twice, warmup script. */
 const HEAD = 8;
 /** Code, filename, line, column. */
@@ -48,6 +51,20 @@ function readSnapshot(options) {
   return snapshot;
 }
 
+/**
+ * Refuses what only contexts can have.
+ * @param {any} options
+ */
+function refuseEquipment(options) {
+  for (let index = 0; index < EQUIPMENT.length; index += 1) {
+    const name = EQUIPMENT[index];
+    const value = options[name];
+    if (value !== undefined && value !== null && value !== false) {
+      throw coded(Error, `\`${name}\`: a snapshot cannot hold native functions. Pass \`${name}\` to \`createContext\` of the isolates with this snapshot`, CODE.UNSUPPORTED);
+    }
+  }
+}
+
 /** @param {import('../index.js').Core} core */
 function createCreateSnapshot(core) {
   const { invoke, unpack } = core.binding;
@@ -66,6 +83,7 @@ function createCreateSnapshot(core) {
         throw wrongParameter(2, 'a string');
       }
       options = optionsArgument(options, 3);
+      if (options !== undefined) refuseEquipment(options);
       const memory = options === undefined ? undefined : readMemory(options);
       // There is always a deadline: the isolate that makes a snapshot cannot be disposed.
       const asked = options === undefined ? 0 : readDeadline(options);

@@ -23,6 +23,28 @@ const LEVELS = freeze([
   'log', 'info', 'warn', 'error', 'debug',
 ]);
 
+/** The methods of a guest's console, and the level of what each prints. */
+const CONSOLE_METHOD = freeze({
+  log: 'log',
+  info: 'info',
+  warn: 'warn',
+  error: 'error',
+  debug: 'debug',
+  dir: 'log',
+  dirxml: 'log',
+  table: 'log',
+  trace: 'error',
+  assert: 'error',
+  count: 'log',
+  countReset: 'log',
+  time: 'log',
+  timeLog: 'log',
+  timeEnd: 'log',
+  group: 'log',
+  groupCollapsed: 'log',
+  groupEnd: 'log',
+});
+
 /** The record of an execution in a sandbox. */
 const EXECUTION = freeze({
   code: 0,
@@ -155,4 +177,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ CONSOLE_METHOD, EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

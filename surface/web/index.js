@@ -17,8 +17,9 @@ const THROWING = WEB.atob | WEB.btoa | WEB.structuredClone | WEB.crypto;
 /**
  * @param {any} native functions of the realm's isolate
  * @param {number} wanted bits of WEB
+ * @param {any} modules the exports of the package `buffer`, if it is wanted
  */
-function installWeb(native, wanted) {
+function installWeb(native, wanted, modules) {
   /**
    * @param {number} bit
    * @param {Record<string, unknown>} source
@@ -50,6 +51,7 @@ function installWeb(native, wanted) {
     add(WEB.btoa, functions, 'btoa');
     add(WEB.structuredClone, functions, 'structuredClone');
   }
+  add(WEB.Buffer, modules, 'Buffer');
   if ((wanted & (WEB.crypto | WEB.performance)) !== 0) {
     const objects = createObjects(native);
     add(WEB.crypto, objects, 'Crypto', 'crypto');

@@ -15,10 +15,12 @@ const WEB = freeze({
   structuredClone: 64,
   crypto: 128,
   performance: 256,
+  /** Not an API of the web, so `web: true` does not include it. */
+  Buffer: 512,
 });
 
 /** The bit after those: the realm has no WebAssembly. */
-const NO_WASM = 512;
+const NO_WASM = 1024;
 
 /** The part of a URL that `setUrl` changes. */
 const URL_PART = freeze({

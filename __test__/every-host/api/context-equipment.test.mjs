@@ -88,7 +88,7 @@ for (const [way, create] of Object.entries(WAYS)) {
       assert.ok(list[1].message.length >= 10_000 && list[1].message.length < 10_010);
       assert.match(list[2].message, /^TypeError: no\n {4}at /);
       assert.equal(list[4].message, '');
-      assert.deepEqual(context.evalSync('Object.keys(console).join() + console.log.name + Object.keys(globalThis).includes("console")'), 'log,info,warn,error,debuglogfalse');
+      assert.deepEqual(context.evalSync('Object.keys(console).join() + console.log.name + Object.keys(globalThis).includes("console")'), 'log,info,warn,error,debug,dir,dirxml,table,trace,assert,count,countReset,time,timeLog,timeEnd,group,groupCollapsed,groupEndlogfalse');
     }));
 
     test('the console writes to an object, and to that of the host', () => withIsolate(async (isolate) => {
@@ -114,6 +114,13 @@ for (const [way, create] of Object.entries(WAYS)) {
       for (const timers of [1, 'yes', {}]) await assert.rejects(async () => create(isolate, { timers }), invalid('`timers` must be a boolean or a function'));
       for (const wrong of [1, 'log', 5n]) await assert.rejects(async () => create(isolate, { console: wrong }), invalid('`console` must be a boolean, a function, or an object with methods such as `log`'));
     }));
+
+    test('snapshots themselves have none of these', () => {
+      for (const option of ['web', 'timers', 'console']) {
+        assert.throws(() => ivm.Isolate.createSnapshot([], null, { [option]: true }), { code: 'ERR_ISOLATE_UNSUPPORTED', message: new RegExp(`^\`${option}\`.*createContext`) });
+        assert.ok(ivm.Isolate.createSnapshot([], null, { [option]: false }));
+      }
+    });
 
     test('together with a snapshot', async () => {
       const snapshot = ivm.Isolate.createSnapshot([{ code: 'globalThis.later = () => new Promise((resolve) => setTimeout(resolve, 1, new URL("https://a.example").host)); var atob = 5; globalThis.say = (text) => console.log(text);' }]);

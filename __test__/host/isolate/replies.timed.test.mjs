@@ -54,7 +54,7 @@ describe('the event loop turns', () => {
       assert.equal(result, 1_200);
     });`));
 
-  test('while functions throw, or return to nobody, what a guest has sent', () => run(`
+  test('while functions throw, or discard what a guest has sent', () => run(`
     await context.global.set('echo', new ivm.Callback((value) => { throw value; }, { async: true }));
     await context.global.set('ignored', new ivm.Callback((value) => value, { ignored: true }));
     for (const value of ['new String("x".repeat(3e6))', '(() => { const o = { message: "m" }; for (let i = 0; i < 1e6; i += 1) o[i] = i; return o; })()']) {

@@ -254,6 +254,8 @@ function readListed(options, name, values) {
 }
 
 const WEB_NAMES = Object.freeze(Object.keys(WEB));
+/** What `true` means. */
+const ALL_OF_WEB = Object.freeze(WEB_NAMES.filter((name) => name !== 'Buffer'));
 
 /**
  * @param {Record<string, any>} options
@@ -278,7 +280,7 @@ function readWeb(options) {
   if (web === undefined || web === null || web === false) {
     return wasm;
   }
-  const names = web === true ? WEB_NAMES : web;
+  const names = web === true ? ALL_OF_WEB : web;
   if (!Array.isArray(names)) {
     throw wrong('web', `a boolean or an array of names: ${WEB_NAMES.join(', ')}`);
   }

@@ -6,7 +6,7 @@ const { coded } = require('../../../core/error.js');
 const { recordOf, stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND, MODE, TRANSFER } = require('../../../core/protocol.js');
 const { notify, ORIGIN } = require('../../host-calls.js');
-const { LEVELS } = require('../../protocol.js');
+const { CONSOLE_METHOD } = require('../../protocol.js');
 const { reportUnhandled } = require('../../unhandled.js');
 const { bare, member, readWeb, wrong } = require('../common/options.js');
 
@@ -15,19 +15,21 @@ const MAX_LENGTH = 10_000;
 
 /**
  * Creates the console: the body of a function, which runs before other code of the context. Its arguments are a list with the function that
- * formats a call's arguments, the function of the host, and the names of the levels.
+ * formats a call's arguments, the function of the host, the names of the methods, and their levels.
  */
 const CONSOLE = `'use strict';
 const format = $0[0];
 const send = $1;
-const levels = $2;
+const methods = $2;
+const levels = $3;
 const { defineProperty } = Object;
 const data = (value, enumerable) => ({ __proto__: null, value, writable: true, enumerable, configurable: true });
 const console = {};
-for (let index = 0; index < levels.length; index += 1) {
+for (let index = 0; index < methods.length; index += 1) {
+  const method = methods[index];
   const level = levels[index];
-  const log = { [level](...args) { const text = format(args); if (text !== undefined) send(level, text); } }[level];
-  defineProperty(console, level, data(log, true));
+  const log = { [method](...args) { const text = format(args, index); if (text !== undefined) send(level, text); } }[method];
+  defineProperty(console, method, data(log, true));
 }
 defineProperty(globalThis, 'console', data(console, false));`;
 
@@ -99,10 +101,13 @@ function createContextEquipment(core, environment, ivm) {
     const failed = readTimers(timersOption);
     const sink = readSink(consoleOption);
 
+    /** @param {string[]} list */
+    const copied = (list) => new (ivm().ExternalCopy)(list).copyInto(bare({ release: true }));
+
     /** @param {any} functions a Reference to a list */
     const closure = (functions) => [
       CONSOLE,
-      [functions.derefInto(bare({ release: true })), ignored(/** @type {Sink} */ (sink)), new (ivm().ExternalCopy)(LEVELS).copyInto(bare({ release: true }))],
+      [functions.derefInto(bare({ release: true })), ignored(/** @type {Sink} */ (sink)), copied(Object.keys(CONSOLE_METHOD)), copied(Object.values(CONSOLE_METHOD))],
       bare({ filename: '<console>' }),
     ];
 
