@@ -40,6 +40,9 @@ impl Local {
         completion.complete(outcome);
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
             self.add_follow_up(&Arc::downgrade(&remote));
+        } else if self.context.chain.borrow().is_some() {
+            // A sync call waits on this thread. `returned` looks at what it has left, before the event loop runs again.
+            return;
         }
         self.update_hold(js);
     }

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -40,8 +41,31 @@ pub enum Own {
     Reference { held: Held, type_of: TypeOf, accessors: bool, inherit: bool },
 }
 
+/// Spreads ids. They are given one after the other, so a guest cannot choose ids that collide.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, id: usize) {
+        /// The golden ratio's fraction: the high bits of the product differ for ids that follow each other.
+        const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0 ^ id as u64).wrapping_mul(RATIO);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 pub struct Handles {
-    entries: RefCell<HashMap<usize, Entry>>,
+    /// Every call of the guest into its host looks here.
+    entries: RefCell<HashMap<usize, Entry, BuildHasherDefault<IdHasher>>>,
     /// The next id. Ids are never reused, so putting an id down twice cannot affect another entry.
     next: Cell<usize>,
     /// Objects that were collected since entries were last removed.
@@ -78,7 +102,7 @@ impl Default for Handles {
         let fixed = |handle| Entry { carried: Carried::Foreign(Value::Handle(handle)), object: None };
         let collection = Collection { left: 0, due: MIN_COLLECTED, end: None, took: Duration::ZERO };
         Self {
-            entries: RefCell::new(HashMap::from([(0, fixed(Handle::Ivm)), (1, fixed(Handle::Lib))])),
+            entries: RefCell::new([(0, fixed(Handle::Ivm)), (1, fixed(Handle::Lib))].into_iter().collect()),
             next: Cell::new(FIRST_ID),
             collected: Rc::default(),
             collection: Cell::new(collection),
