@@ -2,6 +2,8 @@
 // An `Executor` of `@cloudflare/codemode`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
 const { AgentSandbox, normalizeCode } = require('../index.js');
+const { withNames } = require('./code-runner.js');
+const { RESERVED, identifier } = require('./identifiers.js');
 
 const TIMEOUT = 60_000;
 /** Arguments of one call of a tool. */
@@ -9,18 +11,6 @@ const MAX_ARGUMENTS = 10_000;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 /** Names that the code around the user's own has. */
 const OWN_NAMES = Object.freeze(['$host', '$main']);
-const RESERVED = new Set(`arguments await break case catch class const continue debugger default delete do else enum eval export
-  extends false finally for function if implements import in instanceof interface let new null package private protected public
-  return static super switch this throw true try typeof undefined var void while with yield`.split(/\s+/));
-
-/**
- * A tool's name in the types that codemode shows to the model.
- * @param {string} name
- */
-function identifier(name) {
-  const word = name.replaceAll(/[-.\s]/g, '_').replaceAll(/[^\w$]/g, '').replace(/^(?=\d|$)/, '_');
-  return RESERVED.has(word) ? `${word}_` : word;
-}
 
 /**
  * The arguments of a call. Those that the prelude passes on are an array; the guest's code can also call what the prelude calls.
@@ -62,21 +52,8 @@ function problemOf(code, providers, connectors) {
 
 /** @param {Partial<import('../index.js').AgentSandboxConfig>} [options] */
 function createExecutor(options) {
-  const sandbox = new AgentSandbox({ timeout: TIMEOUT, ...options });
-  const approve = options?.approve;
-  /**
-   * A sandbox in which calls are approved by the names that providers and tools have outside.
-   * @param {string[]} names
-   */
-  const withNames = (names) => approve == null ? sandbox : new AgentSandbox({
-    timeout: TIMEOUT,
-    ...options,
-    async approve(call) {
-      const name = names[indexOf(call.name)];
-      if (await approve({ name, params: call.params, get signal() { return call.signal; } }) === true) return true;
-      throw new Error(`The call of the tool "${name}" was not approved`);
-    },
-  });
+  const settings = { timeout: TIMEOUT, ...options };
+  const sandbox = new AgentSandbox(settings);
   /** @type {import('./codemode.js').Executor['execute']} */
   async function execute(code, providersOrFns, more) {
     const providers = Array.isArray(providersOrFns) ? providersOrFns : [{ name: 'codemode', fns: providersOrFns }];
@@ -92,8 +69,9 @@ function createExecutor(options) {
       `const ${name} = { ${Object.keys(own).map((key) => `${identifier(key)}: (...args) => $host.f${count++}(args)`)} };\n${prelude};\n`);
     // A function with types is called here: it is not parsed.
     const body = `${inside.join('')}const $main = await (${normalizeCode(code)}\n)(); return typeof $main === 'function' ? $main() : $main;`;
-    const { result, error, logs } = await withNames(names).execute(body, tools, async (name, args) =>
-      fns[indexOf(name)](...checkArguments(args)));
+    const approving = withNames(settings, (name) => names[indexOf(name)]);
+    const { result, error, logs } = await (approving === settings ? sandbox : new AgentSandbox(approving))
+      .execute(body, tools, async (name, args) => fns[indexOf(name)](...checkArguments(args)));
     return error === undefined ? { result, logs } : { result: undefined, error, logs };
   }
   return { execute };

@@ -20,10 +20,16 @@ function createCodeModeTransport(options) {
   async function run({ program, toolIds, dispatch, timeout, abortSignal, onExternalCall, onExternalResult }) {
     /** @type {string[]} */
     const logs = [];
+    const names = toolIds.map(identifier);
+    const second = names.findIndex((name, index) => names.indexOf(name) < index);
+    if (second !== -1) {
+      const message = `The tools "${toolIds[names.indexOf(names[second])]}" and "${toolIds[second]}" have the same name in code: ${names[second]}`;
+      return { success: false, logs, error: { name: 'TypeError', message } };
+    }
     const idOf = (/** @type {string} */ name) => toolIds[Number(name.slice('$host:f'.length))];
     const sandbox = new AgentSandbox({ typescript: true, ...withNames(options ?? {}, idOf), timeout, onLog: ({ message }) => { logs.push(message); } });
     const tools = toolIds.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
-    const inside = toolIds.map((id, index) => `const ${identifier(id)} = (input) => $host.f${index}(input);`).join(' ');
+    const inside = names.map((name, index) => `const ${name} = (input) => $host.f${index}(input);`).join(' ');
     /** @param {string} name @param {unknown} args */
     const call = async (name, args) => {
       const id = idOf(name);

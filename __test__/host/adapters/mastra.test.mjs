@@ -77,6 +77,11 @@ describe('the transport alone', () => {
     assert.equal(Object.keys((await run('return new Uint8Array(1e5)')).result).length, 1e5);
   });
 
+  test('two tools with the same name in code are refused', async () => {
+    const { success, error } = await createCodeModeTransport().run({ program: 'return 1', toolIds: ['a', 'b-c', 'b_c'], dispatch: async (id) => id, timeout: 5_000 });
+    assert.deepEqual([success, error], [false, { name: 'TypeError', message: 'The tools "b-c" and "b_c" have the same name in code: external_b_c' }]);
+  });
+
   test('wrong options are refused at once', () => {
     assert.throws(() => createCodeModeTransport({ maxLogEntries: -1 }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /`maxLogEntries`/ });
   });
