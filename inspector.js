@@ -20,6 +20,9 @@ const DEVTOOLS = /^(?:chrome-)?devtools:\/\//;
 const MAX_WAITING = 256 * 2 ** 20;
 const MAX_MESSAGE = 16 * 2 ** 20;
 const CHECK_MS = 1_000;
+/** Bytes of the reason for which a WebSocket is closed. */
+const MAX_REASON = 123;
+const FAILED = 1011;
 const GONE = 1001;
 /** The method that a debugger calls once it has set its breakpoints. */
 const READY = '"Runtime.runIfWaitingForDebugger"';
@@ -136,14 +139,24 @@ async function serve(isolate, options) {
     }
   }
 
+  /**
+   * Closes the socket of a session that failed.
+   * @param {import('ws').WebSocket} socket
+   * @param {any} error
+   */
+  function fail(socket, error) {
+    if (isolate.isDisposed) socket.close(GONE, 'The isolate is gone');
+    else socket.close(FAILED, String(error?.message).replaceAll(/[^ -~]/g, '?').slice(0, MAX_REASON));
+  }
+
   /** @param {import('ws').WebSocket} socket */
   function connect(socket) {
     /** @type {any} */
     let session;
     try {
       session = isolate.createInspectorSession();
-    } catch {
-      socket.close(GONE, 'The isolate is gone');
+    } catch (error) {
+      fail(socket, error);
       return;
     }
     const end = () => {
@@ -162,8 +175,8 @@ async function serve(isolate, options) {
         const message = String(data);
         session?.dispatchProtocolMessage(message);
         if (message.includes(READY)) attach();
-      } catch {
-        socket.close(GONE, 'The isolate is gone');
+      } catch (error) {
+        fail(socket, error);
       }
     });
     socket.on('close', end);

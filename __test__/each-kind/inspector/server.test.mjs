@@ -87,6 +87,15 @@ test('a paused guest resumes when its client disconnects', () => served(async ({
   await closed;
 }));
 
+test('clients are disconnected with a reason when no session can be opened', () => served(async ({ isolate, server }) => {
+  const sessions = [];
+  assert.throws(() => { for (;;) sessions.push(isolate.createInspectorSession()); }, { name: 'RangeError', message: 'Too many inspector sessions are open' });
+  const socket = new WebSocket(server.url);
+  const closed = await new Promise((resolve) => { socket.on('close', (code, reason) => resolve([code, String(reason)])); });
+  assert.deepEqual(closed, [1011, 'Too many inspector sessions are open']);
+  for (const session of sessions) session.dispose();
+}));
+
 test('clients are disconnected when the isolate ends', () => served(async ({ isolate, server }) => {
   const { client, closed } = await connect(server.url);
   await client.call('Runtime.enable');
