@@ -88,6 +88,9 @@ test('a paused guest resumes when its client disconnects', () => served(async ({
 }));
 
 test('clients are disconnected with a reason when no session can be opened', () => served(async ({ isolate, server }) => {
+  // After this, `serve` has no session of its own any more.
+  const { client } = await connect(server.url);
+  await client.call('Runtime.enable');
   const sessions = [];
   assert.throws(() => { for (;;) sessions.push(isolate.createInspectorSession()); }, { name: 'RangeError', message: 'Too many inspector sessions are open' });
   const socket = new WebSocket(server.url);
