@@ -53,11 +53,13 @@ const MAX_PARTS_AT_ONCE = 50_000;
 const MAX_GUARDED_PARTS = 1_000;
 /**
  * Milliseconds of searching, in one turn of the event loop, what promises resolve to, and of those that need no new turn. A guest decides how many
- * promises settle at once. Of the values that follow, only the first parts are searched: this takes no longer than the calls themselves, and
- * without it a promise that has rejected would end the process.
+ * promises settle at once. Of the values that follow, only the first parts are searched, however busy the machine is: this takes no longer than the
+ * calls themselves, and without it a promise that has rejected would end the process.
  */
 const MAX_SEARCHING = 40;
 const FIRST_PARTS = 32;
+/** Most keys of objects that are listed in one turn for such searches to begin: an object with many is listed as a whole. */
+const MAX_LISTED = 1_000_000;
 const UNNOTICED = 1;
 /** Most values that are searched on later turns. A guest can cause more to be discarded, and each is kept until it is searched. */
 const MAX_UNFINISHED = 8;
@@ -83,6 +85,8 @@ const keysOf = (object) => noteOf(object)?.keys ?? (isStringObject(object) ? NO_
 let unfinished = 0;
 /** Milliseconds of searching what promises resolve to, in this turn of the event loop. */
 let searching = 0;
+/** Keys that were listed since the last complete search. */
+let listed = 0;
 let isTurnScheduled = false;
 /** Promises that already have a handler that reports rejections. @type {WeakSet<Promise<unknown>>} */
 const discarded = new WeakSet();
@@ -249,8 +253,12 @@ function searchResolved(origin, value, search) {
     return;
   }
   const start = now();
-  if (searching < MAX_SEARCHING) search();
-  else new Search(origin, value).run(FIRST_PARTS);
+  if (searching < MAX_SEARCHING) {
+    listed = 0;
+    search();
+  } else if (listed < MAX_LISTED) {
+    new Search(origin, value).run(FIRST_PARTS);
+  }
   searching += now() - start;
   if (searching >= UNNOTICED && !isTurnScheduled) {
     isTurnScheduled = true;
@@ -364,6 +372,7 @@ class Search {
     this.#position = 0;
     this.#keys = NO_KEYS;
     this.#keys = this.#length > 0 ? NO_KEYS : keysOf(value);
+    listed += this.#keys.length;
     return true;
   }
 
