@@ -225,17 +225,27 @@ function exchange({ url, method, headers, body }, limits, lookups, pace, receive
     const names = lookups.checked(isPrivate, () => { isChecked = true; });
     // Loaded only here, since programs that fetch nothing do not need it.
     const { request } = url.protocol === 'https:' ? require('node:https') : require('node:http');
+    /** @type {import('node:stream').Duplex | undefined} */
+    let connection;
     const sent = request({
       protocol: url.protocol, hostname, port: url.port === '' ? undefined : Number(url.port), path: url.pathname + url.search, method,
       headers: { ...headers, 'accept-encoding': 'identity', ...(body === undefined ? {} : { 'content-length': String(body.length) }) },
       // No shared connection, and no proxy.
-      createConnection: () => connect(url, names.lookup, limits.ca, pace),
+      createConnection: () => {
+        connection = connect(url, names.lookup, limits.ca, pace);
+        return connection;
+      },
     });
+    const disconnect = () => {
+      sent.destroy();
+      // Node 26 leaves the connection of a request with a complete response alone.
+      connection?.destroy();
+    };
     /** @param {Error} error */
     const fail = (error) => {
       reject(error);
       names.stop();
-      sent.destroy();
+      disconnect();
     };
     begun(fail);
     sent.on('error', reject);
@@ -261,7 +271,7 @@ function exchange({ url, method, headers, body }, limits, lookups, pace, receive
       const result = { status, statusText: response.statusMessage ?? '', headers: plainHeaders(response.headers) };
       if (MOVED.includes(status) && response.headers.location !== undefined) {
         resolve({ ...result, body: Buffer.alloc(0) });
-        sent.destroy();
+        disconnect();
         return;
       }
       response.on('data', (/** @type {Buffer} */ piece) => {
@@ -282,7 +292,7 @@ function exchange({ url, method, headers, body }, limits, lookups, pace, receive
       response.on('end', () => {
         resolve({ ...result, body: received.bytes });
         // The server might keep the connection open.
-        sent.destroy();
+        disconnect();
       });
     });
     sent.end(body);
