@@ -46,7 +46,7 @@ pub fn decode(number: u64, frame: Frame, sink: Sink) {
     drop(work);
     let builder = thread::Builder::new().name("isolated-v8 decoder".to_owned()).stack_size(STACK_SIZE);
     if builder.spawn(decode_all).is_err() {
-        // The system has no thread left: better late than never.
+        // The system has no thread left, so all children wait.
         decode_all();
     }
 }

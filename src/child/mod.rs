@@ -3,7 +3,8 @@
 //!
 //! `frame` and `codec` define what the two processes send each other. `entry`, `link` and `confinement` run in the child. The rest runs in
 //! the parent: one thread (`reactor`) does what others ask for (`commands`), keeps some children ready (`pool`) and watches over all
-//! (`process`); others start them (`spawner`, `spawn`) and decode large messages (`decoder`). The parent trusts nothing that a child sends: once a guest has escaped V8, the guest controls what the child sends.
+//! (`process`); others start them (`spawner`, `spawn`) and decode large messages (`decoder`). The parent trusts nothing that a child sends:
+//! once a guest has escaped V8, the guest controls what the child sends.
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "other systems have no child processes"))]
 
