@@ -9,7 +9,7 @@ import { check, readWords } from './prose/words.mjs';
 
 const LIST = 'scripts/checks/prose/words.txt';
 /** Texts of others, and what programs write. */
-const EXCLUDED = /^(vendor|npm|node_modules)\/|^BENCHMARKS\.|\.generated\.|(^|\/)(THIRD-PARTY-NOTICES|LICENSE)/;
+const EXCLUDED = /^(vendor|npm|node_modules)\/|\.generated\.|(^|\/)(THIRD-PARTY-NOTICES|LICENSE)/;
 
 const { code, output } = await capture('git', ['ls-files', '--cached', '--others', '--exclude-standard']);
 if (code !== 0) throw new Error(`git does not list the files: ${output}`);
