@@ -3,7 +3,7 @@
 use std::ptr;
 use std::time::Duration;
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};

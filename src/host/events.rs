@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::answers::Asked;
 use super::carrier;

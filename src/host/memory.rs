@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::js::{Js, JsResult, JsValue};
 use super::reference::Reference;

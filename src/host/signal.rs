@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::js::{Js, JsResult, Refused};
 use crate::native::locks;
