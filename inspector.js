@@ -189,7 +189,7 @@ async function serve(isolate, options) {
   const closeSockets = () => {
     for (const socket of sockets.clients) socket.close(GONE, 'The isolate is gone');
   };
-  // Nothing tells of an isolate's end.
+  // Nothing reports an isolate's end.
   const check = setInterval(() => {
     if (!isolate.isDisposed) return;
     closeSockets();

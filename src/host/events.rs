@@ -131,7 +131,7 @@ impl Local {
             Event::Quiet => {}
             Event::Unpin => {
                 self.shared.unpinned.arrived();
-                self.pins.let_go(js);
+                self.pins.release_unused(js);
             }
             Event::Weigh => self.shared.pressure.weigh(js),
             Event::Remind { last } => self.shared.pressure.remind(js, last),

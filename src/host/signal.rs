@@ -68,7 +68,7 @@ impl Signal {
     }
 
     /// Lets the event loop end.
-    pub fn let_go(&self, js: Js<'_>) {
+    pub fn release(&self, js: Js<'_>) {
         let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
             // SAFETY: as in `hold`.

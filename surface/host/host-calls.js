@@ -249,7 +249,7 @@ function adopt(thenable, depth = 0) {
     const fulfilled = (value) => {
       try {
         if (depth > MAX_DEPTH) {
-          throw new RangeError('Thenables resolve to thenables without end');
+          throw new RangeError('Thenables resolve to thenables endlessly');
         }
         resolve(isThenable(value) ? adopt(value, depth + 1) : value);
       } catch (error) {
