@@ -8,7 +8,7 @@ const { createServer } = require('node:http');
 const { isIP } = require('node:net');
 const { clearInterval, setInterval } = require('node:timers');
 const { WebSocketServer } = require('ws');
-const { version } = require('./package.json');
+const { version } = require('../package.json');
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 9229;
