@@ -67,7 +67,7 @@ pub use job::{Deadline, IsolateScope, Job, Kind, Limits, Work};
 pub use listeners::Notify;
 pub use modules::{CompiledModule, Resolutions};
 pub use parking::park;
-pub use pending::PendingEvent;
+pub use pending::{Caused, PendingEvent};
 pub use place::{Binding, Place};
 pub use policy::Policy;
 pub use realm::{Loader, Realm};

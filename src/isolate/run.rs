@@ -13,13 +13,14 @@ use super::deferred_disposal::{self, DeferredDisposal};
 use super::guest::{Guest, on_promise_reject};
 use super::job::{IsolateScope, Job, Kind};
 use super::lifecycle::{Action, Event};
+use super::pending::Caused;
 use super::reason::Stop;
 use super::remote::Remote;
 use super::sessions::open_inspector;
 use super::{arrivals, clock, entry, memory, registry, snapshot_creator};
 use crate::engine::{self, TaskSink, Unavailable, background};
 use crate::native;
-use crate::value::{NoCompletion, Value, spin};
+use crate::value::{Completion, NoCompletion, Value, spin};
 
 /// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
 const SPIN: Duration = Duration::from_micros(30);
@@ -303,26 +304,25 @@ impl Remote {
 }
 
 /// A job that runs a task of V8's platform.
-fn platform_job(task: v8::Task) -> Job {
+fn platform_job(task: v8::Task, completion: Arc<dyn Completion>) -> Job {
     let work = Box::new(|_: &mut IsolateScope<'_, '_>| {
         task.run();
         Ok(Value::Undefined)
     });
-    Job::new(Kind::Background, Arc::new(NoCompletion), work)
+    Job::new(Kind::Background, completion, work)
 }
 
 impl TaskSink for Remote {
     fn post(&self, task: v8::Task, delay: Duration) {
         if delay.is_zero() {
-            Remote::post(self, platform_job(task));
+            Remote::post(self, platform_job(task, Arc::new(NoCompletion)));
         } else {
             let me = self.me.clone();
             let pending = self.pending_event();
             self.execution.delayed_tasks.add(self.accounts.quota.as_ref(), delay, move || {
                 if let Some(remote) = me.upgrade() {
-                    remote.post(platform_job(task));
+                    remote.post(platform_job(task, Caused::by(pending, Arc::new(NoCompletion))));
                 }
-                drop(pending);
             });
         }
     }
