@@ -376,7 +376,7 @@ declare namespace ivm {
      * Where the context's `console` writes: to that of the host with `true`; to the methods `log`, `info`, `warn`, `error` and `debug` of an
      * object, each with one string; or to a function. A message has at most 10,000 characters. Strings are unchanged, errors are their stacks,
      * other values are JSON, joined by a space. `dir`, `table`, `trace`, `assert`, `count`, `time`, `group` and their companions print entries of the
-     * levels `log` and `error`. Entries arrive in order, after the guest's call has gone on. By default, V8's `console` does
+     * levels `log` and `error`. Entries arrive in order, after the guest's call has returned. By default, V8's `console` does
      * nothing.
      */
     console?: boolean | ContextConsole | ((entry: SandboxLogEntry) => void);
