@@ -48,6 +48,12 @@ const ODD = {
   'that is frozen': () => Object.freeze(Promise.reject(new Error('no'))),
 };
 
+/** Milliseconds of CPU time that this process has used since. */
+function cpuTime(since) {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1000;
+}
+
 describe('discardThrown', () => {
   const fail = (message) => Promise.reject(new Error(message));
 
@@ -83,9 +89,9 @@ describe('discardThrown', () => {
 
   test('a large list takes bounded time', async () => {
     const error = new AggregateError(Array.from({ length: 500_000 }, () => 1));
-    const start = performance.now();
+    const start = process.cpuUsage();
     for (let count = 0; count < 20; count += 1) discardThrown('x', error);
-    assert.ok(performance.now() - start < 2_000);
+    assert.ok(cpuTime(start) < 2_000);
   });
 });
 
@@ -122,7 +128,7 @@ describe('discard', () => {
     let reads = 0;
     const large = Array.from({ length: 2e5 }, () => ({}));
     const values = [proxy, Object.create(proxy), [proxy], { get x() { reads += 1; return 1; } }, large, { large }, new Map([[proxy, large]]), null, undefined, 1n, Symbol('s'), () => {}];
-    const start = performance.now();
+    const start = process.cpuUsage();
     assert.deepEqual(await reported(() => {
       for (const value of values) {
         discard('x', value);
@@ -130,7 +136,7 @@ describe('discard', () => {
       }
     }), []);
     assert.equal(reads, 0);
-    assert.ok(performance.now() - start < 5_000);
+    assert.ok(cpuTime(start) < 5_000);
   });
 
   test('promises in properties of instances, and nothing else of those', async () => {
@@ -167,12 +173,6 @@ describe('discard', () => {
     assert.equal(begun, 0);
   });
 });
-
-/** Milliseconds of CPU time that this process has used since. */
-function cpuTime(since) {
-  const { user, system } = process.cpuUsage(since);
-  return (user + system) / 1000;
-}
 
 describe('guard', () => {
   const VALUES = {
