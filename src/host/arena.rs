@@ -21,7 +21,7 @@ struct Chunk {
 
 impl Arena {
     /// A `Uint8Array` with these contents. It may be part of a larger buffer: only the surface may see it.
-    pub fn view(&self, js: Js<'_>, bytes: &[u8]) -> JsResult<JsValue> {
+    pub fn view<'a>(&self, js: Js<'a>, bytes: &[u8]) -> JsResult<JsValue<'a>> {
         if bytes.len() > SMALL {
             return js.view(js.buffer(bytes)?, 0, bytes.len());
         }
@@ -33,7 +33,7 @@ impl Arena {
     }
 
     /// Reserves room for `length` bytes. Returns a buffer, its memory, and the offset of the room in it.
-    fn room_for(&self, js: Js<'_>, length: usize) -> JsResult<(JsValue, *mut u8, usize)> {
+    fn room_for<'a>(&self, js: Js<'a>, length: usize) -> JsResult<(JsValue<'a>, *mut u8, usize)> {
         if let Some(chunk) = &mut *self.0.borrow_mut()
             && chunk.used + length <= SIZE
         {

@@ -13,7 +13,7 @@ use crate::protocol::{setting, statistic};
 use crate::{engine, guest};
 
 /// `statistics()`: counts of isolates and threads, each at its index of `STATISTIC`.
-pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
+pub fn statistics<'a>(js: Js<'a>, _local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let registry = registry();
     let mut figures = [0; statistic::ALL.len()];
     for (index, figure) in [
@@ -38,17 +38,19 @@ pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsRe
 }
 
 /// `ship()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshot.
-pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info) -> JsValue {
+pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info) -> sys::napi_value {
+    let ship = |js: Js<'_>| {
+        let engine = (crate::guest::settings().engine)().ok()?;
+        js.buffer(&engine.ship(&guest::RECIPE)).ok().map(JsValue::raw)
+    };
     // SAFETY: `env` is the environment of the callback that runs now.
-    let js = unsafe { Js::new(env) };
-    let shipped = (crate::guest::settings().engine)().map(|engine| js.buffer(&engine.ship(&guest::RECIPE)));
-    shipped.ok().and_then(Result::ok).unwrap_or(ptr::null_mut())
+    unsafe { Js::inside(env, ship) }.unwrap_or(ptr::null_mut())
 }
 
 /// `configure(...settings)`: changes the settings, each at its index of `SETTING`, in milliseconds or bytes. A negative value leaves its
 /// setting unchanged; a time limit of 0 is none. Returns the current settings. Without arguments, returns whether sync calls can run on the
 /// caller's thread.
-pub fn configure(js: Js<'_>, _local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn configure<'a>(js: Js<'a>, _local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     if args.is_empty() {
         return js.boolean(borrow::is_available());
     }

@@ -23,7 +23,9 @@ impl Local {
     pub fn on_signal(&self, js: Js<'_>) {
         // Deno calls thread-safe functions several times between two rounds of `process.nextTick` callbacks. Callbacks that a host function
         // has scheduled must run before the guest's next call, so the events wait for the immediates, which run after them.
-        if self.shared.signal.repeats() && js.scoped(|| js.call(js.dereference(&self.functions.defer)?, &[])).is_ok() {
+        if self.shared.signal.repeats()
+            && js.scoped(|js| js.call(js.dereference(&self.functions.defer)?, &[]).map(drop)).is_ok()
+        {
             return;
         }
         self.handle_events(js);
@@ -42,7 +44,7 @@ impl Local {
             let origin = event.origin().map_or(0, |origin| origin.id);
             let calls_host = event.calls_host();
             // A refusal means that the host is shutting down, or that an exception is pending, which the host will report.
-            let _ = js.scoped(|| self.handle_event(js, event, true));
+            let _ = js.scoped(|js| self.handle_event(js, event, true));
             if calls_host && (!events.is_empty() || self.shared.has_streams()) {
                 can_continue = self.run_microtasks(js);
             }
@@ -59,7 +61,7 @@ impl Local {
                 Next::Event(event) => (event, true),
                 Next::Unwanted(event) => (event, false),
             };
-            let _ = js.scoped(|| self.handle_event(js, event, wanted));
+            let _ = js.scoped(|js| self.handle_event(js, event, wanted));
             can_continue = self.run_microtasks(js);
             share.is_used_up_by(0);
             if share.is_over() {
@@ -68,7 +70,7 @@ impl Local {
         }
         if self.shared.put_back(events) {
             // Other work needs the event loop as well. The thread-safe function is not used for this, because hosts call it again at once.
-            let _ = js.scoped(|| js.call(js.dereference(&self.functions.defer)?, &[]));
+            let _ = js.scoped(|js| js.call(js.dereference(&self.functions.defer)?, &[]).map(drop));
         } else if !self.shared.has_streams() {
             self.update_hold(js);
         }
@@ -76,7 +78,7 @@ impl Local {
 
     /// Runs the host's microtasks, as the host does after each of its own callbacks. False if no more events may be handled on this turn.
     fn run_microtasks(&self, js: Js<'_>) -> bool {
-        let run = || {
+        let run = |js: Js<'_>| {
             let thrown = js.call(js.dereference(&self.functions.run_microtasks)?, &[])?;
             if js.type_of(thrown)? != JsType::Object {
                 return Ok(true);
@@ -257,15 +259,15 @@ impl Local {
     }
 
     /// `caller`: if the event loop serves the request, the async call of this environment on whose behalf it was made, or 0.
-    fn call_serve(
+    fn call_serve<'a>(
         &self,
-        js: Js<'_>,
+        js: Js<'a>,
         caller: Option<i64>,
         number: i64,
         op: u32,
         slot: u32,
         args: Vec<Value>,
-    ) -> JsResult<JsValue> {
+    ) -> JsResult<JsValue<'a>> {
         let mut values = Vec::with_capacity(args.len() + 4);
         if let Some(caller) = caller {
             values.push(js.number(caller as f64)?);
@@ -301,7 +303,7 @@ unsafe extern "C" fn on_signal(
     // SAFETY: the context is the leaked `Local` of this environment, on whose thread this runs.
     let local = unsafe { &*context.cast::<Local>() };
     // SAFETY: `env` is this callback's environment.
-    local.on_signal(unsafe { Js::new(env) });
+    unsafe { Js::inside(env, |js| local.on_signal(js)) };
 }
 
 unsafe extern "C" fn on_cleanup(data: *mut c_void) {

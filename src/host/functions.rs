@@ -18,7 +18,7 @@ impl Functions {
     /// `functions`: in the order of the fields.
     pub fn of(
         js: Js<'_>,
-        [settle, serve, serve_later, defer, run_microtasks, flush_later, own, leave]: [JsValue; 8],
+        [settle, serve, serve_later, defer, run_microtasks, flush_later, own, leave]: [JsValue<'_>; 8],
     ) -> JsResult<Self> {
         Ok(Self {
             settle: js.reference(settle)?,

@@ -4,6 +4,7 @@ mod abortable;
 mod answers;
 mod arena;
 mod call;
+mod call_info;
 mod carrier;
 mod context;
 mod engine;
@@ -48,17 +49,19 @@ pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: sy
         // SAFETY: no function of Node-API was called before. The functions are the host's own, which is never unloaded.
         drop(unsafe { sys::setup() });
     });
+    let run = |js: Js<'_>| {
+        // SAFETY: the caller's promise.
+        let exports = unsafe { js.returned(exports) };
+        if export(js, exports).is_err() {
+            js.throw_type_error(c"isolated-v8: the addon could not be set up");
+        }
+    };
     // SAFETY: the caller's promise.
-    let js = unsafe { Js::new(env) };
-    if export(js, exports).is_err() {
-        let message = c"isolated-v8: the addon could not be set up";
-        // SAFETY: `js` proves that the host calls; both texts end with a zero.
-        unsafe { sys::napi_throw_error(env, ptr::null(), message.as_ptr()) };
-    }
+    unsafe { Js::inside(env, run) };
     exports
 }
 
-fn export(js: Js<'_>, exports: js::JsValue) -> JsResult<()> {
+fn export(js: Js<'_>, exports: js::JsValue<'_>) -> JsResult<()> {
     for (name, function) in [(c"open", call::open as Callback), (c"ship", engine::ship)] {
         // SAFETY: the host may call both functions on this thread, and they ignore the data.
         let function = unsafe { js.function(name, Some(function), ptr::null_mut()) }?;

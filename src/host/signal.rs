@@ -108,7 +108,7 @@ impl Signal {
                 js.env(),
                 ptr::null_mut(),
                 ptr::null_mut(),
-                name,
+                name.raw(),
                 0,
                 1,
                 ptr::null_mut(),
