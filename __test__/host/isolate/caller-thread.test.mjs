@@ -55,6 +55,34 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     for (let n = 0; n < 200; n += 1) assert.equal(second.evalSync('host(' + n + ')'), 3 * n);
     assert.equal(context.evalSync('const all = []; for (let n = 0; n < 1e6; n += 1) all.push([n]); all.length'), 1e6);`));
 
+  test('leave an isolate to other threads, and get it back', () => here(`
+    // More than V8's lock is kept for.
+    for (let round = 0; round < 2_500; round += 1) assert.equal(context.evalSync('6 * 7'), 42);
+    const all = Array.from({ length: 8 }, () => new ivm.Isolate()).map((isolate) => ({ isolate, context: isolate.createContextSync() }));
+    const run = ({ context }, code) => context.evalSync(code);
+    for (let round = 0; round < 20; round += 1) {
+      for (const one of all) assert.equal(run(one, 'globalThis.n = (globalThis.n ?? 0) + 1'), 5 * round + 1);
+      // On our threads.
+      assert.deepEqual(await Promise.all(all.map(({ context }) => context.eval('n += 1'))), all.map(() => 5 * round + 2));
+      // Each on a fiber of its own, in another order than before.
+      const nest = (rest) => {
+        if (rest.length === 0) return 0;
+        const [one, ...others] = rest;
+        one.context.global.setSync('next', new ivm.Callback(() => nest(others)));
+        return run(one, 'n += 1; next() + 1');
+      };
+      assert.equal(nest(round % 2 === 0 ? all : all.toReversed()), 8);
+      for (const one of all) run(one, 'n += 1; for (let i = 0; i < 100; i += 1) new Array(1000).fill(i); /(a|b)+$/.test("ab".repeat(1000))');
+      // A stack that V8 scans, and one that overflows.
+      const { isolate, context } = all[round % all.length];
+      assert.throws(() => context.evalSync('(function f() { f(); })()'), { name: 'RangeError' });
+      assert.ok(isolate.getHeapStatisticsSync().used_heap_size > 0);
+      for (const one of all) run(one, 'n += 1');
+    }
+    assert.equal(run(all[0], 'n'), 100);
+    for (const { isolate } of all) isolate.dispose();
+    assert.equal(context.evalSync('6 * 7'), 42);`));
+
   test('meet async calls', () => here(`
     const results = [];
     context.global.setSync('note', new ivm.Callback((value) => { results.push(value); }));
