@@ -213,6 +213,26 @@ pub fn resume() -> Progress {
     }
 }
 
+/// Resumes the guest of this isolate, if it waits on this thread.
+pub fn resume_guest(isolate: u64) {
+    let is_of = |fiber: &&Rc<GuestFiber>| fiber.remote.borrow().as_ref().is_some_and(|remote| remote.id() == isolate);
+    let found = FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(is_of).map(Rc::clone));
+    if let Some(fiber) = found {
+        fiber.resume();
+    }
+}
+
+/// The isolate with this number, if its guest waits on this thread.
+pub fn guest(isolate: u64) -> Option<Arc<Remote>> {
+    FIBERS.with(|fibers| {
+        fibers
+            .taken
+            .borrow()
+            .iter()
+            .find_map(|fiber| fiber.remote.borrow().clone().filter(|remote| remote.id() == isolate))
+    })
+}
+
 impl GuestFiber {
     /// A fiber without a guest, if possible the one that has the isolate's lock; `None` if this thread can have no more.
     fn find(body: &Body) -> Option<Rc<Self>> {
