@@ -22,7 +22,7 @@ impl Context {
         let mut chain = self.chain.borrow_mut();
         let before = chain.as_ref().map_or(0, Chain::request);
         if before != request {
-            *chain = chain.take().map(|chain| chain.on_behalf_of(request));
+            *chain = chain.take().map(|chain| chain.in_async_context(request));
         }
         before
     }

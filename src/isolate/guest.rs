@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use slab::Slab;
 
-use super::accounts::most_outside;
+use super::accounts::max_outside;
 use super::attachments::attached;
 use super::handles::{Carried, Handles, Own};
 use super::held::Held;
@@ -70,7 +70,7 @@ impl Guest {
     pub(super) fn new(remote: &Arc<Remote>) -> Arc<Self> {
         Arc::new(Self {
             remote: Arc::downgrade(remote),
-            max_outside: most_outside(remote.settings.memory_limit),
+            max_outside: max_outside(remote.settings.memory_limit),
             slots: RefCell::default(),
             holds: Cell::new(0),
             realms: Realms::default(),
@@ -233,7 +233,7 @@ impl Guest {
 
     /// Releases what guest code no longer holds, and frees the slots whose last handle is gone.
     pub(super) fn tidy(&self, remote: &Remote) {
-        self.handles.put_down_collected();
+        self.handles.release_collected();
         self.free_slots(remote);
     }
 
