@@ -228,7 +228,7 @@ impl Guest {
 
     /// What identifies this isolate as an owner.
     pub fn owner_id(&self) -> Option<u64> {
-        self.with_remote(|remote| Owner::id(remote)).ok()
+        self.with_remote(Owner::id).ok()
     }
 
     /// Releases what guest code no longer holds, and frees the slots whose last handle is gone.
