@@ -90,6 +90,7 @@ function createGuest(native) {
   const surface = createSurface(alone({
     side: /** @type {const} */ ('guest'),
     invoke,
+    invokeSync: nativeInvoke,
     pack,
     packMoving(value, transferOut, transferList) {
       /** @type {object[]} */

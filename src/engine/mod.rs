@@ -5,6 +5,8 @@ mod allocator;
 pub mod background;
 mod blob;
 mod disposables;
+#[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "entered/absent.rs")]
+mod entered;
 mod guest_thread;
 mod heap;
 mod icu;
@@ -48,6 +50,7 @@ use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
 pub use disposables::without_disposables;
+pub use entered::{Entered, new_thread};
 pub use guest_thread::{GuestThread, ThreadState, knows_code_of_v8};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;

@@ -3,6 +3,7 @@
 
 mod carrier;
 mod children;
+mod here;
 pub mod import;
 mod invoke;
 mod local;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
+use super::here;
 use crate::convert::{self, Exchange, cap};
 use crate::isolate::{Guest, Held, Job, Kind, Limits, Place, Realm, Remote, async_context};
 use crate::native::lock;
@@ -50,8 +51,18 @@ fn call<'s>(
     mut result: v8::ReturnValue<v8::Value>,
 ) {
     let _lifted = cap::lift();
+    let answer = here::call(scope, &args);
+    if let Some(Ok(value)) = &answer
+        && let Some(Ok(value)) = convert::primitive_to_v8(scope, value)
+    {
+        return result.set(value);
+    }
     let Ok(at) = Place::current(scope) else { return };
-    match call_out(scope, &at, &args) {
+    let value = match answer {
+        Some(outcome) => outcome.and_then(|value| convert::to_v8(scope, &at, value)),
+        None => call_out(scope, &at, &args),
+    };
+    match value {
         Ok(value) => result.set(value),
         // Execution is being terminated: nothing is thrown, and no further code runs.
         Err(Fault::Stopped) => {}
@@ -163,9 +174,10 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
     }
     let host = matches!(prepared, Prepared::Ask { .. });
     if host {
-        let remote = at.guest.remote()?;
-        remote.accounts.meter.called_host();
-        at.guest.handles.collect_references(scope, &remote.accounts.references);
+        at.guest.with_remote(|remote| {
+            remote.accounts.meter.called_host();
+            at.guest.handles.collect_references(scope, &remote.accounts.references);
+        })?;
     }
     let reply = at.guest.reply();
     let completion = Arc::clone(&reply) as Arc<dyn Completion>;
@@ -179,7 +191,7 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
             prepared.dispatch(Kind::Call, chain, Charge::default(), completion);
         }
     }
-    at.guest.wait(scope, &reply, host)
+    at.guest.wait(scope, &*reply, host)
 }
 
 const SYNC_IN_ASYNC: &str = "Calling a synchronous isolated-vm function on a non-default isolate from within an \
@@ -193,7 +205,7 @@ pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prep
             let reply = at.guest.reply();
             let completion = Arc::clone(&reply) as Arc<dyn Completion>;
             settlement.subscribe(None, Box::new(move |outcome| completion.complete(outcome)));
-            at.guest.wait(scope, &reply, host)
+            at.guest.wait(scope, &*reply, host)
         }
         value => Ok(value),
     }
@@ -366,7 +378,7 @@ fn admit(scope: &mut v8::PinScope<'_, '_>, at: &Place, host: &Arc<dyn Host>, bro
     if host.admit(asker, &at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Completion>))? {
         return Ok(true);
     }
-    at.guest.wait(scope, &reply, true)?;
+    at.guest.wait(scope, &*reply, true)?;
     Ok(false)
 }
 

@@ -173,7 +173,9 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     }
     let inherited = local.context.chain.borrow().clone();
     let outermost = inherited.is_none();
-    let chain = inherited.unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
+    let chain = inherited
+        .or_else(|| local.context.spare_chain.take())
+        .unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
     let completion = Reply::new(Arc::downgrade(&local.shared));
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
@@ -187,6 +189,11 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
         let version = local.shared.version();
         if let Some(outcome) = completion.take() {
             break outcome;
+        }
+        if let Some(ask) = local.shared.take_ask() {
+            local.serve_here(js, &ask);
+            borrow::resume_guest(ask.asker);
+            continue;
         }
         if let Some(request) = local.shared.take_call() {
             local.serve_now(js, request);
@@ -210,7 +217,11 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     }
     *local.context.chain.borrow_mut() = outer;
     if outermost {
-        local.shared.end_chain(&chain);
+        if chain.is_sole() {
+            local.context.spare_chain.set(Some(chain));
+        } else {
+            local.shared.end_chain(&chain);
+        }
     }
     outcome
 }

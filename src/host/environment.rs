@@ -70,7 +70,7 @@ struct WakeUps {
 
 impl Local {
     /// Opens the environment that `js` is in.
-    pub fn open(js: Js<'_>, functions: [JsValue<'_>; 8], settings: Settings) -> JsResult<&'static Local> {
+    pub fn open(js: Js<'_>, functions: [JsValue<'_>; 9], settings: Settings) -> JsResult<&'static Local> {
         let shared = Shared::open();
         let host: Weak<dyn Host> = shared.me.clone();
         let maker = Arc::downgrade(&shared.warm_pool);
@@ -100,6 +100,7 @@ impl Local {
 
     /// Must be called if this host keeps all handles until control returns to it. `serve_next` serves the request in `next`.
     pub(super) fn has_no_scopes(&self, js: Js<'_>, serve_next: JsValue<'_>) -> JsResult<()> {
+        self.shared.waiting.only_requests.store(true, Ordering::Relaxed);
         let _ = self.serve_next.set(js.reference(serve_next)?);
         Ok(())
     }

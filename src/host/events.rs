@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use napi_sys as sys;
 
@@ -14,9 +14,10 @@ use super::event::{Event, Origin};
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use super::share::Share;
 use super::streams::{Next, Reading, Subject};
-use crate::isolate::{Remote, next_owner_id};
+use crate::isolate::{Remote, borrow, next_owner_id};
 use crate::ops::op;
-use crate::value::{Completion, Fault, Outcome, Request, Value};
+use crate::protocol::tag;
+use crate::value::{Ask, Completion, Fault, Outcome, Owner, Request, Value};
 
 impl Local {
     /// Handles the signal that other threads have sent something.
@@ -242,20 +243,81 @@ impl Local {
             Ok(None) => {}
             Ok(Some(outcome)) => self.reply(js, number, outcome),
             Err(_) => {
-                // The surface throws no exception, unless the stack is exhausted.
-                let thrown = js.clear_exception();
-                let fault = if thrown {
-                    Fault::range_error("Maximum call stack size exceeded")
-                } else {
-                    Fault::environment_gone()
-                };
+                let (fault, is_alive) = self.failure(js);
                 self.reply(js, number, Err(fault));
-                // A guest may treat this as an ordinary error and call again, endlessly.
-                if !thrown && !self.is_alive(js) {
+                if !is_alive {
                     self.close();
                 }
             }
         }
+    }
+
+    /// Answers a guest that waits on this thread.
+    pub(super) fn serve_here(&self, js: Js<'_>, ask: &Ask) {
+        // The guest was stopped before it waited.
+        if ask.is_over() {
+            return;
+        }
+        if !self.has_room(js) {
+            js.clear_exception();
+            return ask.answer(None);
+        }
+        let limits = self.context.limits.get();
+        let request = self.context.act_for(ask.request);
+        let answer = js.scoped(|| self.disown(js).and_then(|()| self.call_here(js, ask)));
+        self.context.act_for(request);
+        self.context.limits.set(limits);
+        self.context.kept.take();
+        match answer {
+            Ok(Ok(answer)) => ask.answer(answer),
+            Ok(Err(_)) | Err(_) => {
+                let (fault, is_alive) = self.failure(js);
+                ask.answer(Some(Err(fault)));
+                if !is_alive {
+                    self.close();
+                }
+            }
+        }
+    }
+
+    /// Why the surface could not answer, and whether JavaScript can still run here.
+    fn failure(&self, js: Js<'_>) -> (Fault, bool) {
+        // The surface throws no exception, unless the stack is exhausted.
+        if js.clear_exception() {
+            return (Fault::range_error("Maximum call stack size exceeded"), true);
+        }
+        // A guest may treat this as an ordinary error and call again, endlessly.
+        (Fault::environment_gone(), self.is_alive(js))
+    }
+
+    /// `None` if the surface needs a request.
+    fn call_here(&self, js: Js<'_>, ask: &Ask) -> JsResult<Option<Outcome>> {
+        let shows = if ask.shows_stacks { op::SHOWS_STACKS } else { 0 };
+        let (asked, receiver, args) = match &*ask.args {
+            [Value::Number(bits), _timeout, _deadline, receiver, args @ ..] if ask.op == op::REF_APPLY => {
+                ((*bits as u32 & !op::SHOWS_STACKS) | op::REFERENCE | shows, receiver, args)
+            }
+            args if ask.op == op::CALL => (shows, &Value::Undefined, args),
+            _ => return Ok(None),
+        };
+        const HEAD: usize = 3;
+        let mut values = [ptr::null_mut(); HEAD + Ask::MAX_ARGS];
+        values[0] = js.number(f64::from(ask.slot.index()))?;
+        values[1] = js.number(f64::from(asked))?;
+        values[2] = carrier::write(js, self, Ok(receiver.clone()))?;
+        for (value, arg) in values[HEAD..].iter_mut().zip(args) {
+            *value = carrier::write(js, self, Ok(arg.clone()))?;
+        }
+        let count = HEAD + args.len();
+        let carrier = js.call(js.dereference(&self.functions.serve_here)?, values.get(..count).ok_or(Refused)?)?;
+        if js.type_of(carrier)? != JsType::Object {
+            return carrier::read(js, self, carrier).map(Some);
+        }
+        if js.read_number(js.element(carrier, 0)?)? as u32 == tag::AGAIN {
+            return Ok(None);
+        }
+        let asker = borrow::guest(ask.asker).map(|remote| Arc::downgrade(&remote) as Weak<dyn Owner>);
+        self.read_answer(js, asker.as_ref(), carrier).map(Some)
     }
 
     /// `caller`: if the event loop serves the request, the async call of this environment on whose behalf it was made, or 0.

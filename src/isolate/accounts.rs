@@ -17,7 +17,7 @@ pub type HeapFigures = [usize; heap_statistic::ALL.len()];
 const CLONE_PER_HEAP: usize = 4;
 
 /// Bounds of [`max_outside`].
-pub const MIN_OUTSIDE: usize = 64 << 20;
+const MIN_OUTSIDE: usize = 64 << 20;
 const MAX_OUTSIDE: usize = 512 << 20;
 
 /// The most bytes that one value may carry out of an isolate with this memory limit, and that a host may hold for its guest.

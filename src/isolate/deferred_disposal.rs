@@ -111,18 +111,13 @@ pub fn end(remote: &Remote, body: Body) {
     tidy_after(remote.accounts.max_native());
 }
 
-fn dispose(body: Body) {
-    let Body { shared, snapshot } = body;
-    {
-        let mut locker = shared.lock();
-        engine::forget_isolate(address_of(&locker));
-        // A termination may still be pending; nothing of the guest runs from here on.
-        locker.cancel_terminate_execution();
-        if let Ok(guest) = Guest::of(&locker) {
-            guest.clear();
-        }
-        detach::<Guest>(&mut locker);
+fn dispose(mut body: Body) {
+    let mut locker = body.lock();
+    engine::forget_isolate(address_of(&locker));
+    // A termination may still be pending; nothing of the guest runs from here on.
+    locker.cancel_terminate_execution();
+    if let Ok(guest) = Guest::of(&locker) {
+        guest.clear();
     }
-    drop(shared);
-    drop(snapshot);
+    detach::<Guest>(&mut locker);
 }

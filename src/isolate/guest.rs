@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 
 use slab::Slab;
 
+use super::accounts::max_outside;
 use super::attachments::attached;
 use super::handles::{Carried, Handles, Own};
 use super::held::Held;
@@ -18,9 +19,10 @@ use super::place::Binding;
 use super::realm::{Realm, Realms};
 use super::remote::Remote;
 use crate::convert;
+use crate::native::context;
 use crate::value::{
-    Chain, ContextHandle, Fault, Handle, IsolateHandle, Outcome, Owner, Reference, Reply, SharedMemory, Slot, TypeOf,
-    Value,
+    Ask, Chain, ContextHandle, Fault, Handle, Host, IsolateHandle, Outcome, Owner, Reference, Reply, SharedMemory,
+    Slot, TypeOf, Value,
 };
 
 /// New slots between two cleanups of released ones: a guest that runs for long releases slots while it runs.
@@ -31,6 +33,8 @@ const MAX_SPARE_SLOTS: usize = 4_096;
 
 pub struct Guest {
     remote: Weak<Remote>,
+    /// The most bytes of one value outside the heap.
+    pub max_outside: usize,
     pub(super) slots: RefCell<Slab<Held>>,
     /// Counts all slots ever given.
     holds: Cell<u32>,
@@ -66,6 +70,7 @@ impl Guest {
     pub(super) fn new(remote: &Arc<Remote>) -> Arc<Self> {
         Arc::new(Self {
             remote: Arc::downgrade(remote),
+            max_outside: max_outside(remote.settings.memory_limit),
             slots: RefCell::default(),
             holds: Cell::new(0),
             realms: Realms::default(),
@@ -104,6 +109,16 @@ impl Guest {
     /// The isolate as other threads see it.
     pub fn remote(&self) -> Result<Arc<Remote>, Fault> {
         self.remote.upgrade().ok_or_else(Fault::disposed_during_execution)
+    }
+
+    /// Uses the isolate as other threads see it, without counting.
+    pub fn with_remote<T>(&self, use_it: impl FnOnce(&Remote) -> T) -> Result<T, Fault> {
+        let current = context::with(|context| context.isolate.get()).cast::<Remote>();
+        if current.is_null() || current != self.remote.as_ptr() {
+            return self.remote().map(|remote| use_it(&remote));
+        }
+        // SAFETY: as in `current`: the pointer is set as long as this thread works for the isolate.
+        Ok(use_it(unsafe { &*current }))
     }
 
     /// Drops everything, before the isolate is disposed of.
@@ -213,7 +228,7 @@ impl Guest {
 
     /// What identifies this isolate as an owner.
     pub fn owner_id(&self) -> Option<u64> {
-        self.remote.upgrade().map(|remote| Owner::id(&*remote))
+        self.with_remote(Owner::id).ok()
     }
 
     /// Releases what guest code no longer holds, and frees the slots whose last handle is gone.
@@ -274,6 +289,11 @@ impl Guest {
         self.chains.borrow().last().map(|(chain, ..)| chain.clone()).unwrap_or_default()
     }
 
+    /// Whether `host` will answer `ask` on this thread.
+    pub fn asks_here(&self, host: &dyn Host, ask: &Rc<Ask>) -> bool {
+        self.chains.borrow().last().is_some_and(|(chain, ..)| host.ask_here(ask, chain))
+    }
+
     /// Whether a host's thread waits for a job that runs here.
     pub(super) fn serves_waiting_host(&self) -> bool {
         self.chains.borrow().iter().any(|(chain, ..)| chain.is_rooted())
@@ -291,6 +311,10 @@ impl Guest {
 
     pub(super) fn last_limits(&self) -> Limits {
         self.last_limits.get()
+    }
+
+    pub(super) fn has_rejections(&self) -> bool {
+        !self.rejections.borrow().is_empty()
     }
 
     /// Takes the first rejection that stayed unhandled. The others are dropped, as in isolated-vm.
@@ -339,7 +363,7 @@ impl Guest {
     /// [`Fault::Stopped`] if the guest is being stopped. V8 lets it run to its next check, but nothing that it does until then may leave
     /// the isolate.
     pub fn check_stopping(&self) -> Result<(), Fault> {
-        if self.remote()?.is_stopping() { Err(Fault::Stopped) } else { Ok(()) }
+        if self.with_remote(Remote::is_stopping)? { Err(Fault::Stopped) } else { Ok(()) }
     }
 
     /// Terminates execution now. V8 by itself would notice only at the next loop or call, and run on until then.

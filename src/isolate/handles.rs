@@ -5,11 +5,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::held::Held;
 use crate::engine;
-use crate::value::{Budget, Handle, TypeOf, Value};
+use crate::value::{Budget, CallbackMode, Handle, Slot, TypeOf, Value};
 
 /// Smaller ids are those of the module: 0 is the module itself, 1 its `lib`.
 const FIRST_ID: usize = 2;
@@ -137,6 +138,24 @@ impl Handles {
 
     pub(super) fn get(&self, id: usize) -> Option<Carried> {
         self.entries.borrow().get(&id).map(|entry| entry.carried.clone())
+    }
+
+    /// The slot of a carried function that is called synchronously.
+    pub fn sync_function(&self, id: usize) -> Option<Arc<Slot>> {
+        match &self.entries.borrow().get(&id)?.carried {
+            Carried::Foreign(Value::Function(callable)) if callable.mode == CallbackMode::Sync => {
+                Some(Arc::clone(&callable.slot))
+            }
+            _ => None,
+        }
+    }
+
+    /// The slot of a carried Reference to a value elsewhere.
+    pub fn foreign_reference(&self, id: usize) -> Option<Arc<Slot>> {
+        match &self.entries.borrow().get(&id)?.carried {
+            Carried::Foreign(Value::Handle(Handle::Reference(reference))) => Some(Arc::clone(&reference.slot)),
+            _ => None,
+        }
     }
 
     /// Puts down what is carried as `id` when `object`, which represents it, is collected.

@@ -158,7 +158,7 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
     let mut sitting = remote.execution.thread.take();
     loop {
         let ended = {
-            let mut locker = body.shared.lock();
+            let mut locker = body.lock();
             native::locks::disregard_held();
             // `make` has attached it.
             let Ok(guest) = Guest::of(&locker) else { return remote.abandon("Internal error") };
@@ -242,7 +242,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     // (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
     // that. This is the thread that created the isolate.
     match unsafe { isolate.try_into_shared() } {
-        Ok(shared) => Some(Body { shared, snapshot }),
+        Ok(shared) => Some(Body::new(shared, snapshot)),
         Err(_) => {
             remote.abandon("The isolate cannot be shared between threads");
             None

@@ -47,6 +47,11 @@ impl Chain {
         self.root.as_ref().is_some_and(|root| root.environment == environment && root.active.load(Ordering::Acquire))
     }
 
+    /// Whether nothing else knows the chain, so that no request of it exists, and none will.
+    pub fn is_sole(&self) -> bool {
+        self.root.as_ref().is_none_or(|root| Arc::strong_count(root) == 1)
+    }
+
     /// The sync call at the root has returned; its thread no longer serves requests of this chain.
     pub fn end(&self) {
         if let Some(root) = &self.root {

@@ -184,11 +184,12 @@ class Message {
  * @param {import('./wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
  * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
+ * @param {(slot: number, asked: number, receiver: unknown, args: any[]) => any} host.serveHere
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
  * @param {number} [host.maxWeight] bytes that all messages together may take
  */
-function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, maxWeight = MAX_WEIGHT }) {
+function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, packThrown, maxWeight = MAX_WEIGHT }) {
   /** Messages that are being read, oldest first. @type {Message[]} */
   const messages = [];
   /** Index of the message whose turn it is. */
@@ -393,6 +394,20 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
       served = undefined;
       try {
         return serveNow(...args);
+      } finally {
+        served = outer;
+      }
+    },
+    /**
+     * The same for a call that is not a request.
+     * @type {(slot: number, asked: number, receiver: unknown, ...args: any[]) => any}
+     */
+    serveHere(slot, asked, receiver, ...args) {
+      if (served === undefined) return serveHere(slot, asked, receiver, args);
+      const outer = served;
+      served = undefined;
+      try {
+        return serveHere(slot, asked, receiver, args);
       } finally {
         served = outer;
       }

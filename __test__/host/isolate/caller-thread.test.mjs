@@ -55,6 +55,71 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     for (let n = 0; n < 200; n += 1) assert.equal(second.evalSync('host(' + n + ')'), 3 * n);
     assert.equal(context.evalSync('const all = []; for (let n = 0; n < 1e6; n += 1) all.push([n]); all.length'), 1e6);`));
 
+  test('leave an isolate to other threads, and get it back', () => here(`
+    // More than V8's lock is kept for.
+    for (let round = 0; round < 2_500; round += 1) assert.equal(context.evalSync('6 * 7'), 42);
+    const all = Array.from({ length: 8 }, () => new ivm.Isolate()).map((isolate) => ({ isolate, context: isolate.createContextSync() }));
+    const run = ({ context }, code) => context.evalSync(code);
+    for (let round = 0; round < 20; round += 1) {
+      for (const one of all) assert.equal(run(one, 'globalThis.n = (globalThis.n ?? 0) + 1'), 5 * round + 1);
+      // On our threads.
+      assert.deepEqual(await Promise.all(all.map(({ context }) => context.eval('n += 1'))), all.map(() => 5 * round + 2));
+      // Each on a fiber of its own, in another order than before.
+      const nest = (rest) => {
+        if (rest.length === 0) return 0;
+        const [one, ...others] = rest;
+        one.context.global.setSync('next', new ivm.Callback(() => nest(others)));
+        return run(one, 'n += 1; next() + 1');
+      };
+      assert.equal(nest(round % 2 === 0 ? all : all.toReversed()), 8);
+      for (const one of all) run(one, 'n += 1; for (let i = 0; i < 100; i += 1) new Array(1000).fill(i); /(a|b)+$/.test("ab".repeat(1000))');
+      // A stack that V8 scans, and one that overflows.
+      const { isolate, context } = all[round % all.length];
+      assert.throws(() => context.evalSync('(function f() { f(); })()'), { name: 'RangeError' });
+      assert.ok(isolate.getHeapStatisticsSync().used_heap_size > 0);
+      for (const one of all) run(one, 'n += 1');
+    }
+    assert.equal(run(all[0], 'n'), 100);
+    for (const { isolate } of all) isolate.dispose();
+    assert.equal(context.evalSync('6 * 7'), 42);`));
+
+  test('call functions of the host with all kinds of arguments and results', () => here(`
+    const seen = [];
+    context.global.setSync('call', new ivm.Callback((...args) => { seen.push(args); return args.at(-1); }));
+    context.global.setSync('refer', new ivm.Reference(function (...args) { seen.push([this, ...args]); return args.at(-1); }));
+    const values = ['undefined', 'null', 'true', '-0', 'NaN', '"short"', '"\\u{1f600}".repeat(300)', '12n', '[1, { a: 2 }]', 'new Date(5)'];
+    for (const value of values) {
+      const expected = eval('(' + value + ')');
+      assert.deepEqual(context.evalSync('call(1, ' + value + ')', { copy: true }), expected);
+      assert.deepEqual(context.evalSync('refer.applySync(3, [' + value + '], { arguments: { copy: true }, result: { copy: true } })', { copy: true }), expected);
+      assert.deepEqual(seen.splice(0), [[1, expected], [3, expected]]);
+    }
+    assert.deepEqual([context.evalSync('call()'), context.evalSync('call(...Array(20).keys())')], [undefined, 19]);
+    assert.equal(context.evalSync('refer.applySync(undefined, Array.from(Array(20).keys()))'), 19);
+    // Results that are not primitives, for primitives.
+    context.global.setSync('give', new ivm.Callback((what) => ({ object: { a: [1] }, symbol: Symbol('s'), promise: Promise.resolve(1), reference: new ivm.Reference(4) })[what]));
+    assert.deepEqual(context.evalSync('give("object")', { copy: true }), { a: [1] });
+    assert.equal(context.evalSync('give("reference").typeof'), 'number');
+    for (const what of ['symbol', 'promise']) assert.throws(() => context.evalSync('give("' + what + '")'), TypeError);
+    context.global.setSync('promise', new ivm.Reference(async (n) => n + 1));
+    assert.equal(await context.evalSync('promise.applySync(undefined, [4], { result: { promise: true } })', { promise: true }), 5);
+    context.global.setSync('object', new ivm.Reference({}));
+    assert.throws(() => context.evalSync('object.applySync(undefined, [1])'), { message: 'Reference is not a function' });
+    context.global.setSync('callback', new ivm.Reference(new ivm.Callback((n) => n * 2)));
+    assert.equal(context.evalSync('callback.applySync(undefined, [4])'), 8);
+    // Errors, in both directions, and the end of the stack.
+    context.global.setSync('fails', new ivm.Callback((n) => { throw n === 1 ? 'text' : Object.assign(new RangeError('no'), { detail: n }); }));
+    assert.equal(context.evalSync('try { fails(1) } catch (error) { error }'), 'text');
+    assert.equal(context.evalSync('try { fails(2) } catch (error) { error.message + error.detail }'), 'no2');
+    assert.throws(() => context.evalSync('call(Symbol("x"))'), TypeError);
+    context.global.setSync('deep', new ivm.Callback((n) => context.evalSync('deep(' + (n + 1) + ')')));
+    assert.throws(() => context.evalSync('deep(0)'), { name: 'RangeError' });
+    // What a stopped guest would have called is not called.
+    context.global.setSync('stop', new ivm.Callback(() => { isolate.dispose(); return 1; }));
+    assert.equal(syncError(() => context.evalSync('stop(1); call(2)')).code, 'ERR_ISOLATE_DISPOSED');
+    assert.deepEqual(seen.splice(0).length, 3);
+    otherWorks();`));
+
   test('meet async calls', () => here(`
     const results = [];
     context.global.setSync('note', new ivm.Callback((value) => { results.push(value); }));
