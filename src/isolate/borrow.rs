@@ -42,7 +42,11 @@ struct GuestFiber {
 impl Drop for GuestFibers {
     /// The thread ends. Nothing runs on the stacks of guests that still wait, but V8's own threads may refer to them.
     fn drop(&mut self) {
-        std::mem::forget(self.taken.take());
+        let taken = self.taken.take();
+        for remote in taken.iter().filter_map(|fiber| fiber.remote.try_borrow().ok()?.clone()) {
+            remote.execution.loan.set_waiting(false);
+        }
+        std::mem::forget(taken);
     }
 }
 
@@ -122,7 +126,10 @@ impl Remote {
     /// The guest waits until something has changed since `version`. This does not count as running time.
     pub(super) fn sleep(&self, version: u32) {
         let ran = self.accounts.meter.set_running(false);
-        if !suspend(self, version) {
+        self.execution.loan.set_waiting(fiber::active() != 0);
+        let was_suspended = suspend(self, version);
+        self.execution.loan.set_waiting(false);
+        if !was_suspended {
             self.mailbox.park(version, None);
         }
         self.accounts.meter.set_running(ran);
