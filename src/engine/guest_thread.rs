@@ -225,6 +225,11 @@ pub fn knows_code_of_v8() -> bool {
     code_of_v8().1 > 0
 }
 
+/// Prepares this thread for [`GuestThread::suspend`]. False if it cannot be suspended.
+pub fn accept_suspension() -> bool {
+    system::accept_signal()
+}
+
 /// An empty range of memory.
 pub const NOWHERE: (usize, usize) = (0, 0);
 

@@ -140,6 +140,17 @@ fn signal() -> &'static Option<c_int> {
     SIGNAL.get_or_init(|| (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(|signal| install(*signal)))
 }
 
+/// Unblocks the signal on this thread: a process inherits the signals that its creator has blocked. False if there is no signal.
+pub fn accept_signal() -> bool {
+    // SAFETY: zero is a valid value of every field; the calls change a set and this thread's mask.
+    signal().is_some_and(|signal| unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut()) == 0
+    })
+}
+
 /// The action that is set for `signal`.
 fn action(signal: c_int) -> Option<libc::sigaction> {
     // SAFETY: zero is a valid value of every field; with a null pointer `sigaction` only writes what is set.

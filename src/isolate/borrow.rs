@@ -240,7 +240,8 @@ impl GuestFiber {
         if spare.is_some() {
             return spare;
         }
-        let native = if fiber::prepare_thread() { Fiber::new() } else { None }?;
+        let is_ready = fiber::prepare_thread() && engine::accept_suspension();
+        let native = if is_ready { Fiber::new() } else { None }?;
         if entered().is_none() {
             FIBERS.with(|fibers| fibers.allowed.set(Some(engine::Allowed::now())));
         }
