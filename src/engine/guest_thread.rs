@@ -230,6 +230,11 @@ pub fn accept_suspension() -> bool {
     system::accept_signal()
 }
 
+/// Whether this is the main thread of the process, as far as that is known.
+pub fn is_main_thread() -> bool {
+    system::is_main_thread()
+}
+
 /// An empty range of memory.
 pub const NOWHERE: (usize, usize) = (0, 0);
 

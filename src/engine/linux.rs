@@ -50,6 +50,13 @@ pub fn current_thread() -> i32 {
     ID.get()
 }
 
+/// Whether this is the main thread of the process.
+pub fn is_main_thread() -> bool {
+    static PROCESS: OnceLock<i32> = OnceLock::new();
+    // SAFETY: has no preconditions.
+    current_thread() == *PROCESS.get_or_init(|| unsafe { libc::getpid() })
+}
+
 pub fn processor_time(thread: i32) -> Option<Duration> {
     // Linux names the clock of a thread by its complemented id, followed by three bits for the kind of clock.
     const PER_THREAD: i32 = 0b110;

@@ -48,7 +48,7 @@ use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
 pub use disposables::without_disposables;
-pub use guest_thread::{GuestThread, ThreadState, accept_suspension, knows_code_of_v8};
+pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thread, knows_code_of_v8};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;

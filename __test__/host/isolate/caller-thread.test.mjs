@@ -18,6 +18,14 @@ const ENDLESS = [
   '"ab".repeat(2 ** 26).replaceAll("a", "xyz").replaceAll("b", "xyz").length',
 ];
 
+/** A worker whose guest does not end. */
+const WORKER = `
+  const ivm = require(${JSON.stringify(entry)});
+  const context = new ivm.Isolate().createContextSync();
+  context.evalSync('1');
+  require('node:worker_threads').parentPort.postMessage('begins');
+  context.evalSync(${JSON.stringify(ENDLESS[0])});`;
+
 const STOPPED = "['ERR_ISOLATE_UNRESPONSIVE', 'ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_MEMORY']";
 
 describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere they run on threads of their own' }, () => {
@@ -147,6 +155,30 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     const { status, stdout, stderr } = spawnSync('env', ['--block-signal', process.execPath, '-e', code], { timeout: 20_000, killSignal: 'SIGKILL', encoding: 'utf8' });
     assert.deepEqual([status, stdout], [0, 'ERR_ISOLATE_UNRESPONSIVE\n'], stderr);
   });
+
+  test('without a limit, let their worker be terminated', () => here(`
+    const { Worker } = await import('node:worker_threads');
+    const worker = new Worker(${JSON.stringify(WORKER)}, { eval: true });
+    await new Promise((resolve) => { worker.once('message', resolve); });
+    await sleep(300);
+    const since = ms();
+    await worker.terminate();
+    assert.ok(ms() - since < 10_000);
+    otherWorks();`));
+
+  for (const syncCalls of ['thread', 'caller']) {
+    test(`end by a time limit of \`node:vm\`, with '${syncCalls}'`, () => here(`
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      const { runInNewContext } = await import('node:vm');
+      for (let round = 0; round < 2; round += 1) {
+        const since = ms();
+        const run = () => context.evalSync('for (;;);', { timeout: 30_000 });
+        assert.throws(() => runInNewContext('run()', { run }, { timeout: 200 }), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
+        assert.ok(ms() - since < 15_000);
+        otherWorks();
+        assert.equal(context.evalSync('6 * 7'), 42);
+      }`));
+  }
 
   test('and the host exits in the middle of them', async () => {
     for (const [code, program] of [
