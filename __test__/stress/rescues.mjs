@@ -161,7 +161,7 @@ async function child() {
       if (Date.now() - lately > BEAT_MS) {
         lately = Date.now();
         const { endings, lostBytes, lostRunning } = ivm.engineStats();
-        console.log(`BEAT ${JSON.stringify({ left: endings.givenUp, lost: Math.round(lostBytes / 2 ** 20), running: lostRunning, rss: Math.round(resident()) })}`);
+        console.log(`BEAT ${JSON.stringify({ left: endings.abandoned, lost: Math.round(lostBytes / 2 ** 20), running: lostRunning, rss: Math.round(resident()) })}`);
       }
     }
     if (random() < 0.3) await sleep(below(3));
@@ -175,7 +175,7 @@ async function child() {
   collect();
   const { endings, lostBytes, lostRunning } = ivm.engineStats();
   const maps = readFileSync('/proc/self/maps', 'utf8').split('\n').length;
-  const figures = { left: endings.givenUp, outOfMemory: endings.outOfMemory, lost: Math.round(lostBytes / 2 ** 20), running: lostRunning, rss: Math.round(resident()), maps, threads: readdirSync('/proc/self/task').length };
+  const figures = { left: endings.abandoned, outOfMemory: endings.outOfMemory, lost: Math.round(lostBytes / 2 ** 20), running: lostRunning, rss: Math.round(resident()), maps, threads: readdirSync('/proc/self/task').length };
   console.log(`END ${JSON.stringify(figures)} ${JSON.stringify(tally)}`);
   if (figures.rss > figures.lost + MAX_KEPT_MB) fail('more memory is in use than counts as lost');
   process.exit(0);
