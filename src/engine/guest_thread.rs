@@ -234,6 +234,16 @@ pub fn knows_code_of_v8() -> bool {
     code_of_v8().1 > 0
 }
 
+/// Prepares this thread for [`GuestThread::suspend`]. False if it cannot be suspended.
+pub fn accept_suspension() -> bool {
+    system::accept_signal()
+}
+
+/// Whether this is the main thread of the process, as far as that is known.
+pub fn is_main_thread() -> bool {
+    system::is_main_thread()
+}
+
 /// An empty range of memory.
 pub const NOWHERE: (usize, usize) = (0, 0);
 

@@ -51,7 +51,7 @@ pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
 pub use disposables::without_disposables;
 pub use entered::{Entered, new_thread};
-pub use guest_thread::{GuestThread, ThreadState, knows_code_of_v8};
+pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thread, knows_code_of_v8};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;

@@ -18,7 +18,7 @@ use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
 use crate::sandbox::{self, Equipment, Names, Sources};
-use crate::value::{Chain, Charge, Completion, Handle, Outcome, Reply, Value, spin};
+use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -166,6 +166,15 @@ fn write_result<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsV
     carrier
 }
 
+/// Whether a guest on this thread ends when the host does. A worker cannot be terminated while its thread is in a built-in function of V8
+/// that does not end, and neither can the process; so there has to be a limit.
+fn ends_with_host(local: &Local, prepared: &Prepared) -> bool {
+    engine::is_main_thread()
+        || local.context.waiting.get().is_some()
+        // Runs only code of the library.
+        || matches!(prepared, Prepared::MakeContext { .. })
+}
+
 /// Waits for the outcome on this thread, and serves the callee's requests meanwhile.
 fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
@@ -180,10 +189,9 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&local.shared).cast();
-    if let Some(prepared) =
-        if borrow::is_wanted() { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) }
-    {
-        prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), receiver);
+    let may_borrow = borrow::is_wanted() && ends_with_host(local, &prepared);
+    if let Some(prepared) = if may_borrow { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) } {
+        prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
     }
     let outcome = loop {
         let version = local.shared.version();
@@ -205,8 +213,13 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             Progress::None => !spin(SPIN, || local.shared.version() != version) && !local.shared.park(version, CHECK),
         };
         if must_check && !local.is_alive(js) {
-            // A worker that is being terminated: its isolates end, and this call with them.
-            local.close();
+            match callee.upgrade() {
+                // A worker that is being terminated: its isolates end, and this call with them.
+                _ if !engine::is_main_thread() => local.close(),
+                // A main thread ends only with the process: a time limit of `node:vm` ends what called this.
+                Some(remote) => remote.abort(&receiver),
+                None => receiver.complete(Err(Fault::aborted())),
+            }
         }
     };
     if borrow::any()

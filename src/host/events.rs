@@ -264,7 +264,7 @@ impl Local {
         }
         let limits = self.context.limits.get();
         let request = self.context.act_for(ask.request);
-        let answer = js.scoped(|| self.disown(js).and_then(|()| self.call_here(js, ask)));
+        let answer = js.scoped(|js| self.disown(js).and_then(|()| self.call_here(js, ask)));
         self.context.act_for(request);
         self.context.limits.set(limits);
         self.context.kept.take();
@@ -301,8 +301,7 @@ impl Local {
             _ => return Ok(None),
         };
         const HEAD: usize = 3;
-        let mut values = [ptr::null_mut(); HEAD + Ask::MAX_ARGS];
-        values[0] = js.number(f64::from(ask.slot.index()))?;
+        let mut values = [js.number(f64::from(ask.slot.index()))?; HEAD + Ask::MAX_ARGS];
         values[1] = js.number(f64::from(asked))?;
         values[2] = carrier::write(js, self, Ok(receiver.clone()))?;
         for (value, arg) in values[HEAD..].iter_mut().zip(args) {

@@ -47,7 +47,11 @@ struct GuestFiber {
 impl Drop for GuestFibers {
     /// The thread ends. Nothing runs on the stacks of guests that still wait, but V8's own threads may refer to them.
     fn drop(&mut self) {
-        std::mem::forget(self.taken.take());
+        let taken = self.taken.take();
+        for remote in taken.iter().filter_map(|fiber| fiber.remote.try_borrow().ok()?.clone()) {
+            remote.execution.loan.set_waiting(false);
+        }
+        std::mem::forget(taken);
     }
 }
 
@@ -127,7 +131,10 @@ impl Remote {
     /// The guest waits until something has changed since `version`. This does not count as running time.
     pub(super) fn sleep(&self, version: u32) {
         let ran = self.accounts.meter.set_running(false);
-        if !suspend(self, version) {
+        self.execution.loan.set_waiting(fiber::active() != 0);
+        let was_suspended = suspend(self, version);
+        self.execution.loan.set_waiting(false);
+        if !was_suspended {
             self.mailbox.park(version, None);
         }
         self.accounts.meter.set_running(ran);
@@ -244,7 +251,8 @@ impl GuestFiber {
         if spare.is_some() {
             return spare;
         }
-        let native = if fiber::prepare_thread() { Fiber::new() } else { None }?;
+        let is_ready = fiber::prepare_thread() && engine::accept_suspension();
+        let native = if is_ready { Fiber::new() } else { None }?;
         FIBERS.with(|fibers| fibers.allowed.set(Some(engine::Allowed::now())));
         static NEXT_ID: AtomicUsize = AtomicUsize::new(0);
         Some(Rc::new(Self {

@@ -127,6 +127,10 @@ impl Remote {
         let remote = self.me.clone();
         clock::after(GRACE_CHECK, move || {
             let Some(remote) = remote.upgrade().filter(|remote| remote.entries.runs(serial)) else { return };
+            // It can stop only after its host's function has returned.
+            if remote.execution.loan.is_waiting() {
+                return remote.abandon_after(serial, Grace::begin(&remote.execution.thread));
+            }
             if grace.is_over(&remote.execution.thread) {
                 return remote.abandon("Script failed to terminate");
             }

@@ -1,8 +1,9 @@
 // `syncCalls: 'caller'`: sync calls that run on the caller's own thread.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { run } from '../../harness.mjs';
+import { entry, run } from '../../harness.mjs';
 import { passes } from '../../isolate/helper.mjs';
 
 const AVAILABLE = process.platform === 'linux' && process.arch === 'x64';
@@ -16,6 +17,14 @@ const ENDLESS = [
   'new Proxy({}, { get: () => Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1) }).x',
   '"ab".repeat(2 ** 26).replaceAll("a", "xyz").replaceAll("b", "xyz").length',
 ];
+
+/** A worker whose guest does not end. */
+const WORKER = `
+  const ivm = require(${JSON.stringify(entry)});
+  const context = new ivm.Isolate().createContextSync();
+  context.evalSync('1');
+  require('node:worker_threads').parentPort.postMessage('begins');
+  context.evalSync(${JSON.stringify(ENDLESS[0])});`;
 
 const STOPPED = "['ERR_ISOLATE_UNRESPONSIVE', 'ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_MEMORY']";
 
@@ -142,14 +151,17 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     ['the memory limit', '{}', 'syncError(() => context.evalSync("const all = []; for (;;) all.push(new Array(1000).fill(1.5))"));', 'ERR_ISOLATE_MEMORY'],
   ]) {
     test(`end by ${reason} while the host runs`, () => here(`
+      ivm.configureEngine({ terminationGrace: 50 });
       for (let round = 0; round < 2; round += 1) {
         const isolate = new ivm.Isolate({ memoryLimit: 32 });
         const context = isolate.createContextSync();
         context.global.setSync('wait', () => { ${act} block(600); return 'value'; });
         assert.equal(syncError(() => context.evalSync('wait()', ${options})).code, '${outcome}');
         otherWorks();
+        assert.equal(isolate.isDisposed, ${outcome !== 'ERR_ISOLATE_DEADLINE'});
         if (!isolate.isDisposed) assert.equal(context.evalSync('1 + 1'), 2);
-      }`));
+      }
+      assert.equal(ivm.engineStats().endings.abandoned, 0);`));
   }
 
   test('end by their timeout, which stands still while the host runs', () => here(`
@@ -179,6 +191,59 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     }));
     assert.equal(context.evalSync('nested() + 1'), 9);
     assert.ok(ivm.engineStats().endings.abandoned > 0);`));
+
+  test('leave the arithmetic units of the processor as they were', () => here(`
+    ivm.configureEngine({ terminationGrace: 10 });
+    const [x, y] = [1e308, 3e-308];
+    const expected = x % y;
+    // V8 does not stop code without loops and calls. Most of the time is spent in the loop of instructions for one \`%\`.
+    const code = '(' + String.raw\`(x, y) => { let sum = 0; \${'sum += x % y;'.repeat(100_000)} return sum; }\` + ')';
+    for (let round = 0; round < 40 && ivm.engineStats().endings.abandoned < 10; round += 1) {
+      const guest = new ivm.Isolate({ memoryLimit: 256 }).createContextSync();
+      guest.evalSync('const remainders = ' + code + '; remainders(1, 1)');
+      assert.ok(${STOPPED}.includes(syncError(() => guest.evalSync('remainders(1e308, 3e-308)', { timeout: 2 })).code));
+    }
+    assert.ok(ivm.engineStats().endings.abandoned >= 10);
+    assert.deepEqual(Array.from({ length: 8 }, () => x % y), Array(8).fill(expected));
+    assert.deepEqual(context.evalSync('Array.from({ length: 8 }, () => 1e308 % 3e-308)', { copy: true }), Array(8).fill(expected));`));
+
+  const CAN_BLOCK = spawnSync('env', ['--block-signal', 'true']).status === 0;
+
+  test('return although the process was created with blocked signals', { skip: !CAN_BLOCK && '`env` cannot block signals' }, () => {
+    const code = `
+      const ivm = require(${JSON.stringify(entry)});
+      ivm.configureEngine({ syncCalls: 'caller', terminationGrace: 20 });
+      const context = new ivm.Isolate().createContextSync();
+      context.evalSync('1');
+      try { context.evalSync(${JSON.stringify(ENDLESS[0])}, { timeout: 20 }); } catch (error) { console.log(error.code); }
+      process.exit(0);`;
+    const { status, stdout, stderr } = spawnSync('env', ['--block-signal', process.execPath, '-e', code], { timeout: 20_000, killSignal: 'SIGKILL', encoding: 'utf8' });
+    assert.deepEqual([status, stdout], [0, 'ERR_ISOLATE_UNRESPONSIVE\n'], stderr);
+  });
+
+  test('without a limit, let their worker be terminated', () => here(`
+    const { Worker } = await import('node:worker_threads');
+    const worker = new Worker(${JSON.stringify(WORKER)}, { eval: true });
+    await new Promise((resolve) => { worker.once('message', resolve); });
+    await sleep(300);
+    const since = ms();
+    await worker.terminate();
+    assert.ok(ms() - since < 10_000);
+    otherWorks();`));
+
+  for (const syncCalls of ['thread', 'caller']) {
+    test(`end by a time limit of \`node:vm\`, with '${syncCalls}'`, () => here(`
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      const { runInNewContext } = await import('node:vm');
+      for (let round = 0; round < 2; round += 1) {
+        const since = ms();
+        const run = () => context.evalSync('for (;;);', { timeout: 30_000 });
+        assert.throws(() => runInNewContext('run()', { run }, { timeout: 200 }), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
+        assert.ok(ms() - since < 15_000);
+        otherWorks();
+        assert.equal(context.evalSync('6 * 7'), 42);
+      }`));
+  }
 
   test('and the host exits in the middle of them', async () => {
     for (const [code, program] of [
