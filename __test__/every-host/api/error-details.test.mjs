@@ -153,7 +153,7 @@ test('no text is made of a name or message that is no text', () => withContext(a
     const returned = 'return $0.message'.replace('KEY', key);
     assert.equal(await context.evalClosure(returned, [make()], { arguments: { copy: true } }), key === 'message' ? text : 'm');
   }
-  // Nobody receives these.
+  // No caller receives this one.
   const reports = [];
   const report = ({ error }) => reports.push(error);
   const reported = channel('isolated-v8:unhandled-host-error');

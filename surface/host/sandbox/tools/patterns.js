@@ -88,7 +88,7 @@ function repeated({ ways, work }, least, most) {
     const all = { factor: ways.factor ** most, degree: ways.degree * most };
     return { ways: times({ factor: most - least + 1, degree: 0 }, all), work: times({ factor: most, degree: 0 }, times(all, work)) };
   }
-  // Repetitions of something that matches in several ways multiply without end.
+  // Repetitions of something that matches in several ways multiply endlessly.
   return ways.factor === 1 && ways.degree === 0 ? { ways: LENGTH, work: times(LENGTH, work) } : { ways: ENDLESS, work: ENDLESS };
 }
 
