@@ -2486,7 +2486,8 @@ declare namespace ivm {
     idle: number;
     /**
      * Prepared isolates (option `warm`) that wait for an execution in a sandbox, or for `new Isolate`. They count as made, and in the other
-     * figures, once they are used. Isolates that remove TypeScript types, of which one waits for a minute, count only here.
+     * figures, once they are used. Isolates that remove TypeScript types, of which one waits for a minute, and those that match
+     * a `pattern` of a JSON Schema count only here.
      */
     warm: number;
     /** Isolates that have ended: their memory is freed, or lost. The sum of `endings`. */

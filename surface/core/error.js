@@ -232,7 +232,7 @@ function isShortList(array) {
 }
 
 /**
- * Whether the text of a value is at hand. Converting an array or a long BigInt may take any time.
+ * Whether the text of a value is available at once. Converting an array or a long BigInt may take any time.
  * @param {unknown} value
  */
 function isReadable(value) {
