@@ -1417,8 +1417,9 @@ declare namespace ivm {
      *   defaults and conversions. It runs on the host's thread, without a limit of time.
      * - A JSON Schema: 2020-12, or an older one whose keywords have the same meaning. The tool gets the params unchanged. `format` and
      *   unknown keywords are ignored. `$ref` may refer to parts of the same schema (`#/$defs/name`). `unevaluatedItems`,
-     *   `unevaluatedProperties`, `$dynamicRef` and other references are not supported: `execute` rejects with `ERR_INVALID_ARG`. A
-     *   `pattern` runs without a limit of time. The schema is read once: later changes to the object have no effect.
+     *   `unevaluatedProperties`, `$dynamicRef` and other references are not supported: `execute` rejects with `ERR_INVALID_ARG`. A match
+     *   with a `pattern` that may take long is made in an isolate, and ends with the execution. The schema is read once: later changes to the
+     *   object have no effect.
      *
      * Default: the params are not validated.
      */
@@ -2485,7 +2486,8 @@ declare namespace ivm {
     idle: number;
     /**
      * Prepared isolates (option `warm`) that wait for an execution in a sandbox, or for `new Isolate`. They count as made, and in the other
-     * figures, once they are used. Isolates that remove TypeScript types, of which one waits for a minute, count only here.
+     * figures, once they are used. Isolates that remove TypeScript types, of which one waits for a minute, and those that match
+     * a `pattern` of a JSON Schema count only here.
      */
     warm: number;
     /** Isolates that have ended: their memory is freed, or lost. The sum of `endings`. */

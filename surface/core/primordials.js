@@ -72,6 +72,7 @@ module.exports = freeze({
   define,
   defineProperty,
   Error,
+  errorToString: Error.prototype.toString,
   FinalizationRegistry,
   finalizationRegister: uncurryThis(FinalizationRegistry.prototype.register),
   freeze,

@@ -92,12 +92,13 @@ function ignore() {}
  * @param {unknown} value
  */
 function discard(origin, value) {
-  if (typeof value !== 'object' || value === null) {
+  // Looking at a proxy runs its traps, and throws if it is revoked.
+  if (typeof value !== 'object' || value === null || isProxy(value)) {
     return;
   }
   if (isPromise(value) || isArray(value) || isMap(value) || isSet(value) || isPlain(value)) {
     discardWithin(origin, value);
-  } else if (!isProxy(value) && !isView(value)) {
+  } else if (!isView(value)) {
     discardProperties(origin, value);
   }
 }
@@ -166,11 +167,8 @@ function discardThrown(origin, thrown) {
   }
 }
 
-/** @param {object} object */
+/** @param {object} object no proxy */
 function isPlain(object) {
-  if (isProxy(object)) {
-    return false;
-  }
   const prototype = getPrototypeOf(object);
   return prototype === null || (!isProxy(prototype) && getPrototypeOf(prototype) === null);
 }

@@ -33,9 +33,9 @@ function createSandboxes(core, environment, ivm, launcher) {
     describeTools,
     normalizeCode: createNormalizeCode(makeSpare),
     createPluginFetch,
-    ...createAgentSandbox(execute, strip, readSnapshot),
+    ...createAgentSandbox(execute, strip, readSnapshot, makeSpare),
     ...createPluginSandbox(core, ivm, createReadEquipment(core, environment, strip, readSnapshot)),
-    ...createSubprocessSandboxes(core, environment, strip, readSnapshot, launcher),
+    ...createSubprocessSandboxes(core, environment, { strip, make: makeSpare }, readSnapshot, launcher),
   };
 }
 
