@@ -3,7 +3,7 @@
 use std::ptr;
 use std::time::Duration;
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
@@ -28,7 +28,7 @@ pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsRe
         (statistic::COLLECTED, registry.ended[End::Collected as usize]),
         (statistic::OUT_OF_MEMORY, registry.ended[End::OutOfMemory as usize]),
         (statistic::ENVIRONMENT_GONE, registry.ended[End::Environment as usize]),
-        (statistic::GIVEN_UP, registry.ended[End::GivenUp as usize]),
+        (statistic::ABANDONED, registry.ended[End::Abandoned as usize]),
     ] {
         figures[index as usize] = figure;
     }

@@ -108,7 +108,7 @@ fn work() {
 /// Ends a stopped isolate.
 pub fn end(remote: &Remote, body: Body) {
     remote.end(|| dispose(body));
-    tidy_after(remote.accounts.most_native());
+    tidy_after(remote.accounts.max_native());
 }
 
 fn dispose(body: Body) {

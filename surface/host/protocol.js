@@ -127,7 +127,7 @@ const STATISTIC = freeze({
   COLLECTED: 8,
   OUT_OF_MEMORY: 9,
   ENVIRONMENT_GONE: 10,
-  GIVEN_UP: 11,
+  ABANDONED: 11,
 });
 
 /** Arguments of `configure()`, and elements of its result. */
