@@ -336,7 +336,7 @@ mod tests {
     /// Splits a list into calls without conditions and calls with conditions on their arguments.
     fn split(rules: Rules) -> [BTreeSet<libc::c_long>; 2] {
         let count = rules.len();
-        let [mut whatever, mut some] = [BTreeSet::new(), BTreeSet::new()];
+        let [mut unconditional, mut some] = [BTreeSet::new(), BTreeSet::new()];
         for (call, conditions) in rules {
             if conditions.is_empty() {
                 unconditional.insert(call)
