@@ -276,6 +276,10 @@ impl Completion for Holding {
         self.completion.is_complete()
     }
 
+    fn is_wanted(&self) -> bool {
+        self.completion.is_wanted()
+    }
+
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
         self.completion.recipient()
     }
@@ -315,6 +319,10 @@ impl Completion for KeepingAlive {
 
     fn is_complete(&self) -> bool {
         self.completion.is_complete()
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.completion.is_wanted()
     }
 
     fn recipient(&self) -> Option<Arc<dyn Owner>> {

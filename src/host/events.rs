@@ -205,9 +205,9 @@ impl Local {
     pub fn serve(&self, js: Js<'_>, request: Request, origin: Origin) {
         let bytes = request.byte_size();
         let Request { op, slot, args, asker, completion, chain, charge } = request;
-        // Nothing waits for the answer any more: a guest's request does not begin after the guest's end.
+        // A request of a guest that was stopped does not begin any more. One that ended by itself has made all of its requests.
         let recipient = completion.recipient().and_then(|owner| Remote::from_owner(&owner));
-        if completion.is_complete() || recipient.is_some_and(|remote| remote.is_disposed()) {
+        if !completion.is_wanted() || recipient.is_some_and(|remote| remote.was_stopped()) {
             return;
         }
         let op = if completion.is_discarded() { op | op::DISCARDED } else { op };

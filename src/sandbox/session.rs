@@ -146,9 +146,8 @@ impl Session {
         };
         drop(alarm);
         self.timers.clear();
-        // A limit on the result is not a limit on the running time.
         let stopped = match &outcome {
-            Err(Fault::Error(error)) => error.code.is_some_and(|code| !matches!(code, Code::Limit | Code::Transfer)),
+            Err(Fault::Error(error)) => error.code.is_some_and(Code::is_stop),
             Err(Fault::Stopped) => true,
             _ => false,
         };

@@ -17,6 +17,11 @@ pub trait Completion: Send + Sync {
         false
     }
 
+    /// Whether work for it may still begin.
+    fn is_wanted(&self) -> bool {
+        !self.is_complete()
+    }
+
     /// Whether the outcome is dropped, be it a value or an error.
     fn is_discarded(&self) -> bool {
         false

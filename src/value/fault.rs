@@ -58,6 +58,11 @@ pub enum Code {
 }
 
 impl Code {
+    /// Whether an execution that fails with this was stopped. A limit on its result is not a limit on its running time.
+    pub const fn is_stop(self) -> bool {
+        !matches!(self, Self::Limit | Self::Transfer)
+    }
+
     const ALL: [Self; 15] = [
         Self::Timeout,
         Self::Deadline,
