@@ -6,9 +6,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { capture, root } from '../scripts/process.mjs';
 import { lineChart } from './chart.mjs';
+import { makeBundles } from './bundles.mjs';
 import lifecycles from './lifecycles.mjs';
 import { flagsOf, OURS, PEER, peerOf, QUICKJS } from './libraries.mjs';
 import { measurePackages } from './packages.mjs';
+import programList from './programs.mjs';
 import { publish, row, time } from './report.mjs';
 import { hosts } from '../scripts/setup/hosts.mjs';
 
@@ -209,6 +211,37 @@ export async function sync(host, { filter, quick }) {
     console.log(`${tables.at(-1)}\n`);
   }
   if (!quick && filter === undefined) publish(`sync-${host.name}`, results, tables.join('\n\n'));
+  return true;
+}
+
+/** Rounds of each program. */
+const ROUNDS = 9;
+const QUICK_ROUNDS = 3;
+const PROGRAM_TARGETS = ['1.1', '0.7'];
+
+/** Programs as guests run them: beside isolated-vm, each program in a process of its own. */
+export async function programs(host, { filter = '', quick }) {
+  const chosen = programList.filter(({ id, title }) => id.includes(filter) || title.includes(filter));
+  await makeBundles(chosen);
+  const results = [];
+  for (const { id, title } of chosen) {
+    const options = { libraries: [OURS, PEER], ids: [id], rounds: quick ? QUICK_ROUNDS : ROUNDS };
+    const times = await ask(host, 'programs-run.mjs', [JSON.stringify(options)], VALUES_LIMIT_MS);
+    if (!isOk(times)) return false;
+    results.push({ id, title, times: times[id] });
+    console.log(`${title}: ${JSON.stringify(times[id])}`);
+  }
+  const cells = ({ [OURS]: ours, [PEER]: peer }) => [
+    ...[ours.median, peer.median].map(time), peer.ratio.toFixed(2), ...[ours.cpu, peer.cpu].map(time), peer.cpuRatio.toFixed(2), PROGRAM_TARGETS[0],
+    ...[ours, peer].map(({ again }) => again.cpuRatio.toFixed(2)), PROGRAM_TARGETS[1],
+  ];
+  const rows = results.map(({ title, times }) => [title, ...cells(times)]);
+  const all = (of) => middle(results.map(({ times }) => of(times))).toFixed(2);
+  rows.push(['median', '', '', all((times) => times[PEER].ratio), '', '', all((times) => times[PEER].cpuRatio), '0.9', ...[OURS, PEER].map((name) => all((times) => times[name].again.cpuRatio)), '0.7']);
+  const head = ['a program', OURS, PEER, 'ratio', `CPU: ${OURS}`, PEER, 'CPU ratio', 'target', `second run: ${OURS}`, PEER, 'target'];
+  const table = tableOf(`Programs from npm, each in a new isolate, on ${host.name}. A second run has the same source, in another new isolate; its processor time relative to the first one's:`, head, rows);
+  console.log(table);
+  if (!quick && filter === '') publish(`programs-${host.name}`, results, table);
   return true;
 }
 
