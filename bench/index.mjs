@@ -25,7 +25,7 @@ const parts = {
   packages: { needs() {}, run: packages },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
   sync: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: sync },
-  programs: { needs: () => PEER, run: programs, without: (host) => peerOf(host) !== PEER },
+  programs: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: programs },
   // Not of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },
 };

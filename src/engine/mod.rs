@@ -4,6 +4,7 @@ mod abort;
 mod allocator;
 pub mod background;
 mod blob;
+pub mod code_cache;
 mod disposables;
 mod guest_thread;
 mod heap;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use slab::Slab;
 
 use super::attachments::attached;
+use super::compiled::CompiledSources;
 use super::handles::{Carried, Handles, Own};
 use super::held::Held;
 use super::inspector::Agent;
@@ -36,6 +37,8 @@ pub struct Guest {
     holds: Cell<u32>,
     pub realms: Realms,
     pub modules: Modules,
+    /// Code that may go into the process's cache.
+    pub compiled: CompiledSources,
     /// Handles and functions that guest code holds.
     pub handles: Handles,
     /// How realms represent handles.
@@ -70,6 +73,7 @@ impl Guest {
             holds: Cell::new(0),
             realms: Realms::default(),
             modules: Modules::default(),
+            compiled: CompiledSources::default(),
             handles: Handles::default(),
             binding: OnceCell::new(),
             shared: RefCell::default(),
@@ -113,6 +117,7 @@ impl Guest {
         drop(std::mem::take(&mut *self.slots.borrow_mut()));
         self.handles.clear();
         self.modules.clear();
+        self.compiled.clear();
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         self.realms.clear();
     }
