@@ -44,6 +44,7 @@ struct Source {
     /// The value of [`Store::uses`] when it was compiled last.
     used: u64,
     data: Option<Arc<Vec<u8>>>,
+    /// An isolate has ended, and has written the data or was about to.
     complete: bool,
 }
 
@@ -78,7 +79,12 @@ pub fn compiles(key: CodeKey) -> Compiled {
     lock(&STORE).get_or_insert_default().compiles(key)
 }
 
-/// V8 has written this data.
+/// Whether V8 should write the data now. At most one isolate that ends gets true, so that many with the same text do not all write it.
+pub fn claim(key: CodeKey, complete: bool) -> bool {
+    is_enabled() && lock(&STORE).as_mut().is_some_and(|store| store.claim(key, complete))
+}
+
+/// V8 has written this data, after a [`claim`].
 pub fn keep(key: CodeKey, data: &[u8], complete: bool) {
     if !is_enabled() || data.len() > MAX_BYTES_EACH {
         return;
@@ -125,14 +131,22 @@ impl Store {
         Compiled::New
     }
 
+    fn claim(&mut self, key: CodeKey, complete: bool) -> bool {
+        let Some(source) = self.sources.get_mut(&key) else { return false };
+        if source.complete || (!complete && source.data.is_some()) {
+            return false;
+        }
+        source.complete = complete;
+        true
+    }
+
     /// Returns what was dropped for it.
     fn keep(&mut self, key: CodeKey, data: Arc<Vec<u8>>, complete: bool) -> Vec<Arc<Vec<u8>>> {
-        let Some(source) = self.sources.get_mut(&key) else { return vec![data] };
-        if source.complete {
+        // An isolate that ends may have been faster than this one.
+        let Some(source) = self.sources.get_mut(&key).filter(|source| source.complete == complete) else {
             return vec![data];
-        }
+        };
         self.bytes += data.len();
-        source.complete = complete;
         let mut dropped = Vec::from_iter(source.data.replace(data));
         self.bytes -= dropped.iter().map(|data| data.len()).sum::<usize>();
         while self.bytes > MAX_BYTES
@@ -168,13 +182,17 @@ mod tests {
     #[test]
     fn keeps_the_data_of_sources_that_are_compiled_again() {
         let mut store = Store::default();
+        assert!(!store.claim(key(1), true));
         assert!(store.keep(key(1), Arc::new(vec![1]), true).len() == 1 && store.bytes == 0);
         assert!(matches!(store.compiles(key(1)), Compiled::New));
         assert!(matches!(store.compiles(key(1)), Compiled::Repeated));
+        assert!(store.claim(key(1), false));
         assert!(store.keep(key(1), Arc::new(vec![1, 2]), false).is_empty());
+        assert!(!store.claim(key(1), false));
         assert!(matches!(store.compiles(key(1)), Compiled::Cached { complete: false, .. }));
-        assert_eq!(store.keep(key(1), Arc::new(vec![1, 2, 3]), true).len(), 1);
-        assert_eq!(store.keep(key(1), Arc::new(vec![4]), true).len(), 1);
+        assert!(store.claim(key(1), true) && !store.claim(key(1), true));
+        assert_eq!(store.keep(key(1), Arc::new(vec![4]), false), [Arc::new(vec![4])]);
+        assert_eq!(store.keep(key(1), Arc::new(vec![1, 2, 3]), true), [Arc::new(vec![1, 2])]);
         let Compiled::Cached { data, complete: true } = store.compiles(key(1)) else { panic!("not cached") };
         assert_eq!((data.len(), store.bytes), (3, 3));
         assert!(store.remove(key(1)).is_some() && store.bytes == 0);
@@ -187,6 +205,7 @@ mod tests {
         for number in 0..=count {
             store.compiles(key(number));
             store.compiles(key(0));
+            assert!(store.claim(key(number), true));
             store.keep(key(number), Arc::new(vec![0; MAX_BYTES_EACH]), true);
         }
         assert_eq!(store.bytes, MAX_BYTES);

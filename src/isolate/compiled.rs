@@ -55,7 +55,10 @@ impl CompiledSources {
         let mut sources = std::mem::take(&mut *self.0.borrow_mut());
         v8::scope!(let scope, isolate);
         for source in &mut sources {
-            if (complete || !source.written) && remote.accounts.has_native_room(source.length * WRITER_BYTES) {
+            let may_write = (complete || !source.written)
+                && remote.accounts.has_native_room(source.length * WRITER_BYTES)
+                && code_cache::claim(source.key, complete);
+            if may_write {
                 v8::scope!(let scope, scope);
                 let data = match &source.unit {
                     Unit::Script(script) => v8::Local::new(scope, script).create_code_cache(),

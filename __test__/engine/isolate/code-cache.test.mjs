@@ -130,6 +130,21 @@ test('a heap without room for the code does without', () => caches(`
   assert.equal(stats().hits, 1);
   otherWorks();`));
 
+test('isolates that start from a snapshot use the same code', () => caches(`
+  const snapshot = ivm.Isolate.createSnapshot([{ code: 'globalThis.base = 10; function help(a) { return a + base; }' }]);
+  const code = text + '[f1(1), typeof help === "function" ? help(f2.length) : 0].join()';
+  for (let i = 0; i < 2; i += 1) assert.equal(await inNew(evaluates(code)), '2x,0');
+  await written();
+  assert.equal(await inNew(evaluates(code), { snapshot }), '2x,11');
+  const own = code + ' + base';
+  const { bytes } = stats();
+  for (let i = 0; i < 2; i += 1) assert.equal(await inNew(evaluates(own), { snapshot }), '2x,1110');
+  await written(bytes);
+  assert.match((await errorOf(() => inNew(evaluates(own)))).message, /base is not defined/);
+  assert.equal(stats().hits, 2);
+  await inNew(async (isolate) => assert.equal(await (await isolate.createContext()).eval(own), '2x,1110'), { snapshot });
+  assert.equal(stats().hits, 3);`));
+
 test('it can be switched off', () => caches(`
   for (let i = 0; i < 2; i += 1) await inNew(evaluates(text));
   await written();
