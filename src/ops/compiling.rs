@@ -36,7 +36,10 @@ impl Form {
     }
 }
 
-/// Code larger than the cached data, in the heap.
+/// Bytes at the beginning of a snapshot that tell it from others.
+const SNAPSHOT_TAG: usize = 64;
+
+/// Bytes that code may take in the heap for each byte of the data.
 const HEAP_PER_DATA: usize = 4;
 
 /// A text that is about to be compiled, and what the process's cache has for it. `None` if the cache is not for this text or isolate.
@@ -103,7 +106,9 @@ impl Known {
         if settings.inspector || !settings.shares_code {
             return None;
         }
-        let key = key_of(text, origin, form);
+        // V8 takes code only for the snapshot that it was compiled with. The snapshot's tag, with its checksum, is in its first bytes.
+        let snapshot = settings.snapshot.as_ref().and_then(|snapshot| snapshot.sealed().get(..SNAPSHOT_TAG));
+        let key = key_of(text, origin, form, snapshot.unwrap_or_default());
         let mut compiled = code_cache::compiles(key);
         if let Compiled::Cached { data, .. } = &compiled {
             let used = isolate.get_heap_statistics().used_heap_size();
@@ -116,7 +121,7 @@ impl Known {
     }
 }
 
-fn key_of(text: &Text, origin: &Origin, form: Form) -> CodeKey {
+fn key_of(text: &Text, origin: &Origin, form: Form, snapshot: &[u8]) -> CodeKey {
     let is_wide = |text: &Text| matches!(text, Text::Utf16(_));
     let kind = form.number() << 2 | u8::from(is_wide(text)) << 1 | u8::from(is_wide(&origin.filename));
     let add = |digest: Digest, text: &Text| {
@@ -126,6 +131,7 @@ fn key_of(text: &Text, origin: &Origin, form: Form) -> CodeKey {
             Text::Utf16(units) => digest.units(units),
         }
     };
-    let digest = Digest::new(kind).bytes(&origin.line.to_le_bytes()).bytes(&origin.column.to_le_bytes());
+    let digest = Digest::new(kind).bytes(&(snapshot.len() as u64).to_le_bytes()).bytes(snapshot);
+    let digest = digest.bytes(&origin.line.to_le_bytes()).bytes(&origin.column.to_le_bytes());
     CodeKey::new(add(add(digest, &origin.filename), text))
 }
