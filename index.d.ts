@@ -343,7 +343,7 @@ declare namespace ivm {
      * Number of isolates like this one that are kept ready, each with a context, for later calls of the constructor. They are made in the
      * background after one has ended. Each becomes one isolate, whose first `createContext` uses the prepared context. Isolates with
      * `snapshot`, `inspector`, `hostStacks` or `importModuleDynamically`, and those made by guests, are never prepared. A prepared isolate
-     * that is not used within a minute ends. {@link engineStats} counts them as `spare`. At most 64 wait in a host thread. Default 1; 0 disables it; a negative
+     * that is not used within a minute ends. {@link engineStats} counts them as `warm`. At most 64 wait in a host thread. Default 1; 0 disables it; a negative
      * number is an `Error` with the code `ERR_INVALID_ARG`. Not part of isolated-vm.
      * @see [Performance](https://github.com/isolated-v8/isolated-v8/blob/main/docs/performance.md)
      */
@@ -846,7 +846,7 @@ declare namespace ivm {
      * first error of each origin is a process warning with the code `ISOLATED_V8_UNHANDLED_HOST_ERROR`. Wrong arguments and options, also
      * `signal`, throw.
      * @see
-     *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
+     *   [Errors without a receiver](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-without-a-receiver)
      */
     applyIgnored<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
@@ -975,7 +975,7 @@ declare namespace ivm {
    * `async`: for a function that returns promises, pass a `Reference`, and let the guest call `applySyncPromise`, or `apply` with
    * `result: { promise: true }`.
    * @see
-   *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
+   *   [Errors without a receiver](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-without-a-receiver)
    * @example
    * ```ts
    * import { Callback, Isolate, Reference } from 'isolated-v8';
@@ -1009,7 +1009,7 @@ declare namespace ivm {
      * The guest gets `undefined` and continues; the result is discarded. What the function throws or rejects with is reported as for
      * `applyIgnored`. Default false.
      * @see
-     *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
+     *   [Errors without a receiver](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-without-a-receiver)
      */
     ignored?: boolean;
     /** The guest waits for the result. This is the default; the option is not read. */
@@ -2487,7 +2487,7 @@ declare namespace ivm {
      * Prepared isolates (option `warm`) that wait for an execution in a sandbox, or for `new Isolate`. They count as made, and in the other
      * figures, once they are used. Isolates that remove TypeScript types, of which one waits for a minute, count only here.
      */
-    spare: number;
+    warm: number;
     /** Isolates that have ended: their memory is freed, or lost. The sum of `endings`. */
     ended: number;
     /** The reasons why isolates ended. */
@@ -2501,7 +2501,7 @@ declare namespace ivm {
       /** The worker thread that created them has ended. */
       environmentGone: number;
       /** Abandoned, because they did not stop on request (`ERR_ISOLATE_UNRESPONSIVE`). */
-      givenUp: number;
+      abandoned: number;
     };
     /** Threads that run guests, or can run them, including lost ones. V8's own threads and the clock are not counted. */
     threads: number;
@@ -2686,7 +2686,7 @@ declare namespace ivm {
      * A host function failed, and nothing receives the error: what the function threw. Without subscribers, the first error of each
      * `origin` is a process warning.
      * @see
-     *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
+     *   [Errors without a receiver](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-without-a-receiver)
      */
     'isolated-v8:unhandled-host-error': { error: unknown; origin: string };
   }

@@ -1,5 +1,5 @@
 // `npm run bench [-- --host node26] [--part calls] [--filter evalSync] [--quick]`: this package beside isolated-vm, or
-// quickjs-emscripten where that does not run, and beside other ways. All parts but rough ones write BENCHMARKS.md and BENCHMARKS.json.
+// quickjs-emscripten where that does not run, and beside other ways. All parts but rough ones write docs/benchmarks/tables.md and BENCHMARKS.json.
 
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';

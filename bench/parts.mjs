@@ -103,7 +103,7 @@ export async function scale(host) {
       .filter(([, value]) => value > 0);
     const series = Object.fromEntries(libraries.map((library) => [library, points(library)]));
     writeFileSync(join(root, folder, `${key}.svg`), lineChart({ title, y, x: 'isolates', series }));
-    return `![${title}](${folder}/${key}.svg)`;
+    return `![${title}](../charts/${host.name}/${key}.svg)`;
   });
   const of = (library) => Object.fromEntries(COUNTS.map((count) => {
     const { output, ...rest } = results[library][count];

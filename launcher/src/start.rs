@@ -29,7 +29,7 @@ pub fn start() -> ExitCode {
     if !confine::stay_with_parent(settings.parent) {
         return ExitCode::from(ORPHANED);
     }
-    leave_behind();
+    drop_inherited();
     let mut report = confine::before_load(&settings);
     let entry = match load(&addon) {
         Ok(entry) => entry,
@@ -45,7 +45,7 @@ pub fn start() -> ExitCode {
 }
 
 /// Closes descriptors that the parent has left open, and leaves the inherited working directory.
-fn leave_behind() {
+fn drop_inherited() {
     if !close_all() {
         // SAFETY: this process uses no descriptors but the three standard ones.
         unsafe {

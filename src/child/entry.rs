@@ -222,8 +222,8 @@ impl Completion for Warmed {
 }
 
 fn spec_of(task: Task, template: &IsolateTemplate, link: &Arc<Link>) -> Spec {
-    let Task { code, line, column, deadline, max_output, most_lines, most_length, modules, tools } = task;
-    link.limit(Limits::new(template.memory_limit, max_output, most_length, tools.len()));
+    let Task { code, line, column, deadline, max_output, max_lines, max_length, modules, tools } = task;
+    link.limit(Limits::new(template.memory_limit, max_output, max_length, tools.len()));
     let tools = tools.into_iter();
     Spec {
         code: Body { text: code, line, column },
@@ -231,8 +231,8 @@ fn spec_of(task: Task, template: &IsolateTemplate, link: &Arc<Link>) -> Spec {
         max_output: max_output as usize,
         logging: Logging {
             style: LogStyle::Tagged,
-            most_lines: most_lines as usize,
-            most_length: most_length as usize,
+            max_lines: max_lines as usize,
+            max_length: max_length as usize,
             listener: Some(link.listener()),
         },
         tools: tools.map(|(namespace, method, index)| Tool { namespace, method, function: link.tool(index) }).collect(),

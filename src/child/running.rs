@@ -74,7 +74,7 @@ impl Running {
     pub fn new(process: u64, id: u64, job: Job, began: Instant, waited: bool) -> Self {
         let Job { mut task, again, pool, timeout, logging, requester, sort } = job;
         let memory = usize::try_from(sort.memory).unwrap_or(usize::MAX);
-        let limits = Limits::new(memory, task.max_output, task.most_length, requester.tools.len());
+        let limits = Limits::new(memory, task.max_output, task.max_length, requester.tools.len());
         let deadline = began + timeout;
         let left = deadline.saturating_duration_since(Instant::now());
         task.deadline = (time::now() + left).as_micros() as f64;
@@ -121,8 +121,8 @@ impl Running {
     }
 
     /// The maximum number of characters of a log line.
-    pub fn most_length(&self) -> usize {
-        self.logs.logging.most_length
+    pub fn max_length(&self) -> usize {
+        self.logs.logging.max_length
     }
 
     /// Keeps a line if there is room for it.

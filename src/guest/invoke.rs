@@ -162,7 +162,7 @@ fn release<'s>(
     _result: v8::ReturnValue<v8::Value>,
 ) {
     if let Ok(at) = Place::current(scope) {
-        at.guest.handles.put_down(number(scope, &args, 0) as usize);
+        at.guest.handles.release(number(scope, &args, 0) as usize);
     }
 }
 

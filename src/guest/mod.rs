@@ -235,7 +235,7 @@ fn adopt_handle<'s>(
     let receiver = v8::undefined(scope).into();
     let adopted = member(scope, surface, "adopt").and_then(|adopt| adopt.call(scope, receiver, &args));
     let Some(adopted) = adopted else {
-        at.guest.handles.put_down(id);
+        at.guest.handles.release(id);
         return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
     };
     Ok(adopted)

@@ -35,7 +35,7 @@ pub fn function<'s>(
         .constructor_behavior(v8::ConstructorBehavior::Throw)
         .build(scope);
     let Some(function) = function else {
-        at.guest.handles.put_down(id);
+        at.guest.handles.release(id);
         return Err(Fault::Stopped);
     };
     function.set_name(name);
@@ -169,7 +169,7 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
     }
     let reply = at.guest.reply();
     let completion = Arc::clone(&reply) as Arc<dyn Completion>;
-    let chain = at.guest.chain().on_behalf_of(async_context::current(scope));
+    let chain = at.guest.chain().in_async_context(async_context::current(scope));
     match prepared {
         Prepared::Enter { remote, limits, work } if at.guest.owner_id() == Some(remote.id()) => {
             at.guest.run_nested(scope, Job::new(Kind::Call, completion, work).limited(limits).in_chain(chain))?;

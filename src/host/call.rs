@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::environment::Local;
 use super::event::Origin;

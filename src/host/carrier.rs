@@ -315,7 +315,7 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
         _ => (None, None, 0),
     };
     if let Handle::Isolate(isolate) = &handle {
-        local.shared.reckon_with(js, isolate);
+        local.shared.count_isolate(js, isolate);
     }
     let id = local.keep(Value::Handle(handle));
     let type_of = match type_of {

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::time::Duration;
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
@@ -29,7 +29,7 @@ pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsRe
         (statistic::COLLECTED, registry.ended[End::Collected as usize]),
         (statistic::OUT_OF_MEMORY, registry.ended[End::OutOfMemory as usize]),
         (statistic::ENVIRONMENT_GONE, registry.ended[End::Environment as usize]),
-        (statistic::GIVEN_UP, registry.ended[End::GivenUp as usize]),
+        (statistic::ABANDONED, registry.ended[End::Abandoned as usize]),
         (statistic::CODE_CACHE_BYTES, code_cache_bytes as u64),
         (statistic::CODE_CACHE_HITS, code_cache_hits),
     ] {

@@ -347,7 +347,7 @@ impl Local {
         // In this order: work that is over has sent its message before it ended.
         let busy = self.hold.pending.get() > 0 || self.shared.listen() || self.shared.signalled.load(Ordering::Acquire);
         if self.hold.held.replace(busy) != busy {
-            if busy { self.signal().hold(js) } else { self.signal().let_go(js) }
+            if busy { self.signal().hold(js) } else { self.signal().release(js) }
         }
     }
 

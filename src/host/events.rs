@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::answers::Asked;
 use super::carrier;
@@ -131,7 +131,7 @@ impl Local {
             Event::Quiet => {}
             Event::Unpin => {
                 self.shared.unpinned.arrived();
-                self.pins.let_go(js);
+                self.pins.release_unused(js);
             }
             Event::Weigh => self.shared.pressure.weigh(js),
             Event::Remind { last } => self.shared.pressure.remind(js, last),

@@ -113,8 +113,8 @@ pub(super) fn body(record: &mut Record) -> Result<Body, Fault> {
 pub(super) fn logging(record: &mut Record, style: LogStyle) -> Result<Logging, Fault> {
     Ok(Logging {
         style,
-        most_lines: record.number(execution::MAX_LOGS)? as usize,
-        most_length: record.number(execution::MAX_LOG_LENGTH)? as usize,
+        max_lines: record.number(execution::MAX_LOGS)? as usize,
+        max_length: record.number(execution::MAX_LOG_LENGTH)? as usize,
         listener: record.optional_function(execution::ON_LOG)?,
     })
 }

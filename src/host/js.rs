@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
 
-use napi::sys;
+use napi_sys as sys;
 
 use crate::value::{BigInt, Text};
 

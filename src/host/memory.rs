@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::js::{Js, JsResult, JsValue};
 use super::reference::Reference;
@@ -92,7 +92,7 @@ struct Buffer {
 }
 
 impl Adopted {
-    /// Counts `memory` of so many bytes until the result is dropped.
+    /// Counts `bytes` for `memory` until the result is dropped.
     pub fn external<T>(&self, memory: T, bytes: usize) -> External<T> {
         let bytes = bytes as i64;
         self.uncounted.0.fetch_add(bytes, Ordering::Relaxed);
@@ -162,12 +162,12 @@ impl Adopted {
         let create = create_external()?;
         let owner = Box::into_raw(Box::new(self.external(Arc::clone(memory), memory.len()))).cast::<c_void>();
         let mut buffer = ptr::null_mut();
-        // SAFETY: the memory is valid for its length while the lease lives, which `let_go` ends. `js` proves that a callback of this
+        // SAFETY: the memory is valid for its length while the lease lives, which `release` ends. `js` proves that a callback of this
         // environment runs.
         let status =
-            unsafe { create(js.env(), memory.pointer().cast(), memory.len(), Some(let_go), owner, &raw mut buffer) };
+            unsafe { create(js.env(), memory.pointer().cast(), memory.len(), Some(release), owner, &raw mut buffer) };
         if status != sys::Status::napi_ok {
-            // SAFETY: a host that refuses has taken nothing and does not call `let_go`.
+            // SAFETY: a host that refuses has taken nothing and does not call `release`.
             drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
             return None;
         }
@@ -177,7 +177,7 @@ impl Adopted {
 }
 
 /// The host calls this once, on any thread, when none of its buffers has the memory any more.
-unsafe extern "C" fn let_go(_data: *mut c_void, owner: *mut c_void) {
+unsafe extern "C" fn release(_data: *mut c_void, owner: *mut c_void) {
     // SAFETY: `owner` is the box that `make` gave away.
     drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
 }

@@ -71,13 +71,13 @@ impl Pins {
 
     fn pin(&self, js: Js<'_>, value: JsValue) -> JsResult<(usize, Box<Unpin>)> {
         // First, so that code that creates many pins in one turn of the event loop holds no more memory than isolates do.
-        self.let_go(js);
+        self.release_unused(js);
         let number = self.all.borrow_mut().insert(Pin { reference: js.reference(value)?, loan: None });
         Ok((number, Box::new(Unpin(self.shared.me.clone(), number))))
     }
 
     /// Releases the pins that no isolate uses any more.
-    pub fn let_go(&self, js: Js<'_>) {
+    pub fn release_unused(&self, js: Js<'_>) {
         if !self.shared.unpinned.is_any() {
             return;
         }

@@ -110,8 +110,8 @@ fn parts_of(mut record: Record) -> Result<Parts, Fault> {
         column,
         deadline: 0.0,
         max_output: record.number(execution::MAX_OUTPUT)?,
-        most_lines: u32::try_from(logging.most_lines).unwrap_or(u32::MAX),
-        most_length: u32::try_from(logging.most_length).unwrap_or(u32::MAX),
+        max_lines: u32::try_from(logging.max_lines).unwrap_or(u32::MAX),
+        max_length: u32::try_from(logging.max_length).unwrap_or(u32::MAX),
         modules: modules(&mut record)?.map(|Modules { sources, main }| (sources, main)),
         tools: places,
     };

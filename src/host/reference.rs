@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::js::{Js, JsResult, JsValue, Refused};
 

@@ -6,7 +6,7 @@ use std::mem::transmute;
 use std::ptr;
 use std::sync::OnceLock;
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::memory::{Adopted, External};

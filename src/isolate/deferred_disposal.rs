@@ -109,7 +109,7 @@ fn work() {
 /// Ends a stopped isolate.
 pub fn end(remote: &Remote, body: Body) {
     remote.end(|| dispose(body, Some(remote)));
-    tidy_after(remote.accounts.most_native());
+    tidy_after(remote.accounts.max_native());
 }
 
 /// `remote`: the isolate was stopped.

@@ -223,7 +223,7 @@ impl Guest {
 
     /// Releases what guest code no longer holds, and frees the slots whose last handle is gone.
     pub(super) fn tidy(&self, remote: &Remote) {
-        self.handles.put_down_collected();
+        self.handles.release_collected();
         self.free_slots(remote);
     }
 

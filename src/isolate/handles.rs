@@ -128,7 +128,7 @@ impl Handles {
 
     /// Keeps `carried` for guest code. Returns its id in guest code.
     pub(super) fn insert(&self, carried: Carried) -> usize {
-        self.put_down_collected();
+        self.release_collected();
         let id = self.next.get();
         self.next.set(id + 1);
         self.entries.borrow_mut().insert(id, Entry { carried, object: None });
@@ -154,15 +154,15 @@ impl Handles {
         }
     }
 
-    pub fn put_down(&self, id: usize) {
+    pub fn release(&self, id: usize) {
         if id >= FIRST_ID {
             let entry = self.entries.borrow_mut().remove(&id);
             drop(entry);
         }
     }
 
-    /// Puts down the entries whose objects V8 has collected.
-    pub(super) fn put_down_collected(&self) {
+    /// Releases the entries whose objects V8 has collected.
+    pub(super) fn release_collected(&self) {
         let entries = self.take_collected();
         // Not while the table is borrowed: this may drop the last handle of an isolate.
         drop(entries);
@@ -175,13 +175,13 @@ impl Handles {
         if budget.used() < collection.due {
             return;
         }
-        self.put_down_collected();
+        self.release_collected();
         if !collection.is_due(budget) {
             return;
         }
         let start = Instant::now();
         isolate.low_memory_notification();
-        self.put_down_collected();
+        self.release_collected();
         let left = budget.used();
         let room = budget.limit().saturating_sub(left);
         let due = left + left.max(MIN_COLLECTED).min(room);
@@ -189,9 +189,9 @@ impl Handles {
         self.collection.set(Collection { left, due, end: Some(end), took: end - start });
     }
 
-    /// Runs a collection and puts down everything that the guest no longer holds.
+    /// Runs a collection and releases everything that the guest no longer holds.
     pub fn collect(&self, isolate: &mut v8::Isolate) {
         isolate.low_memory_notification();
-        self.put_down_collected();
+        self.release_collected();
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use super::accounts::{MIN_OUTSIDE, most_outside};
+use super::accounts::{MIN_OUTSIDE, max_outside};
 use super::guest::Guest;
 use super::realm::Realm;
 use super::remote::Remote;
@@ -106,7 +106,7 @@ impl Exchange for Place {
     }
 
     fn limit(&self) -> usize {
-        self.guest.remote().map_or(MIN_OUTSIDE, |remote| most_outside(remote.settings.memory_limit))
+        self.guest.remote().map_or(MIN_OUTSIDE, |remote| max_outside(remote.settings.memory_limit))
     }
 
     fn budget(&self) -> Arc<Budget> {

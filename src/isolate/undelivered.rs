@@ -37,7 +37,7 @@ impl Undelivered {
         self.ended.load(Ordering::Acquire) && !self.complete.load(Ordering::Acquire)
     }
 
-    /// Whether a message of so many bytes is still read. Must be called once for each message.
+    /// Whether a message of this many bytes is still read. Must be called once for each message.
     pub fn admits(&self, bytes: impl FnOnce() -> usize) -> bool {
         if !self.is_over() {
             return true;

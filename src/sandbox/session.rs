@@ -186,7 +186,7 @@ impl Session {
     /// Refuses a result that is far too large to be worth reading. The surface measures all others as JSON.
     fn check_size(&self, value: Value) -> Outcome {
         let size = value.byte_size();
-        if size <= most_clone(self.max_output) {
+        if size <= max_clone(self.max_output) {
             return Ok(value);
         }
         let most = self.max_output;
@@ -200,7 +200,7 @@ impl Session {
 const PAUSE_CHECK: Duration = Duration::from_millis(50);
 
 /// The maximum number of bytes of a result's clone if the result may take `max_output` bytes as JSON.
-pub fn most_clone(max_output: usize) -> usize {
+pub fn max_clone(max_output: usize) -> usize {
     max_output.saturating_mul(CLONE_PER_JSON).max(WORTH_READING)
 }
 

@@ -29,7 +29,7 @@ impl Chain {
     }
 
     /// The same chain, on behalf of another call of the host.
-    pub fn on_behalf_of(self, request: i64) -> Self {
+    pub fn in_async_context(self, request: i64) -> Self {
         Self { request, ..self }
     }
 

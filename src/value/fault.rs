@@ -241,7 +241,7 @@ impl Fault {
     }
 
     pub fn unresponsive() -> Self {
-        Self::coded(ErrorClass::Error, "Script failed to terminate; its isolate was given up", Code::Unresponsive)
+        Self::coded(ErrorClass::Error, "Script failed to terminate; its isolate was abandoned", Code::Unresponsive)
     }
 
     pub fn environment_gone() -> Self {

@@ -109,14 +109,14 @@ function createEngine(environment) {
         collected: figures[STATISTIC.COLLECTED],
         outOfMemory: figures[STATISTIC.OUT_OF_MEMORY],
         environmentGone: figures[STATISTIC.ENVIRONMENT_GONE],
-        givenUp: figures[STATISTIC.GIVEN_UP],
+        abandoned: figures[STATISTIC.ABANDONED],
       };
       const ended = Object.values(endings).reduce((sum, count) => sum + count, 0);
       return {
         made: figures[STATISTIC.MADE],
         alive: figures[STATISTIC.MADE] - ended,
         idle: figures[STATISTIC.IDLE],
-        spare: figures[STATISTIC.WARM],
+        warm: figures[STATISTIC.WARM],
         ended,
         endings,
         threads: figures[STATISTIC.THREADS],

@@ -185,7 +185,7 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
   function ownFunction(id, name, length, slot) {
     const target = /** @type {Function} */ (owned.value(slot));
     const mode = owned.note(slot);
-    // The value is at hand, so the slot is not needed.
+    // The value is available, so the slot is not needed.
     native.release(id);
     return delegateTo(target, name, length, mode);
   }

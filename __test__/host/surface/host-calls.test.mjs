@@ -168,6 +168,12 @@ describe('discard', () => {
   });
 });
 
+/** Milliseconds of CPU time that this process has used since. */
+function cpuTime(since) {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1000;
+}
+
 describe('guard', () => {
   const VALUES = {
     'a list of objects': Array.from({ length: 1_000 }, () => ({})),
@@ -177,9 +183,9 @@ describe('guard', () => {
   for (const [name, value] of Object.entries(VALUES)) {
     test(`takes little time in a turn, however often it is called: ${name}`, async () => {
       await turn();
-      const start = performance.now();
+      const start = process.cpuUsage();
       for (let call = 0; call < 10_000; call += 1) guard('x', value);
-      const time = performance.now() - start;
+      const time = cpuTime(start);
       assert.ok(time < 1_500, `${time} ms`);
       assert.deepEqual(await reported(async () => {
         await turn();
@@ -189,10 +195,10 @@ describe('guard', () => {
 
     test(`so does what many promises resolve to: ${name}`, async () => {
       await turn();
-      const start = performance.now();
+      const start = process.cpuUsage();
       for (let call = 0; call < 10_000; call += 1) discard('x', Promise.resolve(value));
       await turn();
-      const time = performance.now() - start;
+      const time = cpuTime(start);
       assert.ok(time < 1_500, `${time} ms`);
     });
   }

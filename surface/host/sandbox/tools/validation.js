@@ -191,7 +191,7 @@ class Validation {
   }
 
   /**
-   * Judges the outermost value that several schemas look at. What they find is of no use afterwards.
+   * Judges the outermost value that several schemas look at. What they find is not needed afterwards.
    * @param {Node} node
    * @param {object} value
    * @param {Place | undefined} at
