@@ -99,6 +99,25 @@ test('code is of its own text, name and position', () => caches(`
   assert.match(await evaluated(text, { filename: 'file:///two.js', lineOffset: 7 }), /two\\.js:608:26[^]*2xfunction f5/);
   assert.equal(stats().hits, 1);`));
 
+test('import() in cached code is that of its own module', () => caches(`
+  const code = text + 'export const load = async () => (await import("dependency")).default';
+  const loads = async (isolate, context, others) => {
+    const made = async (code, resolve) => {
+      const module = await isolate.compileModule(code);
+      await module.instantiate(context, resolve);
+      await module.evaluate();
+      return module;
+    };
+    const dependency = await made('export default "own"', () => {});
+    for (let i = 0; i < others; i += 1) await made('export const other = () => import("x");', () => { throw new Error('of another module'); });
+    const module = await made(code, () => dependency);
+    return module.namespace.get('load', { reference: true }).then((load) => load.apply(undefined, [], { result: { promise: true } }));
+  };
+  for (let i = 0; i < 2; i += 1) assert.equal(await inNew((isolate, context) => loads(isolate, context, i)), 'own');
+  await written();
+  for (const others of [0, 1, 5]) assert.equal(await inNew((isolate, context) => loads(isolate, context, others)), 'own');
+  assert.equal(stats().hits, 3);`));
+
 test('short texts, texts that were run once, and failures are not cached', () => caches(`
   for (let i = 0; i < 3; i += 1) assert.equal(await inNew(evaluates('1 + 1')), 2);
   for (let i = 0; i < 3; i += 1) await errorOf(() => inNew(evaluates(text + 'let let = 1')));
