@@ -2522,6 +2522,10 @@ declare namespace ivm {
      * count with their size at the last garbage collection, and V8's memory outside them does not count.
      */
     lostBytes: number;
+    /** Bytes of compiled code that is cached (`codeCache` of `configureEngine`), at most 64 MB. */
+    codeCacheBytes: number;
+    /** How often an isolate has used cached code. */
+    codeCacheHits: number;
   }
 
   /**
@@ -2564,6 +2568,11 @@ declare namespace ivm {
      * whose profile is taken, and calls without a limit in worker threads, use a thread of the library nevertheless. Default `'thread'`.
      */
     syncCalls?: 'thread' | 'caller' | null;
+    /**
+     * Caches the compiled code of texts of 20,000 characters or more that isolates run again and again, for the process, in up to 64 MB. See
+     * `docs/performance.md` for what a tenant can learn from it. `false` also drops what is cached. Default true.
+     */
+    codeCache?: boolean | null;
   }
 
   /**
@@ -2583,7 +2592,7 @@ declare namespace ivm {
    * console.log(terminationGrace); // prints 1000
    * ```
    */
-  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number; syncCalls: 'thread' | 'caller' };
+  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number; syncCalls: 'thread' | 'caller'; codeCache: boolean };
 
   /** Message about an isolate of this thread. */
   interface IsolateMessage {

@@ -7,7 +7,7 @@ import { hosts } from '../scripts/setup/hosts.mjs';
 import { show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
 import { fetchLibrary, flagsOf, PEER, peerOf, QUICKJS } from './libraries.mjs';
-import { footprint, others, packages, processMemory, scale, shapes, subprocess, sync } from './parts.mjs';
+import { footprint, others, packages, processMemory, programs, scale, shapes, subprocess, sync } from './parts.mjs';
 import { profiles } from './profiles.mjs';
 import { choose } from './scenarios.mjs';
 
@@ -25,12 +25,13 @@ const parts = {
   packages: { needs() {}, run: packages },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
   sync: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: sync },
+  programs: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: programs },
   // Not of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },
 };
 
 /** Parts whose scenarios are not those of calls. */
-const OWN_SCENARIOS = ['values', 'sync'];
+const OWN_SCENARIOS = ['values', 'sync', 'programs'];
 
 const options = {
   host: { type: 'string', default: 'node24' },

@@ -4,6 +4,7 @@ mod abort;
 mod allocator;
 pub mod background;
 mod blob;
+pub mod code_cache;
 mod disposables;
 #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "entered/absent.rs")]
 mod entered;

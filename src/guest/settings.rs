@@ -13,6 +13,7 @@ pub fn settings() -> Settings {
         snapshot: None,
         inspector: false,
         host_stacks: false,
+        shares_code: true,
         importer: None,
         host: None,
         maker: None,

@@ -15,6 +15,7 @@ use crate::{engine, guest};
 /// `statistics()`: counts of isolates and threads, each at its index of `STATISTIC`.
 pub fn statistics<'a>(js: Js<'a>, _local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let registry = registry();
+    let (code_cache_bytes, code_cache_hits) = engine::code_cache::figures();
     let mut figures = [0; statistic::ALL.len()];
     for (index, figure) in [
         (statistic::MADE, registry.made),
@@ -29,6 +30,8 @@ pub fn statistics<'a>(js: Js<'a>, _local: &'static Local, _args: &[JsValue<'a>])
         (statistic::OUT_OF_MEMORY, registry.ended[End::OutOfMemory as usize]),
         (statistic::ENVIRONMENT_GONE, registry.ended[End::Environment as usize]),
         (statistic::ABANDONED, registry.ended[End::Abandoned as usize]),
+        (statistic::CODE_CACHE_BYTES, code_cache_bytes as u64),
+        (statistic::CODE_CACHE_HITS, code_cache_hits),
     ] {
         figures[index as usize] = figure;
     }
@@ -80,6 +83,11 @@ pub fn configure<'a>(js: Js<'a>, _local: &'static Local, args: &[JsValue<'a>]) -
         1.0 => policy.on_caller = true,
         _ => {}
     }
+    match read(setting::CODE_CACHE)? {
+        0.0 => engine::code_cache::enable(false),
+        1.0 => engine::code_cache::enable(true),
+        _ => {}
+    }
     policy.set();
     let policy = Policy::current();
     let number = |duration: Option<Duration>| duration.map_or(0.0, |duration| duration.as_secs_f64() * 1_000.0);
@@ -88,6 +96,7 @@ pub fn configure<'a>(js: Js<'a>, _local: &'static Local, args: &[JsValue<'a>]) -
     settings[setting::TIMEOUT as usize] = number(policy.timeout);
     settings[setting::DEADLINE as usize] = number(policy.deadline);
     settings[setting::LOST_MEMORY_LIMIT as usize] = policy.lost_memory_limit as f64;
+    settings[setting::CODE_CACHE as usize] = f64::from(u8::from(engine::code_cache::is_enabled()));
     settings[setting::SYNC_ON_CALLER as usize] = f64::from(u8::from(policy.on_caller));
     let settings: Result<Vec<_>, _> = settings.iter().map(|setting| js.number(*setting)).collect();
     js.array(&settings?)

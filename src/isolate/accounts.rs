@@ -141,6 +141,11 @@ impl Accounts {
         self.quota.as_ref().map_or(0, |quota| quota.peak())
     }
 
+    /// Whether V8 may take so much more memory outside the heap and buffers. False if that has no limit.
+    pub(super) fn has_native_room(&self, bytes: usize) -> bool {
+        self.quota.as_ref().is_some_and(|quota| quota.used().saturating_add(bytes) <= quota.limit())
+    }
+
     /// Whether the isolate has memory that belongs to a host.
     pub(super) fn has_host_memory(&self) -> bool {
         self.shares_memory.load(Ordering::SeqCst) || self.borrowed.load(Ordering::SeqCst) > 0

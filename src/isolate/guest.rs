@@ -10,6 +10,7 @@ use slab::Slab;
 
 use super::accounts::max_outside;
 use super::attachments::attached;
+use super::compiled::CompiledSources;
 use super::handles::{Carried, Handles, Own};
 use super::held::Held;
 use super::inspector::Agent;
@@ -40,6 +41,8 @@ pub struct Guest {
     holds: Cell<u32>,
     pub realms: Realms,
     pub modules: Modules,
+    /// Code that may go into the process's cache.
+    pub compiled: CompiledSources,
     /// Handles and functions that guest code holds.
     pub handles: Handles,
     /// How realms represent handles.
@@ -75,6 +78,7 @@ impl Guest {
             holds: Cell::new(0),
             realms: Realms::default(),
             modules: Modules::default(),
+            compiled: CompiledSources::default(),
             handles: Handles::default(),
             binding: OnceCell::new(),
             shared: RefCell::default(),
@@ -128,6 +132,7 @@ impl Guest {
         drop(std::mem::take(&mut *self.slots.borrow_mut()));
         self.handles.clear();
         self.modules.clear();
+        self.compiled.clear();
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         self.realms.clear();
     }

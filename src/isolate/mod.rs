@@ -9,6 +9,7 @@ mod body;
 pub mod borrow;
 pub mod clock;
 mod codegen;
+mod compiled;
 mod contexts;
 mod create;
 mod creation;
@@ -58,6 +59,7 @@ mod warm;
 
 pub use accounts::HeapFigures;
 pub use attachments::{attach, attached};
+pub use compiled::Unit;
 pub use creation::Prepare;
 pub use descendants::MAX_DESCENDANTS;
 pub use guest::Guest;

@@ -173,9 +173,12 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
                             remote.finish_detached();
                         }
                     }
-                    Next::Idle => {
+                    Next::Idle { wanted } => {
                         remote.check_memory(&mut locker);
                         guest.tidy(remote);
+                        if !wanted {
+                            guest.compiled.write(&mut locker, remote, false);
+                        }
                         break false;
                     }
                     Next::Ended => break true,
@@ -252,8 +255,10 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
 
 enum Next {
     Job(Job),
-    /// No work has come: the thread can be returned.
-    Idle,
+    /// No work has come: the thread can be returned. `wanted`: a host's thread waits for the isolate.
+    Idle {
+        wanted: bool,
+    },
     /// The isolate was stopped.
     Ended,
 }
@@ -280,12 +285,12 @@ impl Remote {
                 return Next::Job(job);
             }
             if self.execution.loan.take_wanted() {
-                return Next::Idle;
+                return Next::Idle { wanted: true };
             }
             // V8's profiler, which sessions may have started, samples the thread it was started on.
             let limit = if self.inspector.port.has_sessions() { None } else { Some(LINGER) };
             if !self.spin(version) && !self.expect_work(version) && !self.mailbox.park(version, limit) {
-                return Next::Idle;
+                return Next::Idle { wanted: false };
             }
         }
     }

@@ -35,6 +35,8 @@ test('counters start at zero', async () => {
     lostThreads: 0,
     lostRunning: 0,
     lostBytes: 0,
+    codeCacheBytes: 0,
+    codeCacheHits: 0,
   });
 });
 
