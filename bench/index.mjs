@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { hosts } from '../scripts/setup/hosts.mjs';
 import { show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
+import { cold } from './cold.mjs';
 import { fetchLibrary, flagsOf, PEER, peerOf, QUICKJS } from './libraries.mjs';
 import { footprint, others, packages, processMemory, scale, shapes, subprocess, sync } from './parts.mjs';
 import { profiles } from './profiles.mjs';
@@ -24,13 +25,14 @@ const parts = {
   'process-memory': { needs() {}, run: processMemory },
   packages: { needs() {}, run: packages },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
+  cold: { needs: () => PEER, run: cold },
   sync: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: sync },
   // Not of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },
 };
 
 /** Parts whose scenarios are not those of calls. */
-const OWN_SCENARIOS = ['values', 'sync'];
+const OWN_SCENARIOS = ['values', 'sync', 'cold'];
 
 const options = {
   host: { type: 'string', default: 'node24' },
