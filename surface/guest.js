@@ -1,13 +1,12 @@
 'use strict';
 // The guest's side of the binding, between the surface and the native functions. The functions are part of the startup snapshot; the
-// binding is created in a realm when the first handle arrives there. Values are not encoded here: the native side reads and writes them
+// binding is created in a realm when the first handle arrives there, and the files of the API run only then: most realms never get one. Values are not encoded here: the native side reads and writes them
 // directly.
 
 const { alone, apply, define, Error, freeze } = require('./core/primordials.js');
 const { kindOf, markHandles, recordOf, releasedText } = require('./core/handle.js');
 const { KIND, MODE, TAG, TRANSFER } = require('./core/protocol.js');
 const { CODE, callSite, coded, errorOf, invalid } = require('./core/error.js');
-const createSurface = require('./index.js');
 const divideWaits = require('./atomics.js');
 
 // Part of the startup snapshot, so that every realm has it.
@@ -87,7 +86,7 @@ function createGuest(native) {
     return list;
   }
 
-  const surface = createSurface(alone({
+  const surface = require('./index.js')(alone({
     side: /** @type {const} */ ('guest'),
     invoke,
     pack,

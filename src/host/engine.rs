@@ -10,7 +10,7 @@ use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::{End, Policy, borrow, registry};
 use crate::ops::milliseconds;
 use crate::protocol::{setting, statistic};
-use crate::{engine, guest};
+use crate::{engine, guest, sandbox};
 
 /// `statistics()`: counts of isolates and threads, each at its index of `STATISTIC`.
 pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
@@ -37,11 +37,12 @@ pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsRe
     js.array(&numbers?)
 }
 
-/// `ship()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshot.
+/// `ship()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshots, that of processes of sandboxes first.
 pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info) -> JsValue {
     // SAFETY: `env` is the environment of the callback that runs now.
     let js = unsafe { Js::new(env) };
-    let shipped = (crate::guest::settings().engine)().map(|engine| js.buffer(&engine.ship(&guest::RECIPE)));
+    let shipped = (crate::guest::settings().engine)()
+        .map(|engine| js.buffer(&[engine.ship(&sandbox::BUILTINS), engine.ship(&guest::RECIPE)].concat()));
     shipped.ok().and_then(Result::ok).unwrap_or(ptr::null_mut())
 }
 
