@@ -38,31 +38,33 @@ impl Recipe {
 
     /// One script that evaluates to the exports of the entry module.
     pub fn script(&self) -> String {
-        let mut script = String::from("(() => { 'use strict'; const factories = { __proto__: null,\n");
+        let function = self.function();
+        format!("({function})()")
+    }
+
+    /// A function that returns the exports of the entry module. Its argument is a function that loads the modules that the recipe lacks, by file
+    /// name.
+    pub fn function(&self) -> String {
+        let mut script = String::from("(outer) => { 'use strict'; const factories = { __proto__: null,\n");
         for (name, source) in self.modules {
             let source = by_name(&without_comments(source));
             // Writing to a String cannot fail.
             let _ = writeln!(script, "{name:?}: (module, exports, require) => {{ {source}\n}},");
         }
         // A module counts as loaded once it has run: guest code may have used up the stack, or be stopped meanwhile.
-        //
-        // What the entry does not load at once runs, so that the snapshot has its compiled code, and is forgotten. It runs again in realms that
-        // need it.
         let _ = write!(
             script,
             "}};\nconst loaded = {{ __proto__: null }};\n\
              const load = (name) => {{\n\
                const found = loaded[name];\n\
                if (found !== undefined) return found;\n\
+               const factory = factories[name];\n\
+               if (factory === undefined) return outer(name);\n\
                const module = {{ exports: {{}} }};\n\
-               factories[name](module, module.exports, load);\n\
+               factory(module, module.exports, load);\n\
                return loaded[name] = module.exports;\n\
              }};\n\
-             const exports = load({:?});\n\
-             const kept = {{ __proto__: null, ...loaded }};\n\
-             for (const name in factories) load(name);\n\
-             for (const name in loaded) if (!(name in kept)) delete loaded[name];\n\
-             return exports; }})()",
+             return load({:?}); }}",
             self.entry
         );
         script
@@ -275,7 +277,7 @@ mod tests {
 
     #[test]
     fn only_comments_span_lines() {
-        let recipes = [RECIPE, crate::web::RECIPE, crate::sandbox::BUILTINS];
+        let recipes = [RECIPE, crate::guest::SURFACE, crate::web::RECIPE, crate::sandbox::BUILTINS];
         for (name, source) in recipes.iter().flat_map(|recipe| recipe.modules) {
             for line in source.lines() {
                 assert!(line.matches('`').count().is_multiple_of(2), "{name}: {line}");
@@ -288,7 +290,7 @@ mod tests {
 
     #[test]
     fn file_names_are_unique() {
-        for recipe in [RECIPE, crate::web::RECIPE] {
+        for recipe in [RECIPE, crate::guest::SURFACE, crate::web::RECIPE] {
             let names: std::collections::HashSet<_> = recipe.modules.iter().map(|(name, _)| name).collect();
             assert_eq!(names.len(), recipe.modules.len());
         }
@@ -296,7 +298,7 @@ mod tests {
 
     #[test]
     fn preludes_have_one_byte_characters() {
-        for recipe in [crate::web::RECIPE, crate::sandbox::BUILTINS] {
+        for recipe in [crate::guest::SURFACE, crate::web::RECIPE, crate::sandbox::BUILTINS] {
             assert!(recipe.script().is_ascii(), "{}", recipe.entry);
         }
     }
