@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { hosts } from '../scripts/setup/hosts.mjs';
 import { show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
+import { cold } from './cold.mjs';
 import { fetchLibrary, flagsOf, PEER, peerOf, QUICKJS } from './libraries.mjs';
 import { footprint, others, packages, processMemory, programs, scale, shapes, subprocess, sync } from './parts.mjs';
 import { profiles } from './profiles.mjs';
@@ -24,6 +25,7 @@ const parts = {
   'process-memory': { needs() {}, run: processMemory },
   packages: { needs() {}, run: packages },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
+  cold: { needs: () => PEER, run: cold },
   sync: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: sync },
   programs: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: programs },
   // Not of the tables: it needs an addon with symbols.
@@ -31,7 +33,7 @@ const parts = {
 };
 
 /** Parts whose scenarios are not those of calls. */
-const OWN_SCENARIOS = ['values', 'sync', 'programs'];
+const OWN_SCENARIOS = ['values', 'sync', 'programs', 'cold'];
 
 const options = {
   host: { type: 'string', default: 'node24' },

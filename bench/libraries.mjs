@@ -44,6 +44,9 @@ const requireFrom = (folder) => createRequire(join(folder, 'package.json'));
 
 export const loadQuickJs = () => requireFrom(folderOf(QUICKJS))(QUICKJS).getQuickJS();
 
+/** The file with which a library begins. */
+export const entryOf = (name) => (name === OURS ? requireFrom(root).resolve('./index.js') : requireFrom(folderOf(name)).resolve(name));
+
 /** A library with isolated-vm's API, or a part of it. */
 export async function load(name) {
   if (name === QUICKJS) return asIsolatedVm(await loadQuickJs());

@@ -11,7 +11,7 @@ import lifecycles from './lifecycles.mjs';
 import { flagsOf, OURS, PEER, peerOf, QUICKJS } from './libraries.mjs';
 import { measurePackages } from './packages.mjs';
 import programList from './programs.mjs';
-import { publish, row, time } from './report.mjs';
+import { publish, tableOf, time } from './report.mjs';
 import { hosts } from '../scripts/setup/hosts.mjs';
 
 const LIMIT_MS = 300_000;
@@ -26,7 +26,6 @@ const SMALL = 100;
 const REPEATS = 5;
 const MEGABYTE = 1_048_576;
 
-const tableOf = (title, head, rows) => [title, '', row(head), row(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(row)].join('\n');
 const middle = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const megabytes = (bytes) => `${(bytes / MEGABYTE).toFixed(2)} MB`;
 

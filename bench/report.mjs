@@ -17,7 +17,9 @@ export const time = (ms) =>
 export const line = ({ title, times }, peer) =>
   [title, time(times[OURS].median), time(times[peer].median), times[peer].ratio.toFixed(2), times[peer].cpuRatio.toFixed(2)];
 
-export const row = (cells) => `| ${cells.join(' | ')} |`;
+const row = (cells) => `| ${cells.join(' | ')} |`;
+
+export const tableOf = (title, head, rows) => [title, '', row(head), row(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(row)].join('\n');
 
 function callsTable({ host, versions, cpus, cpu, platform, rows }) {
   const peer = Object.keys(versions).find((name) => name !== OURS);

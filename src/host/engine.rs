@@ -10,7 +10,7 @@ use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::{End, Policy, borrow, registry};
 use crate::ops::milliseconds;
 use crate::protocol::{setting, statistic};
-use crate::{engine, guest};
+use crate::{engine, guest, sandbox};
 
 /// `statistics()`: counts of isolates and threads, each at its index of `STATISTIC`.
 pub fn statistics<'a>(js: Js<'a>, _local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
@@ -40,11 +40,12 @@ pub fn statistics<'a>(js: Js<'a>, _local: &'static Local, _args: &[JsValue<'a>])
     js.array(&numbers?)
 }
 
-/// `ship()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshot.
+/// `ship()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshots, that of processes of sandboxes first.
 pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info) -> sys::napi_value {
     let ship = |js: Js<'_>| {
         let engine = (crate::guest::settings().engine)().ok()?;
-        js.buffer(&engine.ship(&guest::RECIPE)).ok().map(JsValue::raw)
+        let snapshots = [engine.ship(&sandbox::BUILTINS), engine.ship(&guest::RECIPE)].concat();
+        js.buffer(&snapshots).ok().map(JsValue::raw)
     };
     // SAFETY: `env` is the environment of the callback that runs now.
     unsafe { Js::inside(env, ship) }.unwrap_or(ptr::null_mut())

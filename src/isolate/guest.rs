@@ -51,6 +51,8 @@ pub struct Guest {
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
     /// At least one realm has received a handle.
     pub has_surface: Cell<bool>,
+    /// The surface's script, compiled.
+    pub surface: RefCell<Option<v8::Global<v8::UnboundScript>>>,
     /// One per entry on the stack.
     chains: RefCell<Vec<(Chain, Limits)>>,
     /// The host's event loop stays alive until the running job ends.
@@ -83,6 +85,7 @@ impl Guest {
             binding: OnceCell::new(),
             shared: RefCell::default(),
             has_surface: Cell::new(false),
+            surface: RefCell::default(),
             chains: RefCell::default(),
             lingers: Cell::new(false),
             last_limits: Cell::default(),
@@ -135,6 +138,7 @@ impl Guest {
         self.compiled.clear();
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         self.realms.clear();
+        drop(self.surface.take());
     }
 
     pub fn agent(&self) -> Option<Rc<Agent>> {

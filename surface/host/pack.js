@@ -7,12 +7,12 @@ const { alone } = require('../core/primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { CallbackRecord } = require('../api/callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../core/error.js');
+const { codec } = require('./codec.js');
 const { detailsOf } = require('./error-details.js');
 const { adopt, discard, discardThrown, guard, ORIGIN, passOn } = require('./host-calls.js');
 const { take } = require('./moving.js');
 const { hasTime, postpone, timed } = require('./replies.js');
 const { checkShareable, keyOf } = require('./shared.js');
-const { serialize } = require('./wire/index.js');
 const { isDetached } = require('./wire/views.js');
 
 /** Whether an object is copied, unless it is a handle. @param {number} bits of TRANSFER */
@@ -130,7 +130,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     if (handle !== undefined) {
       return handle;
     }
-    const { bytes, table } = serialize(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing);
+    const { bytes, table } = codec().serialize(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing);
     return [TAG.WIRE, bytes, table];
   }
 
@@ -154,7 +154,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     if (isPrimitive(value) || transfer.length === 0 || kindOf(value) !== -1) {
       return packCopy(value, 0);
     }
-    const { bytes, table } = serialize(value, alone({ ...hooks, transfer }));
+    const { bytes, table } = codec().serialize(value, alone({ ...hooks, transfer }));
     // Listed buffers are transferred even if nothing in the value refers to them.
     const taken = take([...new Set(transfer)]);
     return [TAG.WIRE, bytes, table.map((/** @type {any} */ row) => (row[0] === TAG.MOVE ? taken.get(row[1]) : row))];

@@ -2,6 +2,7 @@
 // Converts carriers that arrive at this host to values. A fault is thrown as a new error whose stack joins both sides.
 
 const { now } = require('./clock.js');
+const { codec } = require('./codec.js');
 const { versions } = require('node:process');
 const { CODE, callSite, coded, errorOf } = require('../core/error.js');
 const { alone } = require('../core/primordials.js');
@@ -9,7 +10,6 @@ const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js
 const { checkArgument } = require('./pack.js');
 const { LIMIT } = require('./protocol.js');
 const { bufferOf } = require('./shared.js');
-const { deserialize, FIXED_TIME, mayHaveRegexps } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
 /** Electron forbids buffers over memory that it did not allocate. */
@@ -73,7 +73,8 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
     }
     switch (carrier[0]) {
       case TAG.WIRE:
-        return deserialize(carrier[1], carrier[2], hooks, carrier[1].length > SMALL || mayHaveRegexps(carrier[1]) ? workOfCall() : undefined);
+        return codec().deserialize(carrier[1], carrier[2], hooks,
+          carrier[1].length > SMALL || codec().mayHaveRegexps(carrier[1]) ? workOfCall() : undefined);
       case TAG.VALUE:
         return carrier[1];
       case TAG.HANDLE:
@@ -136,8 +137,8 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
   function newWork() {
     const { [LIMIT.LEFT]: left, [LIMIT.TIMEOUT]: timeout } = native.limits();
     const start = now();
-    const end = start + Math.max(timeout, FIXED_TIME);
-    return new Work({ time: FIXED_TIME, until: start + left, stopped: () => (now() >= end ? timedOut() : undefined) });
+    const end = start + Math.max(timeout, codec().FIXED_TIME);
+    return new Work({ time: codec().FIXED_TIME, until: start + left, stopped: () => (now() >= end ? timedOut() : undefined) });
   }
 
   /**
