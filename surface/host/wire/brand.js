@@ -1,6 +1,6 @@
 'use strict';
 // Determines what an object *is* by its internal slots. Its prototype, `constructor` and `Symbol.toStringTag` do not matter (except in
-// `isRecord`), and none of its code runs. JavaScript cannot see two things. First, objects that V8 refuses and that have no accessible brand (weak references,
+// `mayBeRecord`), and none of its code runs. JavaScript cannot see two things. First, objects that V8 refuses and that have no accessible brand (weak references,
 // iterators, Intl, Temporal and WebAssembly objects) are recognized by their prototypes. So a prototype can only cause a refusal here, never
 // a different interpretation. Second, the target of a proxy stays hidden: proxies are refused, as V8 does.
 
@@ -17,7 +17,7 @@ const {
 // Deno has no such values.
 const isExternal = types.isExternal ?? (() => false);
 // Called with `call`: JavaScriptCore does not optimize an uncurried function, and these are called for every object.
-const { hasOwnProperty, toString: objectToString } = Object.prototype;
+const { toString: objectToString } = Object.prototype;
 const ObjectPrototype = Object.prototype;
 
 const BRAND = Object.freeze({
@@ -63,18 +63,12 @@ const messageGetter = DOMExceptionPrototype && getOwnPropertyDescriptor(DOMExcep
 const domExceptionMessage = messageGetter && uncurryThis(messageGetter);
 
 /**
- * Whether an object with the prototype `Object.prototype` or null is a record: an object with enumerable properties of its own. Most objects
+ * Whether an object with the prototype `Object.prototype` or null is a record if it has enumerable properties of its own. Most objects
  * are, and all checks of `isOrdinary` take longer than writing the properties. An object that has them, an internal slot that its text does
  * not reveal, and a prototype that was replaced counts as a record, too: a `Map`, for example.
  * @param {object} object neither array, view nor proxy
  */
-function isRecord(object) {
-  if (toStringTag in object || objectToString.call(object) !== '[object Object]' || object === globalThis) return false;
-  for (const key in object) {
-    if (hasOwnProperty.call(object, key)) return true;
-  }
-  return false;
-}
+const mayBeRecord = (object) => !(toStringTag in object) && objectToString.call(object) === '[object Object]' && object !== globalThis;
 
 /**
  * Whether an object that is neither array, view nor proxy is certainly ordinary. It is cheap, since it is called for every object. If it
@@ -140,5 +134,5 @@ function brandOf(object) {
 }
 
 module.exports = {
-  BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isRecord, isSharedArrayBuffer, isView, ObjectPrototype,
+  BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isSharedArrayBuffer, isView, mayBeRecord, ObjectPrototype,
 };

@@ -62,11 +62,11 @@ class LeafWriter extends Sink {
      */
     this.first = [undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined];
     /**
-     * The objects after those, in the order of their numbers: enough to notice one that occurs again, which most values do not have.
-     * @type {Set<object> | undefined}
+     * All objects, in the order of their numbers, once there are more: enough to notice one that occurs again, which most values do not have.
+     * @type {Set<unknown> | undefined}
      */
-    this.later = undefined;
-    /** Numbers of those objects, once one of them has occurred again. @type {Map<object, number> | undefined} */
+    this.seen = undefined;
+    /** Numbers of the objects, once one of them has occurred again. @type {Map<unknown, number> | undefined} */
     this.ids = undefined;
     this.nextId = 0;
     /** @type {unknown[]} */
@@ -81,9 +81,18 @@ class LeafWriter extends Sink {
    * @param {object} object
    */
   reference(object) {
-    let id = this.ids?.get(object) ?? this.idOfFirst(object);
-    if (id < 0 && this.ids === undefined && this.later?.has(object)) id = this.idOfLater(object);
+    const id = this.idOf(object);
     return id >= 0 && this.referTo(id);
+  }
+
+  /**
+   * @param {object} object
+   * @returns {number} its number if it was written before, else -1
+   */
+  idOf(object) {
+    if (this.ids !== undefined) return this.ids.get(object) ?? -1;
+    if (this.seen === undefined) return this.idOfFirst(object);
+    return this.seen.has(object) ? this.idOfSeen(object) : -1;
   }
 
   /**
@@ -91,20 +100,18 @@ class LeafWriter extends Sink {
    * @param {object} object
    */
   referenceOrRegister(object) {
-    if (this.nextId < FEW || this.ids !== undefined) {
+    const { seen } = this;
+    if (seen === undefined || this.ids !== undefined) {
       if (this.reference(object)) return true;
       this.register(object);
       return false;
     }
-    const first = this.idOfFirst(object);
-    if (first >= 0) return this.referTo(first);
-    const later = (this.later ??= new Set());
-    later.add(object);
-    if (later.size > this.nextId - FEW) {
+    seen.add(object);
+    if (seen.size > this.nextId) {
       this.nextId++;
       return false;
     }
-    return this.referTo(this.idOfLater(object));
+    return this.referTo(this.idOfSeen(object));
   }
 
   /** @param {number} id */
@@ -128,18 +135,25 @@ class LeafWriter extends Sink {
    * @param {object} object
    * @returns {number}
    */
-  idOfLater(object) {
+  idOfSeen(object) {
     const ids = (this.ids = new Map());
-    let id = FEW;
-    this.later?.forEach((each) => ids.set(each, id++));
+    let id = 0;
+    this.seen?.forEach((each) => ids.set(each, id++));
     return ids.get(object);
+  }
+
+  few() {
+    /** @type {Set<unknown>} */
+    const seen = new Set();
+    for (let id = 0; id < FEW; id++) seen.add(this.first[id]);
+    return seen;
   }
 
   /** @param {object} object that has not been written before */
   register(object) {
     if (this.nextId < FEW) this.first[this.nextId] = object;
     else if (this.ids !== undefined) this.ids.set(object, this.nextId);
-    else (this.later ??= new Set()).add(object);
+    else (this.seen ??= this.few()).add(object);
     this.nextId++;
   }
 

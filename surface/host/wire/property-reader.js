@@ -15,6 +15,8 @@ const {
 const { latin1Slice, SHORT } = require('./source.js');
 const { TAG } = require('./tags.js');
 
+/** The most bytes that `numbers` reads for a number. */
+const NUMBER_BYTES = 9;
 const ArrayPrototype = Array.prototype;
 const { hasOwn: isOwn } = Object;
 
@@ -23,6 +25,11 @@ const inherited = new Set(inheritedKeys);
 const MIN_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
 /** With fewer objects than this, looking up every key is cheaper than comparing the keys of Object.prototype with the original ones. */
 const FEW = 8;
+/**
+ * V8 makes an object a dictionary when so many properties are added to it by assignment. It does not if they are defined, nor if another object
+ * with the same properties exists. So the first object of a shape gets the rest of its properties defined.
+ */
+const FEW_KEYS = 12;
 /** One-byte names up to this length are compared with known names before a string is created, which saves creating and hashing it. */
 const SHORT_NAME = 32;
 
@@ -51,6 +58,8 @@ class PropertyReader extends LeafReader {
     super(bytes, table, hooks, weight);
     /** Whether Object.prototype still has its original keys. @type {boolean | undefined} */
     this.standard = undefined;
+    /** Shapes of more than FEW_KEYS properties. @type {Set<number> | undefined} */
+    this.larger = undefined;
     /** The number of the last key that was read. */
     this.nameNumber = 0;
     /** The shape of an object with that key. */
@@ -206,6 +215,18 @@ class PropertyReader extends LeafReader {
     else object[key] = value;
   }
 
+  /**
+   * Whether the value has no earlier object of this shape.
+   * @param {number} shape
+   */
+  isFirst(shape) {
+    if (shape & INDEXED) return false;
+    const larger = (this.larger ??= new Set());
+    if (larger.has(shape)) return false;
+    larger.add(shape);
+    return true;
+  }
+
   /** @param {any} key */
   inherits(key) {
     if (this.count < FEW) return key in ObjectPrototype;
@@ -222,6 +243,45 @@ class PropertyReader extends LeafReader {
   element(array, index, value) {
     if (index in ArrayPrototype) define(array, index, value, true, true);
     else array[index] = value;
+  }
+
+  /**
+   * Reads elements that are numbers, as many as there are before the mark.
+   * @param {any[]} array
+   * @param {number} index of the first
+   * @param {number} length of the array
+   * @returns {number} the index after the last one that was read
+   */
+  numbers(array, index, length) {
+    const { bytes } = this;
+    const view = this.viewOfBytes();
+    const last = Math.min(this.mark, this.end - NUMBER_BYTES + 1);
+    let { position } = this;
+    for (; index < length && position < last; index++) {
+      const tag = bytes[position];
+      if (tag === TAG.INT32) {
+        const byte = bytes[position + 1];
+        let value = byte & 127;
+        if (byte < 128) {
+          position += 2;
+        } else {
+          value |= (bytes[position + 2] & 127) << 7;
+          if (bytes[position + 2] < 128) {
+            position += 3;
+          } else if (bytes[position + 3] < 128) {
+            value |= bytes[position + 3] << 14;
+            position += 4;
+          } else break;
+        }
+        this.element(array, index, (value >>> 1) ^ -(value & 1));
+      } else if (tag === TAG.DOUBLE) {
+        this.weight += WEIGHT.NUMBER;
+        this.element(array, index, view.getFloat64(position + 1, true));
+        position += NUMBER_BYTES;
+      } else break;
+    }
+    this.position = position;
+    return index;
   }
 }
 
@@ -259,4 +319,4 @@ function isStandard() {
   return true;
 }
 
-module.exports = { checkCount, keysOfLarge, MANY, PropertyReader };
+module.exports = { checkCount, FEW_KEYS, keysOfLarge, MANY, PropertyReader };

@@ -8,7 +8,7 @@ const { uncurryThis, define, ownKeys } = require('../../core/primordials.js');
 const { list, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
 const { KIND, NONE, PausableReader, PUT_ASIDE } = require('./pausable-reader.js');
-const { checkCount, keysOfLarge, MANY } = require('./property-reader.js');
+const { checkCount, FEW_KEYS, keysOfLarge, MANY } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
 const { EMPTY } = require('./shapes.js');
 const { ERROR_PROTOTYPES, ERROR_TAG, TAG } = require('./tags.js');
@@ -30,6 +30,8 @@ const MAX_PAIRS = 512;
 
 /** Up to this many entries, the tables of maps and sets take more memory per entry. */
 const SMALL_TABLE = 64;
+/** An array of more elements than this may have a run of numbers. */
+const FEW_NUMBERS = 8;
 /** Most elements for which an array is allocated in advance. */
 const MAX_PREPARED = 256;
 /** An array gets room for this many holes per element, plus this many more. With more holes, it becomes a dictionary. */
@@ -258,7 +260,8 @@ class Reader extends PausableReader {
         if (keys === undefined) keys = keysOfLarge(object, count);
         this.checkNew(object, key, keys);
       }
-      this.property(object, key, value);
+      if (count >= FEW_KEYS && this.isFirst(shape)) define(object, key, value, true, true);
+      else this.property(object, key, value);
       count++;
     }
     this.position++;
@@ -277,7 +280,12 @@ class Reader extends PausableReader {
   elements(array, index, length, level) {
     for (; index < length; index++) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.ELEMENTS, array, false, 0, index, length, NONE);
-      if (this.peek() === TAG.THE_HOLE) {
+      const tag = this.peek();
+      if (length > FEW_NUMBERS && (tag === TAG.INT32 || tag === TAG.DOUBLE)) {
+        const next = this.numbers(array, index, length);
+        if (next > index && (index = next - 1) >= 0) continue;
+      }
+      if (tag === TAG.THE_HOLE) {
         this.position++;
         continue;
       }

@@ -137,9 +137,13 @@ class Source {
       for (let index = 0; index < 8; index++) doubleBytes[index] = bytes[this.position++];
       return double.getFloat64(0, true);
     }
-    this.doublesView ??= new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.position += 8;
-    return this.doublesView.getFloat64(this.position - 8, true);
+    return this.viewOfBytes().getFloat64(this.position - 8, true);
+  }
+
+  viewOfBytes() {
+    const { bytes } = this;
+    return (this.doublesView ??= new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   }
 
   /** @returns {bigint | InstanceType<typeof LongBigInt>} a long one is created later, in steps */

@@ -9,7 +9,7 @@
 
 const { isRenderable, readableText } = require('../../core/error.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
-const { BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isRecord, isView, ObjectPrototype } = require('./brand.js');
+const { BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { LeafWriter } = require('./leaf-writer.js');
 const { hasOnlyElements, primitiveArray } = require('./primitive-array.js');
 const { tooDeep, uncloneable } = require('./refusal.js');
@@ -28,8 +28,8 @@ const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } 
 
 const KIND = Object.freeze({
   // Not started:
-  ORDINARY: 0,
-  INSTANCE: 1,
+  RECORD: 0,
+  ORDINARY: 1,
   ARRAY: 2,
   MAP: 3,
   SET: 4,
@@ -48,6 +48,8 @@ const { hasOwnProperty } = Object.prototype;
 const forEachInMap = uncurryThis(Map.prototype.forEach);
 const forEachInSet = uncurryThis(Set.prototype.forEach);
 
+/** @type {string[]} */
+const NO_KEYS = [];
 const LARGEST_INDEX = 4_294_967_294;
 const ZERO = 48;
 const NINE = 57;
@@ -174,12 +176,22 @@ class Writer extends LeafWriter {
       this.leaf(BRAND.DATE, object);
       return true;
     }
-    if (plain && isRecord(object)) return this.container(KIND.ORDINARY, object, level);
+    if (plain && mayBeRecord(object)) return this.container(KIND.RECORD, object, level);
     if (!plain && this.handle(object)) return true;
+    return this.branded(object, prototype, level);
+  }
+
+  /**
+   * @param {object} object neither a handle nor a record
+   * @param {object | null} prototype of the object
+   * @param {number} level
+   * @returns {boolean}
+   */
+  branded(object, prototype, level) {
     const brand = isOrdinary(object, prototype) ? BRAND.ORDINARY : brandOf(object);
     if (brand === BRAND.REFUSED) throw uncloneable(object);
     switch (brand) {
-      case BRAND.ORDINARY: return this.container(plain ? KIND.ORDINARY : KIND.INSTANCE, object, level);
+      case BRAND.ORDINARY: return this.container(KIND.ORDINARY, object, level);
       case BRAND.MAP: return this.container(KIND.MAP, object, level);
       case BRAND.SET: return this.container(KIND.SET, object, level);
       case BRAND.ERROR:
@@ -202,8 +214,8 @@ class Writer extends LeafWriter {
       return this.putAside(kind, object, [], 0, 0, 0, -1);
     }
     switch (kind) {
-      case KIND.ORDINARY: return this.ordinary(object, level);
-      case KIND.INSTANCE:
+      case KIND.RECORD: return this.record(object, level);
+      case KIND.ORDINARY:
         this.byte(TAG.BEGIN_OBJECT);
         return this.properties(object, ownEnumerableKeys(object), 0, 0, TAG.END_OBJECT, -1, level);
       case KIND.ARRAY: return this.array(object, level);
@@ -214,12 +226,13 @@ class Writer extends LeafWriter {
   }
 
   /**
-   * A plain object. `for in` is the fastest way to list its keys. There is no proxy in its prototype chain, and inherited keys are skipped.
-   * @param {any} object
+   * A record, if the object has a key. `for in` is the fastest way to list its keys. There is no proxy in its prototype chain, and inherited
+   * keys are skipped.
+   * @param {any} object for which `mayBeRecord` is true
    * @param {number} level
+   * @returns {boolean}
    */
-  ordinary(object, level) {
-    this.byte(TAG.BEGIN_OBJECT);
+  record(object, level) {
     let count = 0;
     /** @type {string[] | undefined} the keys after the value that was put aside */
     let rest;
@@ -227,6 +240,7 @@ class Writer extends LeafWriter {
       if (rest !== undefined) {
         rest.push(key);
       } else if (hasOwnProperty.call(object, key)) {
+        if (count === 0) this.byte(TAG.BEGIN_OBJECT);
         const value = object[key];
         this.key(key);
         count++;
@@ -234,6 +248,7 @@ class Writer extends LeafWriter {
       }
     }
     if (rest !== undefined) return this.putAside(KIND.PROPERTIES, object, rest, 0, count, TAG.END_OBJECT, -1);
+    if (count === 0) return this.branded(object, getPrototypeOf(object), level);
     this.byte(TAG.END_OBJECT);
     this.varint(count);
     return true;
@@ -315,9 +330,10 @@ class Writer extends LeafWriter {
         return this.putAside(KIND.ELEMENTS, array, [], index + 1, 0, 0, length);
       }
     }
-    const keys = hasOnlyElements(array) ? [] : ownEnumerableKeys(array);
+    const keys = hasOnlyElements(array) ? NO_KEYS : ownEnumerableKeys(array);
     let named = keys.length;
-    while (named > 0 && indexOf(keys[named - 1]) < 0) named--;
+    // Indices come first. So the last of them, at its place, shows that there are no others.
+    if (named !== length || named === 0 || keys[named - 1] !== `${named - 1}`) while (named > 0 && indexOf(keys[named - 1]) < 0) named--;
     return this.properties(array, keys, named, 0, TAG.END_DENSE_ARRAY, length, level);
   }
 
