@@ -3,6 +3,7 @@
 
 mod carrier;
 mod children;
+mod completions;
 mod here;
 pub mod import;
 mod invoke;

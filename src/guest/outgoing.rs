@@ -1,7 +1,8 @@
 //! Calls out of a guest: functions of other isolates or hosts, and answers that return into the realm later.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
+use super::completions::{Holding, KeepingAlive};
 use super::here;
 use crate::convert::{self, Exchange, cap};
 use crate::isolate::{Guest, Held, Job, Kind, Limits, Place, Realm, Remote, async_context};
@@ -253,81 +254,7 @@ fn hold(remote: &Remote, args: &[Value], completion: Arc<dyn Completion>) -> Res
         return Ok(completion);
     }
     let charge = Charge::take(&remote.accounts.held, weight).ok_or_else(Fault::too_many_calls)?;
-    Ok(Arc::new(Holding { completion, charge: Mutex::new(charge) }))
-}
-
-/// An answer that holds a charge until it is given.
-struct Holding {
-    completion: Arc<dyn Completion>,
-    charge: Mutex<Charge>,
-}
-
-impl Completion for Holding {
-    fn complete(&self, outcome: Outcome) {
-        let charge = std::mem::take(&mut *lock(&self.charge));
-        match &outcome {
-            Ok(Value::Promise(settlement)) => settlement.charge(charge),
-            _ => drop(charge),
-        }
-        self.completion.complete(outcome);
-    }
-
-    fn is_complete(&self) -> bool {
-        self.completion.is_complete()
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.completion.is_wanted()
-    }
-
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.completion.recipient()
-    }
-}
-
-/// Keeps the host's event loop alive until the answer is given, or until `remote`, which waits for it, is gone.
-struct KeepingAlive {
-    completion: Arc<dyn Completion>,
-    remote: Weak<Remote>,
-    keep_alive: Mutex<Option<usize>>,
-}
-
-impl KeepingAlive {
-    fn new(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -> Arc<Self> {
-        Arc::new(Self { completion, remote: Arc::downgrade(remote), keep_alive: Mutex::new(remote.begin_keep_alive()) })
-    }
-
-    fn end(&self) {
-        let keep_alive = lock(&self.keep_alive).take();
-        if let (Some(id), Some(remote)) = (keep_alive, self.remote.upgrade()) {
-            remote.keep_alives.end(id);
-        }
-    }
-}
-
-impl Drop for KeepingAlive {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl Completion for KeepingAlive {
-    fn complete(&self, outcome: Outcome) {
-        self.completion.complete(outcome);
-        self.end();
-    }
-
-    fn is_complete(&self) -> bool {
-        self.completion.is_complete()
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.completion.is_wanted()
-    }
-
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.completion.recipient()
-    }
+    Ok(Holding::new(charge, completion))
 }
 
 /// Starts a call whose answer is discarded.

@@ -32,6 +32,17 @@ const HOLDS_PER_TIDY: u32 = 1_000;
 /// Capacity that an empty table keeps.
 const MAX_SPARE_SLOTS: usize = 4_096;
 
+/// What runs in an isolate.
+#[derive(Default)]
+struct Running {
+    /// One per entry on the stack.
+    chains: RefCell<Vec<(Chain, Limits)>>,
+    /// The host's event loop stays alive until the running job ends.
+    lingers: Cell<bool>,
+    /// Limits of the last call that had any; tasks that V8 runs by itself get them.
+    last_limits: Cell<Limits>,
+}
+
 pub struct Guest {
     remote: Weak<Remote>,
     /// The most bytes of one value outside the heap.
@@ -53,12 +64,7 @@ pub struct Guest {
     pub has_surface: Cell<bool>,
     /// The surface's script, compiled.
     pub surface: RefCell<Option<v8::Global<v8::UnboundScript>>>,
-    /// One per entry on the stack.
-    chains: RefCell<Vec<(Chain, Limits)>>,
-    /// The host's event loop stays alive until the running job ends.
-    lingers: Cell<bool>,
-    /// Limits of the last call that had any; tasks that V8 runs by itself get them.
-    last_limits: Cell<Limits>,
+    running: Running,
     /// Rejected promises without a handler, in order.
     rejections: RefCell<Vec<(v8::Global<v8::Promise>, v8::Global<v8::Value>)>>,
     /// Set if the isolate can be inspected.
@@ -86,9 +92,7 @@ impl Guest {
             shared: RefCell::default(),
             has_surface: Cell::new(false),
             surface: RefCell::default(),
-            chains: RefCell::default(),
-            lingers: Cell::new(false),
-            last_limits: Cell::default(),
+            running: Running::default(),
             rejections: RefCell::default(),
             agent: RefCell::default(),
         })
@@ -264,15 +268,15 @@ impl Guest {
     /// Returns true for the outermost entry.
     pub(super) fn push_chain(&self, chain: Chain, limits: Limits) -> bool {
         if limits.is_some() {
-            self.last_limits.set(limits);
+            self.running.last_limits.set(limits);
         }
-        let mut chains = self.chains.borrow_mut();
+        let mut chains = self.running.chains.borrow_mut();
         chains.push((chain, limits));
         chains.len() == 1
     }
 
     pub(super) fn pop_chain(&self) {
-        let mut chains = self.chains.borrow_mut();
+        let mut chains = self.running.chains.borrow_mut();
         chains.pop();
         if chains.is_empty() {
             self.realms.release_retained();
@@ -281,36 +285,36 @@ impl Guest {
 
     /// A promise that others await may settle only after the running job has ended. Keeps their host alive until then.
     pub(super) fn linger(&self, remote: &Remote) {
-        if !self.lingers.replace(true) {
+        if !self.running.lingers.replace(true) {
             remote.keep_alives.hold();
         }
     }
 
     /// The outermost job has ended.
     pub(super) fn stop_lingering(&self, remote: &Remote) {
-        if self.lingers.take() {
+        if self.running.lingers.take() {
             remote.keep_alives.release(|| remote.is_disposed());
         }
     }
 
     /// The chain of the running job.
     pub fn chain(&self) -> Chain {
-        self.chains.borrow().last().map(|(chain, ..)| chain.clone()).unwrap_or_default()
+        self.running.chains.borrow().last().map(|(chain, ..)| chain.clone()).unwrap_or_default()
     }
 
     /// Whether `host` will answer `ask` on this thread.
     pub fn asks_here(&self, host: &dyn Host, ask: &Rc<Ask>) -> bool {
-        self.chains.borrow().last().is_some_and(|(chain, ..)| host.ask_here(ask, chain))
+        self.running.chains.borrow().last().is_some_and(|(chain, ..)| host.ask_here(ask, chain))
     }
 
     /// Whether a host's thread waits for a job that runs here.
     pub(super) fn serves_waiting_host(&self) -> bool {
-        self.chains.borrow().iter().any(|(chain, ..)| chain.is_rooted())
+        self.running.chains.borrow().iter().any(|(chain, ..)| chain.is_rooted())
     }
 
     /// The limits of the running job, for what it causes.
     pub fn limits(&self) -> Limits {
-        self.chains.borrow().last().map(|(_, limits)| *limits).unwrap_or_default()
+        self.running.chains.borrow().last().map(|(_, limits)| *limits).unwrap_or_default()
     }
 
     /// The deadline of the running job.
@@ -319,7 +323,7 @@ impl Guest {
     }
 
     pub(super) fn last_limits(&self) -> Limits {
-        self.last_limits.get()
+        self.running.last_limits.get()
     }
 
     pub(super) fn has_rejections(&self) -> bool {
