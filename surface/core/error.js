@@ -232,11 +232,19 @@ function isShortList(array) {
 }
 
 /**
- * Whether the text of a value is available at once. Converting an array or a long BigInt may take any time.
+ * Whether the text of a value is available at once, or made by its own `toString`: copies of a guest's values have no functions. Converting an
+ * array, an error or a long BigInt may take any time.
  * @param {unknown} value
  */
 function isReadable(value) {
-  return typeof value === 'bigint' ? asIntN(MAX_BIGINT_BITS, value) === value : value === null || (typeof value !== 'object' && typeof value !== 'function');
+  if (typeof value === 'bigint') {
+    return asIntN(MAX_BIGINT_BITS, value) === value;
+  }
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) {
+    return true;
+  }
+  const own = getOwnPropertyDescriptor(value, 'toString');
+  return own !== undefined && hasOwn(own, 'value') && typeof own.value === 'function';
 }
 
 /**
@@ -459,4 +467,4 @@ function hidePaths(stack, name, message) {
   return stringSlice(stack, start, stack.length - frames.length) + withoutPaths(frames);
 }
 
-module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, isOurCode, isRenderable, readableText, refused, released, stackOf, thrownText });
+module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, isOurCode, isReadable, readableText, refused, released, stackOf, thrownText });
