@@ -78,6 +78,8 @@ const TAG = freeze({
   LIST: 14,
   /** An unencoded value of this realm. Inside an isolate the native side reads and writes it directly; hosts create it from a WIRE. */
   VALUE: 15,
+  /** A string of which the host's surface knows that its characters are below U+0100. Used only from a host. */
+  ONE_BYTE: 16,
 });
 
 /** How a function of another realm is called. */

@@ -73,7 +73,7 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
     }
     switch (carrier[0]) {
       case TAG.WIRE:
-        return deserialize(carrier[1], carrier[2], hooks, carrier[1].length > SMALL || mayHaveRegexps(carrier[1]) ? workOfCall() : undefined);
+        return wire(carrier[1], carrier[2]);
       case TAG.VALUE:
         return carrier[1];
       case TAG.HANDLE:
@@ -100,6 +100,17 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
       default:
         throw coded(Error, `A carrier of unknown kind ${carrier[0]} arrived`, CODE.UNSUPPORTED);
     }
+  }
+
+  /**
+   * @param {Uint8Array} bytes
+   * @param {unknown[]} table
+   */
+  function wire(bytes, table) {
+    const value = deserialize(bytes, table, hooks, bytes.length > SMALL || mayHaveRegexps(bytes) ? workOfCall() : undefined);
+    // The native side may use the memory again.
+    bytes[0] = 0;
+    return value;
   }
 
   /** Whether the values that are read now are arguments of one call, and their budget. */
