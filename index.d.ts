@@ -343,7 +343,7 @@ declare namespace ivm {
      * Number of isolates like this one that are kept ready, each with a context, for later calls of the constructor. They are made in the
      * background after one has ended. Each becomes one isolate, whose first `createContext` uses the prepared context. Isolates with
      * `snapshot`, `inspector`, `hostStacks` or `importModuleDynamically`, and those made by guests, are never prepared. A prepared isolate
-     * that is not used within a minute ends. {@link engineStats} counts them as `spare`. At most 64 wait in a host thread. Default 1; 0 disables it; a negative
+     * that is not used within a minute ends. {@link engineStats} counts them as `warm`. At most 64 wait in a host thread. Default 1; 0 disables it; a negative
      * number is an `Error` with the code `ERR_INVALID_ARG`. Not part of isolated-vm.
      * @see [Performance](https://github.com/isolated-v8/isolated-v8/blob/main/docs/performance.md)
      */
@@ -376,7 +376,7 @@ declare namespace ivm {
      * Where the context's `console` writes: to that of the host with `true`; to the methods `log`, `info`, `warn`, `error` and `debug` of an
      * object, each with one string; or to a function. A message has at most 10,000 characters. Strings are unchanged, errors are their stacks,
      * other values are JSON, joined by a space. `dir`, `table`, `trace`, `assert`, `count`, `time`, `group` and their companions print entries of the
-     * levels `log` and `error`. Entries arrive in order, after the guest's call has gone on. By default, V8's `console` does
+     * levels `log` and `error`. Entries arrive in order, after the guest's call has returned. By default, V8's `console` does
      * nothing.
      */
     console?: boolean | ContextConsole | ((entry: SandboxLogEntry) => void);
@@ -846,7 +846,7 @@ declare namespace ivm {
      * first error of each origin is a process warning with the code `ISOLATED_V8_UNHANDLED_HOST_ERROR`. Wrong arguments and options, also
      * `signal`, throw.
      * @see
-     *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
+     *   [Errors without a receiver](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-without-a-receiver)
      */
     applyIgnored<Options extends ReferenceApplyOptions = {}>(
       receiver?: ApplyReceiver<T>, args?: ArgumentsTypeBidirectional<Options, ApplyArguments<T>> | null, options?: Options,
@@ -975,7 +975,7 @@ declare namespace ivm {
    * `async`: for a function that returns promises, pass a `Reference`, and let the guest call `applySyncPromise`, or `apply` with
    * `result: { promise: true }`.
    * @see
-   *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
+   *   [Errors without a receiver](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-without-a-receiver)
    * @example
    * ```ts
    * import { Callback, Isolate, Reference } from 'isolated-v8';
@@ -1009,7 +1009,7 @@ declare namespace ivm {
      * The guest gets `undefined` and continues; the result is discarded. What the function throws or rejects with is reported as for
      * `applyIgnored`. Default false.
      * @see
-     *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
+     *   [Errors without a receiver](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-without-a-receiver)
      */
     ignored?: boolean;
     /** The guest waits for the result. This is the default; the option is not read. */
@@ -1417,8 +1417,9 @@ declare namespace ivm {
      *   defaults and conversions. It runs on the host's thread, without a limit of time.
      * - A JSON Schema: 2020-12, or an older one whose keywords have the same meaning. The tool gets the params unchanged. `format` and
      *   unknown keywords are ignored. `$ref` may refer to parts of the same schema (`#/$defs/name`). `unevaluatedItems`,
-     *   `unevaluatedProperties`, `$dynamicRef` and other references are not supported: `execute` rejects with `ERR_INVALID_ARG`. A
-     *   `pattern` runs without a limit of time. The schema is read once: later changes to the object have no effect.
+     *   `unevaluatedProperties`, `$dynamicRef` and other references are not supported: `execute` rejects with `ERR_INVALID_ARG`. A match
+     *   with a `pattern` that may take long is made in an isolate, and ends with the execution. The schema is read once: later changes to the
+     *   object have no effect.
      *
      * Default: the params are not validated.
      */
@@ -2485,9 +2486,10 @@ declare namespace ivm {
     idle: number;
     /**
      * Prepared isolates (option `warm`) that wait for an execution in a sandbox, or for `new Isolate`. They count as made, and in the other
-     * figures, once they are used. Isolates that remove TypeScript types, of which one waits for a minute, count only here.
+     * figures, once they are used. Isolates that remove TypeScript types, of which one waits for a minute, and those that match
+     * a `pattern` of a JSON Schema count only here.
      */
-    spare: number;
+    warm: number;
     /** Isolates that have ended: their memory is freed, or lost. The sum of `endings`. */
     ended: number;
     /** The reasons why isolates ended. */
@@ -2501,7 +2503,7 @@ declare namespace ivm {
       /** The worker thread that created them has ended. */
       environmentGone: number;
       /** Abandoned, because they did not stop on request (`ERR_ISOLATE_UNRESPONSIVE`). */
-      givenUp: number;
+      abandoned: number;
     };
     /** Threads that run guests, or can run them, including lost ones. V8's own threads and the clock are not counted. */
     threads: number;
@@ -2520,6 +2522,10 @@ declare namespace ivm {
      * count with their size at the last garbage collection, and V8's memory outside them does not count.
      */
     lostBytes: number;
+    /** Bytes of compiled code that is cached (`codeCache` of `configureEngine`), at most 64 MB. */
+    codeCacheBytes: number;
+    /** How often an isolate has used cached code. */
+    codeCacheHits: number;
   }
 
   /**
@@ -2559,9 +2565,14 @@ declare namespace ivm {
      * Where guests of `…Sync` calls run. With `'thread'`, on threads of the library. With `'caller'`, on the thread that makes the call, on a
      * stack of their own, which takes less time if processors are busy. `'caller'` requires x64 Linux (`ERR_ISOLATE_UNSUPPORTED`), and
      * differs in what `docs/performance.md` lists. Isolates that are busy, that can be inspected, that start from a snapshot of yours, or
-     * whose profile is taken, use a thread of the library nevertheless. Default `'thread'`.
+     * whose profile is taken, and calls without a limit in worker threads, use a thread of the library nevertheless. Default `'thread'`.
      */
     syncCalls?: 'thread' | 'caller' | null;
+    /**
+     * Caches the compiled code of texts of 20,000 characters or more that isolates run again and again, for the process, in up to 64 MB. See
+     * `docs/performance.md` for what a tenant can learn from it. `false` also drops what is cached. Default true.
+     */
+    codeCache?: boolean | null;
   }
 
   /**
@@ -2581,7 +2592,7 @@ declare namespace ivm {
    * console.log(terminationGrace); // prints 1000
    * ```
    */
-  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number; syncCalls: 'thread' | 'caller' };
+  function configureEngine(options?: EngineOptions | null): { terminationGrace: number; timeout: number; deadline: number; lostMemoryLimit: number; syncCalls: 'thread' | 'caller'; codeCache: boolean };
 
   /** Message about an isolate of this thread. */
   interface IsolateMessage {
@@ -2677,7 +2688,7 @@ declare namespace ivm {
      * A host function failed, and nothing receives the error: what the function threw. Without subscribers, the first error of each
      * `origin` is a process warning.
      * @see
-     *   [Errors that nobody receives](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-that-nobody-receives)
+     *   [Errors without a receiver](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-without-a-receiver)
      */
     'isolated-v8:unhandled-host-error': { error: unknown; origin: string };
   }

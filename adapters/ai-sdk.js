@@ -1,7 +1,9 @@
 'use strict';
 // A tool of the AI SDK (`ai`) that runs code of a model in an isolate of its own. The code can call other tools on the host.
 
-const { createRunner, inputSchema, invalid } = require('./code-runner.js');
+const { createRunner, inputSchema } = require('./code-runner.js');
+const { invalid } = require('./outcome.js');
+const { standardJsonSchema, standardValidated } = require('./schemas.js');
 
 /** How the AI SDK recognizes its schemas. */
 const SCHEMA = Symbol.for('vercel.ai.schema');
@@ -17,12 +19,8 @@ const schemaOf = (schema) => (typeof schema === 'function' && schema['~standard'
  * @param {any} schema
  */
 function jsonSchemaOf(schema) {
-  if (schema?.[SCHEMA]) return typeof schema.jsonSchema?.then === 'function' ? undefined : schema.jsonSchema;
-  try {
-    return schema?.['~standard']?.jsonSchema?.input({ target: 'draft-07' });
-  } catch {
-    return undefined;
-  }
+  if (!schema?.[SCHEMA]) return standardJsonSchema(schema);
+  return typeof schema.jsonSchema?.then === 'function' ? undefined : schema.jsonSchema;
 }
 
 /**
@@ -31,13 +29,9 @@ function jsonSchemaOf(schema) {
  * @throws what is wrong with the value
  */
 async function validated(schema, value) {
-  if (schema?.[SCHEMA]) {
-    const outcome = await schema.validate?.(value);
-    if (outcome?.success === false) throw outcome.error;
-    return outcome === undefined ? value : outcome.value;
-  }
-  const outcome = await schema?.['~standard']?.validate(value);
-  if (outcome?.issues !== undefined) throw new TypeError(outcome.issues.map((/** @type {any} */ { path = [], message }) => `${path.join('.')}: ${message}`).join('\n'));
+  if (!schema?.[SCHEMA]) return standardValidated(schema, value);
+  const outcome = await schema.validate?.(value);
+  if (outcome?.success === false) throw outcome.error;
   return outcome === undefined ? value : outcome.value;
 }
 

@@ -2,11 +2,11 @@
 // Runs code of a model for the adapters of agent frameworks: its tools are functions of `tools`, and outcomes are plain JSON.
 
 const { AgentSandbox, describeTools } = require('../index.js');
-const { jsonReplacer } = require('../command/text.js');
+const { withNames } = require('./approval.js');
+const { invalid, resultOf } = require('./outcome.js');
 
 /** What a model gets by default. */
 const LIMITS = Object.freeze({ maxOutputSize: 2 ** 20, maxLogEntries: 100, maxLogLength: 1_000 });
-const MAX_MESSAGE = 10_000;
 
 /**
  * @typedef {object} Tool
@@ -16,38 +16,8 @@ const MAX_MESSAGE = 10_000;
  * @property {(params: unknown, context: any) => unknown} call validates its params
  */
 
-/** @param {string} message */
-const invalid = (message) => Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG' });
-
 /** @param {string} name */
 const identifier = (name) => name.replaceAll(/[^\w$]/g, '_').replace(/^(?=\d|$)/, '_');
-
-/**
- * A value without what JSON has not. BigInts become strings.
- * @param {unknown} value
- */
-function plainOf(value) {
-  const text = JSON.stringify(value, jsonReplacer());
-  return text === undefined ? null : JSON.parse(text);
-}
-
-/**
- * @param {import('../index.js').AgentResult} outcome
- * @returns {import('./code-runner.js').CodeResult}
- */
-function resultOf({ result, failure, logs, lostLogs }) {
-  const more = lostLogs === undefined ? { logs } : { logs, lostLogs };
-  if (failure !== undefined) {
-    const { name, message, code, line, frame } = failure;
-    const place = line === undefined ? {} : { line, frame };
-    return { success: false, error: { name: name.slice(0, MAX_MESSAGE), message: message.slice(0, MAX_MESSAGE), ...(code === undefined ? {} : { code }), ...place }, ...more };
-  }
-  try {
-    return { success: true, result: plainOf(result), ...more };
-  } catch (/** @type {any} */ error) {
-    return { success: false, error: { name: 'TypeError', message: `The result cannot be written as JSON: ${error.message.split('\n')[0]}` }, ...more };
-  }
-}
 
 /**
  * The names of tools in code.
@@ -62,24 +32,6 @@ function named(tools) {
     all.set(name, tool);
   }
   return all;
-}
-
-/**
- * A sandbox's options, with an `approve` that gets the names of tools outside of the sandbox.
- * @param {Partial<import('../index.js').AgentSandboxConfig>} options
- * @param {(name: string) => string} nameOf a tool, by its name in the sandbox
- * @returns {Partial<import('../index.js').AgentSandboxConfig>}
- */
-function withNames(options, nameOf) {
-  const { approve } = options;
-  return typeof approve !== 'function' ? options : {
-    ...options,
-    async approve(call) {
-      const name = nameOf(call.name);
-      if (await approve({ name, params: call.params, get signal() { return call.signal; } }) === true) return true;
-      throw new Error(`The call of the tool "${name}" was not approved`);
-    },
-  };
 }
 
 /**
@@ -115,4 +67,4 @@ const inputSchema = () => ({
   additionalProperties: false,
 });
 
-module.exports = { createRunner, inputSchema, invalid, plainOf, withNames };
+module.exports = { createRunner, inputSchema };

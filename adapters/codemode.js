@@ -2,7 +2,7 @@
 // An `Executor` of `@cloudflare/codemode`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
 const { AgentSandbox, normalizeCode } = require('../index.js');
-const { withNames } = require('./code-runner.js');
+const { withNames } = require('./approval.js');
 const { RESERVED, identifier } = require('./identifiers.js');
 
 const TIMEOUT = 60_000;
@@ -18,12 +18,8 @@ const OWN_NAMES = Object.freeze(['$host', '$main']);
  * @returns {unknown[]}
  */
 function checkArguments(args) {
-  if (!Array.isArray(args)) {
-    throw new TypeError('The arguments of a tool must be an array');
-  }
-  if (args.length > MAX_ARGUMENTS) {
-    throw new RangeError(`A tool takes at most ${MAX_ARGUMENTS} arguments`);
-  }
+  if (!Array.isArray(args)) throw new TypeError('The arguments of a tool must be an array');
+  if (args.length > MAX_ARGUMENTS) throw new RangeError(`A tool takes at most ${MAX_ARGUMENTS} arguments`);
   return args;
 }
 
@@ -58,9 +54,7 @@ function createExecutor(options) {
   async function execute(code, providersOrFns, more) {
     const providers = Array.isArray(providersOrFns) ? providersOrFns : [{ name: 'codemode', fns: providersOrFns }];
     const unusable = problemOf(code, providers, more?.connectors ?? []);
-    if (unusable !== undefined) {
-      return { result: undefined, error: unusable };
-    }
+    if (unusable !== undefined) return { result: undefined, error: unusable };
     const fns = providers.flatMap((provider) => Object.values(provider.fns));
     const names = providers.flatMap((provider) => Object.keys(provider.fns).map((key) => `${provider.name}.${key}`));
     const tools = fns.map((_, index) => ({ name: `$host:f${index}`, description: '' }));

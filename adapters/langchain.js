@@ -1,7 +1,9 @@
 'use strict';
 // A tool of LangChain that runs code of a model in an isolate of its own. The code can call other tools on the host.
 
-const { createRunner, inputSchema, invalid } = require('./code-runner.js');
+const { createRunner, inputSchema } = require('./code-runner.js');
+const { invalid } = require('./outcome.js');
+const { standardJsonSchema } = require('./schemas.js');
 
 const NAME = 'run_code';
 
@@ -9,13 +11,7 @@ const NAME = 'run_code';
  * As JSON Schema, if it is one or can be converted.
  * @param {any} schema
  */
-function jsonSchemaOf(schema) {
-  try {
-    return schema?.['~standard'] === undefined ? (schema?.type === 'object' ? schema : undefined) : schema['~standard'].jsonSchema?.input({ target: 'draft-07' });
-  } catch {
-    return undefined;
-  }
-}
+const jsonSchemaOf = (schema) => (schema?.['~standard'] === undefined && schema?.type === 'object' ? schema : standardJsonSchema(schema));
 
 /** @type {typeof import('./langchain.js').createCodeTool} */
 function createCodeTool(tool, { tools = [], name = NAME, ...options } = {}) {

@@ -2,7 +2,8 @@
 // A `CodeModeTransport` of `@mastra/core`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
 const { AgentSandbox } = require('../index.js');
-const { plainOf, withNames } = require('./code-runner.js');
+const { plainOf } = require('./outcome.js');
+const { withNames } = require('./approval.js');
 
 const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
 

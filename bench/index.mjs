@@ -1,13 +1,14 @@
 // `npm run bench [-- --host node26] [--part calls] [--filter evalSync] [--quick]`: this package beside isolated-vm, or
-// quickjs-emscripten where that does not run, and beside other ways. All parts but rough ones write BENCHMARKS.md and BENCHMARKS.json.
+// quickjs-emscripten where that does not run, and beside other ways. All parts but rough ones write docs/benchmarks/tables.md and BENCHMARKS.json.
 
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { hosts } from '../scripts/setup/hosts.mjs';
 import { show } from '../scripts/process.mjs';
 import { setup } from '../scripts/setup.mjs';
+import { cold } from './cold.mjs';
 import { fetchLibrary, flagsOf, PEER, peerOf, QUICKJS } from './libraries.mjs';
-import { footprint, others, packages, processMemory, scale, shapes, subprocess, sync } from './parts.mjs';
+import { footprint, others, packages, processMemory, programs, scale, shapes, subprocess, sync } from './parts.mjs';
 import { profiles } from './profiles.mjs';
 import { choose } from './scenarios.mjs';
 
@@ -24,13 +25,15 @@ const parts = {
   'process-memory': { needs() {}, run: processMemory },
   packages: { needs() {}, run: packages },
   values: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: shapes },
+  cold: { needs: () => PEER, run: cold },
   sync: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: sync },
+  programs: { needs: (host) => (peerOf(host) === PEER ? PEER : undefined), run: programs },
   // Not of the tables: it needs an addon with symbols.
   profiles: { needs() {}, run: profiles, apart: true },
 };
 
 /** Parts whose scenarios are not those of calls. */
-const OWN_SCENARIOS = ['values', 'sync'];
+const OWN_SCENARIOS = ['values', 'sync', 'programs', 'cold'];
 
 const options = {
   host: { type: 'string', default: 'node24' },

@@ -2,7 +2,7 @@
 // and only the benchmark needs them. They are installed into a folder that git ignores. isolated-vm's package has prebuilt binaries, so no
 // install script needs to run.
 
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { root, show } from '../scripts/process.mjs';
@@ -15,22 +15,37 @@ export const QUICKJS = 'quickjs-emscripten';
 export const VERSIONS = { [PEER]: '7.0.1', [QUICKJS]: '0.32.0' };
 
 const windows = process.platform === 'win32';
-const folderOf = (name) => join(root, 'bench/.cache', `${name}-${VERSIONS[name]}`);
+export const folderIn = (name) => join(root, 'bench/.cache', name);
+const folderOf = (name) => folderIn(`${name}-${VERSIONS[name]}`);
 
-export async function fetchLibrary(name) {
-  const folder = folderOf(name);
-  if (existsSync(join(folder, 'node_modules', name, 'package.json'))) return;
+/** Whether a folder has packages, a record of versions by name. */
+function has(folder, versions) {
+  return Object.entries(versions).every(([name, version]) => {
+    const file = join(folder, 'node_modules', name, 'package.json');
+    return existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).version === version;
+  });
+}
+
+/** Installs packages into a folder, unless it has them. */
+export async function fetchInto(folder, versions) {
+  if (has(folder, versions)) return;
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-  console.log(`fetching ${name}@${VERSIONS[name]} …`);
+  const packages = Object.entries(versions).map(([name, version]) => `${name}@${version}`);
+  console.log(`fetching ${packages.join(', ')} …`);
   const args = ['install', '--ignore-scripts', '--no-save', '--no-fund', '--no-audit', '--loglevel=error'];
-  const code = await show(windows ? 'npm.cmd' : 'npm', [...args, `${name}@${VERSIONS[name]}`], { cwd: folder, shell: windows });
-  if (code !== 0) throw new Error(`${name} could not be fetched (npm's exit code ${code})`);
+  const code = await show(windows ? 'npm.cmd' : 'npm', [...args, ...packages], { cwd: folder, shell: windows });
+  if (code !== 0) throw new Error(`${packages.join(', ')} could not be fetched (npm's exit code ${code})`);
 }
+
+export const fetchLibrary = (name) => fetchInto(folderOf(name), { [name]: VERSIONS[name] });
 
 const requireFrom = (folder) => createRequire(join(folder, 'package.json'));
 
 export const loadQuickJs = () => requireFrom(folderOf(QUICKJS))(QUICKJS).getQuickJS();
+
+/** The file with which a library begins. */
+export const entryOf = (name) => (name === OURS ? requireFrom(root).resolve('./index.js') : requireFrom(folderOf(name)).resolve(name));
 
 /** A library with isolated-vm's API, or a part of it. */
 export async function load(name) {

@@ -23,7 +23,7 @@ function quantile(values, at) {
   return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
 }
 
-const median = (values) => quantile(values, 0.5);
+export const median = (values) => quantile(values, 0.5);
 
 /** Lets the event loop and other threads finish the work of an earlier sample, and collects its garbage. */
 async function settle() {

@@ -6,10 +6,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { capture, root } from '../scripts/process.mjs';
 import { lineChart } from './chart.mjs';
+import { makeBundles } from './bundles.mjs';
 import lifecycles from './lifecycles.mjs';
 import { flagsOf, OURS, PEER, peerOf, QUICKJS } from './libraries.mjs';
 import { measurePackages } from './packages.mjs';
-import { publish, row, time } from './report.mjs';
+import programList from './programs.mjs';
+import { publish, tableOf, time } from './report.mjs';
 import { hosts } from '../scripts/setup/hosts.mjs';
 
 const LIMIT_MS = 300_000;
@@ -24,7 +26,6 @@ const SMALL = 100;
 const REPEATS = 5;
 const MEGABYTE = 1_048_576;
 
-const tableOf = (title, head, rows) => [title, '', row(head), row(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(row)].join('\n');
 const middle = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const megabytes = (bytes) => `${(bytes / MEGABYTE).toFixed(2)} MB`;
 
@@ -101,7 +102,7 @@ export async function scale(host) {
       .filter(([, value]) => value > 0);
     const series = Object.fromEntries(libraries.map((library) => [library, points(library)]));
     writeFileSync(join(root, folder, `${key}.svg`), lineChart({ title, y, x: 'isolates', series }));
-    return `![${title}](${folder}/${key}.svg)`;
+    return `![${title}](../charts/${host.name}/${key}.svg)`;
   });
   const of = (library) => Object.fromEntries(COUNTS.map((count) => {
     const { output, ...rest } = results[library][count];
@@ -209,6 +210,41 @@ export async function sync(host, { filter, quick }) {
     console.log(`${tables.at(-1)}\n`);
   }
   if (!quick && filter === undefined) publish(`sync-${host.name}`, results, tables.join('\n\n'));
+  return true;
+}
+
+/** Rounds of each program. */
+const ROUNDS = 9;
+const QUICK_ROUNDS = 3;
+const PROGRAM_TARGETS = ['1.1', '0.7'];
+
+/** Programs as guests run them: beside isolated-vm, each program in a process of its own. */
+export async function programs(host, { filter = '', quick }) {
+  if (peerOf(host.name) !== PEER) {
+    console.log(`${PEER} does not run on ${host.name}, so there is nothing to compare programs with`);
+    return true;
+  }
+  const chosen = programList.filter(({ id, title }) => id.includes(filter) || title.includes(filter));
+  await makeBundles(chosen);
+  const results = [];
+  for (const { id, title } of chosen) {
+    const options = { libraries: [OURS, PEER], ids: [id], rounds: quick ? QUICK_ROUNDS : ROUNDS };
+    const times = await ask(host, 'programs-run.mjs', [JSON.stringify(options)], VALUES_LIMIT_MS);
+    if (!isOk(times)) return false;
+    results.push({ id, title, times: times[id] });
+    console.log(`${title}: ${JSON.stringify(times[id])}`);
+  }
+  const cells = ({ [OURS]: ours, [PEER]: peer, again }) => [
+    ...[ours.median, peer.median].map(time), peer.ratio.toFixed(2), ...[ours.cpu, peer.cpu].map(time), peer.cpuRatio.toFixed(2), PROGRAM_TARGETS[0],
+    ...again.map(({ cpuRatio }) => cpuRatio.toFixed(2)), PROGRAM_TARGETS[1],
+  ];
+  const rows = results.map(({ title, times }) => [title, ...cells(times)]);
+  const all = (of) => middle(results.map(({ times }) => of(times))).toFixed(2);
+  rows.push(['median', '', '', all((times) => times[PEER].ratio), '', '', all((times) => times[PEER].cpuRatio), '0.9', ...[0, 1].map((run) => all(({ again }) => again[run].cpuRatio)), '0.7']);
+  const head = ['a program', OURS, PEER, 'ratio', `CPU: ${OURS}`, PEER, 'CPU ratio', 'target', 'second run', 'third run', 'target'];
+  const table = tableOf(`Programs from npm, each in a new isolate, on ${host.name}. A second and a third run have the same source, each in another new isolate; their processor time is relative to the first run's:`, head, rows);
+  console.log(table);
+  if (!quick && filter === '') publish(`programs-${host.name}`, results, table);
   return true;
 }
 

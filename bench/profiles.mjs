@@ -72,7 +72,7 @@ export async function profiles(host, { filter }) {
 
 const introduction = ({ name }) => `# Profiles
 
-The functions that take most of the processor in each scenario of [BENCHMARKS.md](../BENCHMARKS.md), of all threads of the process, on
+The functions that take most of the processor in each scenario of [the benchmarks](../BENCHMARKS.md), of all threads of the process, on
 ${name}, ${cpus()[0]?.model.trim()}: \`npm run bench -- --part profiles\`, with an addon that has its symbols
 (\`CARGO_PROFILE_RELEASE_STRIP=none npm run build\`) and Linux' \`perf\`. \`MainThread\` is the host's, \`isolated-v8\` an isolate's,
 \`V8 DefaultWorker\` one of the threads that help V8 collect garbage. What a spinning thread takes is a wait. Of what guests

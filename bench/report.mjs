@@ -1,11 +1,11 @@
-// Writes results as a Markdown table between the host's markers in BENCHMARKS.md, and as data in BENCHMARKS.json.
+// Writes results as a Markdown table between the host's markers in docs/benchmarks/tables.md, and as data in BENCHMARKS.json.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../scripts/process.mjs';
 import { OURS, PEER } from './libraries.mjs';
 
-const markdownFile = join(root, 'BENCHMARKS.md');
+const markdownFile = join(root, 'docs/benchmarks/tables.md');
 const dataFile = join(root, 'BENCHMARKS.json');
 const SIGNIFICANT_DIGITS = 3;
 
@@ -17,7 +17,9 @@ export const time = (ms) =>
 export const line = ({ title, times }, peer) =>
   [title, time(times[OURS].median), time(times[peer].median), times[peer].ratio.toFixed(2), times[peer].cpuRatio.toFixed(2)];
 
-export const row = (cells) => `| ${cells.join(' | ')} |`;
+const row = (cells) => `| ${cells.join(' | ')} |`;
+
+export const tableOf = (title, head, rows) => [title, '', row(head), row(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(row)].join('\n');
 
 function callsTable({ host, versions, cpus, cpu, platform, rows }) {
   const peer = Object.keys(versions).find((name) => name !== OURS);
@@ -47,7 +49,7 @@ export function publish(key, results, table) {
   const data = existsSync(dataFile) ? JSON.parse(readFileSync(dataFile, 'utf8')) : {};
   data[key] = results;
   writeFileSync(dataFile, `${JSON.stringify(data, null, 2)}\n`);
-  const text = existsSync(markdownFile) ? readFileSync(markdownFile, 'utf8') : '# Benchmarks\n';
+  const text = existsSync(markdownFile) ? readFileSync(markdownFile, 'utf8') : '# Tables of the benchmarks\n';
   writeFileSync(markdownFile, replaceBetweenMarkers(text, key, table));
 }
 

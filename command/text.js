@@ -3,7 +3,7 @@
 // Output that comes from guests. A terminal obeys control characters (it can be made to retitle its window, to overwrite lines, to answer
 // as if the user typed), and characters that change the direction of text can hide what it says. They are shown as escapes there.
 
-const { inspect } = require('node:util');
+const { inspect, types } = require('node:util');
 
 /** All control characters, and those of format that change the direction of text. */
 const HARMFUL = /\r\n|[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
@@ -39,12 +39,51 @@ const writerTo = (stream) => (text) => {
 /** @param {string} text */
 const cut = (text) => (text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}... ${text.length - MAX_CHARACTERS} more characters` : text);
 
+/** Most lines of the stack of an error that is part of a value. */
+const MAX_LINES = 50;
+
+/** @param {string} text */
+function firstLines(text) {
+  let end = -1;
+  for (let line = 0; line < MAX_LINES; line += 1) {
+    end = text.indexOf('\n', end + 1);
+    if (end === -1) return cut(text);
+  }
+  return cut(`${text.slice(0, end)}\n    ...`);
+}
+
+/**
+ * Shortens the stacks in a copy: `inspect` compares each line of an error's stack with each line of its cause's.
+ * @param {unknown} value
+ */
+function shortenStacks(value) {
+  const found = new Set([value]);
+  for (const part of found) {
+    if (typeof part !== 'object' || part === null || ArrayBuffer.isView(part)) continue;
+    if (types.isNativeError(part)) {
+      if (typeof part.stack === 'string') Object.defineProperty(part, 'stack', { value: firstLines(part.stack), enumerable: false, configurable: true, writable: true });
+      found.add(part.cause);
+    }
+    if (types.isMap(part)) {
+      for (const [key, each] of part) found.add(key).add(each);
+    } else if (types.isSet(part)) {
+      for (const each of part) found.add(each);
+    }
+    for (const each of Object.values(part)) {
+      if (typeof each === 'object') found.add(each);
+    }
+  }
+}
+
 /**
  * What a guest returned, for people to read.
- * @param {unknown} value
+ * @param {unknown} value a copy
  * @param {import('node:util').InspectOptions} [options]
  */
-const shown = (value, options) => inspect(value, { ...SHOWN, ...options });
+function shown(value, options) {
+  shortenStacks(value);
+  return inspect(value, { ...SHOWN, ...options });
+}
 
 /**
  * Why code failed, for people to read.

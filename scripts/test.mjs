@@ -52,6 +52,7 @@ const checks = [
   { name: 'workflows', command: script('checks/workflows'), seconds: 5, load: 1, full: true },
   { name: 'application', command: script('product/application'), count: countHosts, seconds: 31, load: 1.2, group: 'packages', full: true, hosts: true },
   { name: 'installation', command: script('product/installation'), count: countHosts, seconds: 24, load: 1.2, group: 'packages', full: true, hosts: true },
+  { name: 'bundlers', command: script('product/bundlers'), count: countHosts, seconds: 90, load: 1.2, group: 'packages', full: true, hosts: true },
   { name: 'newcomer', command: script('product/newcomer'), seconds: 15, load: 1, group: 'packages', timed: true, full: true, hosts: true },
 ];
 

@@ -18,8 +18,6 @@
 //! A call passes through surface → binding → [`value::Value`] → inbox → operation → value → binding → surface. Guest code never runs on the
 //! stack of a host's thread, and on the thread itself only for sync calls, if `configureEngine` says so.
 
-#![cfg_attr(test, allow(dead_code, reason = "napi leaves the addon's entry point out of test builds"))]
-
 // Hides the V8 crates' #[no_mangle] helpers (see build.rs).
 #[cfg(target_os = "linux")]
 core::arch::global_asm!(include_str!(concat!(env!("OUT_DIR"), "/hidden.s")));

@@ -1,13 +1,12 @@
 'use strict';
 // The guest's side of the binding, between the surface and the native functions. The functions are part of the startup snapshot; the
-// binding is created in a realm when the first handle arrives there. Values are not encoded here: the native side reads and writes them
-// directly.
+// binding is created in a realm when the first handle arrives there. The native side brings the files of the API then, because most realms
+// never get a handle. Values are not encoded here: the native side reads and writes them directly.
 
 const { alone, apply, define, Error, freeze } = require('./core/primordials.js');
 const { kindOf, markHandles, recordOf, releasedText } = require('./core/handle.js');
 const { KIND, MODE, TAG, TRANSFER } = require('./core/protocol.js');
 const { CODE, callSite, coded, errorOf, invalid } = require('./core/error.js');
-const createSurface = require('./index.js');
 const divideWaits = require('./atomics.js');
 
 // Part of the startup snapshot, so that every realm has it.
@@ -19,6 +18,16 @@ const isPrimitive = (value) => {
   return value === null || (type !== 'object' && type !== 'function' && type !== 'symbol');
 };
 
+/** What the files of the API have in common, from before any guest code ran. @type {any} */
+const CAPTURED = alone({
+  'error.js': require('./core/error.js'),
+  'handle.js': require('./core/handle.js'),
+  'primordials.js': require('./core/primordials.js'),
+  'protocol.js': require('./core/protocol.js'),
+});
+/** @param {string} name */
+const captured = (name) => CAPTURED[name];
+
 /** Index of the first argument in what the surface passes to `apply`. */
 const FIRST_ARGUMENT = 8;
 
@@ -26,7 +35,9 @@ const FIRST_ARGUMENT = 8;
  * @param {any} native functions of the realm's isolate
  */
 function createGuest(native) {
-  const { brand, cross, isArrayBuffer, now, owned, release, track } = native;
+  const { brand, createSurface, cross, isArrayBuffer, now, owned, release, track } = native;
+  /** @type {typeof import('./index.js')} */
+  const surfaceOf = createSurface(captured);
   // The serializer needs to recognize handles while no JavaScript may run.
   markHandles(brand);
 
@@ -87,9 +98,10 @@ function createGuest(native) {
     return list;
   }
 
-  const surface = createSurface(alone({
+  const surface = surfaceOf(alone({
     side: /** @type {const} */ ('guest'),
     invoke,
+    invokeSync: nativeInvoke,
     pack,
     packMoving(value, transferOut, transferList) {
       /** @type {object[]} */

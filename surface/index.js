@@ -30,6 +30,7 @@ const createSession = require('./api/session.js');
  * @property {'host' | 'guest'} side
  * @property {(op: number, mode: number, request: number, handle: number, ...args: Carrier[]) => Carrier} invoke runs an
  *   operation on the native side. MODE.SYNC returns the outcome's carrier; MODE.ASYNC settles `request` later
+ * @property {(op: number, mode: number, request: number, handle: number, ...args: Carrier[]) => Carrier} invokeSync the same with MODE.SYNC only
  * @property {(value: unknown, bits: number) => Carrier} pack throws for a value that is not transferable
  * @property {(value: unknown, transferOut: boolean, transferList: ArrayLike<unknown> | undefined) => Carrier} packMoving
  *   packs a copy whose buffers are moved

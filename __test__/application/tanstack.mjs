@@ -1,5 +1,5 @@
 // Code that calls tools, in the contexts of @tanstack/ai-isolate-node. scripts/product/application.mjs installs what this imports. All assertions
-// also hold with isolated-vm itself, but for the memory limit: there, the call that exceeds it never settles.
+// also hold with isolated-vm itself, except the memory limit: there, the call that exceeds it never settles.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';

@@ -51,31 +51,31 @@ export class Body {
   /** The number of orders to dispose it. */
   disposals = 0;
   /** @type {Body[]} */
-  offspring = [];
+  children = [];
 
   constructor(name, maker) {
     this.name = name;
     this.isHost = maker === undefined;
     this.maker = maker;
-    maker?.offspring.push(this);
+    maker?.children.push(this);
   }
 
   /** It and those that end with it. */
-  *family() {
+  *subtree() {
     yield this;
-    for (const each of this.offspring) yield* each.family();
+    for (const each of this.children) yield* each.subtree();
   }
 
   disposing() {
-    for (const each of this.family()) {
+    for (const each of this.subtree()) {
       each.disposals += 1;
       if (each.dead === 'no') each.dead = 'maybe';
     }
   }
 
   disposed() {
-    for (const each of this.family()) each.dead = 'yes';
-    if (this.maker !== undefined) this.maker.offspring = this.maker.offspring.filter((other) => other !== this);
+    for (const each of this.subtree()) each.dead = 'yes';
+    if (this.maker !== undefined) this.maker.children = this.maker.children.filter((other) => other !== this);
   }
 }
 

@@ -81,7 +81,7 @@ export class Program {
     plan.gives('= true');
     item.dropped = true;
     plan.onEnd.push((outcome) => {
-      // Drop it directly if the planned path was blocked, so that nothing is left behind.
+      // Drop it directly if the planned path was blocked, so that nothing remains.
       if (outcome !== '= true' && realm.body.dead === 'no') this.world.tell(realm, { do: 'drop', id: item.id });
     });
     plan.onIssue.push(() => (item.absent = 'maybe'));

@@ -32,6 +32,13 @@ class Lazy extends Promise {
 }
 const thenable = (then) => Object.defineProperty({}, `th${'en'}`, { value: then });
 
+/** Looking at it throws. */
+function revoked() {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
 /** What a function does, given the message of its error. */
 const BEHAVIOURS = {
   throws: (message) => { throw new Error(message); },
@@ -52,6 +59,11 @@ const BEHAVIOURS = {
   uncloneable: async () => () => {},
   nested: async (message) => ({ list: [{ inner: later(message) }], run() {} }),
   array: (message) => [later(message), later(message)],
+  throwsRevoked: () => { throw revoked(); },
+  rejectsRevoked: () => Promise.reject(revoked()),
+  throwsBelowRevoked: () => { throw Object.setPrototypeOf({}, revoked()); },
+  rejectsBelowRevoked: () => Promise.reject(Object.setPrototypeOf({}, revoked())),
+  resolvesRevoked: async () => ({ inner: revoked() }),
   throwsPromise: (message) => { throw later(message); },
   rejectsWithPromise: (message) => Promise.reject(later(message)),
   throwsList: (message) => { throw [{ inner: later(message) }]; },
@@ -62,7 +74,14 @@ const BEHAVIOURS = {
 
 const results = {};
 const reports = [];
-subscribe('isolated-v8:unhandled-host-error', ({ error, origin }) => { reports.push([origin, String(error?.message)]); });
+const messageOf = (error) => {
+  try {
+    return error?.message;
+  } catch {
+    return 'no message';
+  }
+};
+subscribe('isolated-v8:unhandled-host-error', ({ error, origin }) => { reports.push([origin, String(messageOf(error))]); });
 
 const shown = (value) => (typeof value === 'string' && value.length > 100 ? `a string of ${value.length}` : value instanceof ivm.Reference ? 'a Reference' : String(value));
 async function settledWithin(promise, time) {
@@ -100,7 +119,7 @@ async function outcomeOf(run, behaviour, message) {
   try {
     return `value: ${shown(await settledWithin(run(fail, wait), wait + 1_000))}`;
   } catch (error) {
-    return `error: ${shown(error?.message)}`;
+    return `error: ${shown(messageOf(error))}`;
   }
 }
 

@@ -1,6 +1,9 @@
 //! A child's life before V8 runs: it makes sure that it ends with its parent, closes what it inherited, and loads the addon's file.
 
-use std::ffi::{CStr, CString, OsString, c_char};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char};
+use std::fs::File;
+use std::os::fd::IntoRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
 
@@ -29,23 +32,26 @@ pub fn start() -> ExitCode {
     if !confine::stay_with_parent(settings.parent) {
         return ExitCode::from(ORPHANED);
     }
-    leave_behind();
+    drop_inherited();
     let mut report = confine::before_load(&settings);
     let entry = match load(&addon) {
         Ok(entry) => entry,
         Err(code) => return ExitCode::from(code),
     };
+    // The addon reads its startup snapshot from it, and cannot open anything then.
+    let file = File::open(OsStr::from_bytes(addon.as_bytes())).map_or(-1, IntoRawFd::into_raw_fd);
     confine::after_load(&settings, &mut report);
     let (settings, report) = (settings.encode(), report.encode());
-    // SAFETY: the addon's file has this function with the type that both are built with; the texts live until it returns.
-    let code = unsafe { entry(settings.as_ptr(), settings.len(), report.as_ptr(), report.len()) };
+    // SAFETY: the addon's file has this function with the type that both are built with; the texts live until it returns, and nothing else uses
+    // the descriptor.
+    let code = unsafe { entry(settings.as_ptr(), settings.len(), report.as_ptr(), report.len(), file) };
     // V8's threads still run, so the process must end without cleanup.
     // SAFETY: ends the process.
     unsafe { libc::_exit(code) }
 }
 
 /// Closes descriptors that the parent has left open, and leaves the inherited working directory.
-fn leave_behind() {
+fn drop_inherited() {
     if !close_all() {
         // SAFETY: this process uses no descriptors but the three standard ones.
         unsafe {

@@ -31,7 +31,7 @@ const SURFACE = [
   'surface/host/index.js',
 ];
 
-/** What cannot be mended. */
+/** What cannot be changed. */
 const EXCEPTIONS = Object.freeze({
   // A neutral value is recursive: it may be a handle, a function, a promise or an error, each of which may hold values.
   circle: 'src/value/',

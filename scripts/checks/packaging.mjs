@@ -4,11 +4,12 @@
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { NOTICES, areNoticesCurrent } from '../release/notices.mjs';
 import { packMain, packPlatform } from '../release/pack.mjs';
 import { capture, root, show } from '../process.mjs';
 import { addonFile, launcherFile, setup } from '../setup.mjs';
+import { surfaceFiles } from '../setup/surface.mjs';
 
 /** Resolves with whether a tarball has these files, and executables are executable. */
 async function checkFiles(folder, { name, file }, files) {
@@ -48,7 +49,7 @@ try {
   const [main, platform] = [await packMain(folder), await packPlatform(folder)];
   const results = [
     await checkNotices(), await lint(folder, main), await lint(folder, platform), await checkTypes(folder, main),
-    await checkFiles(folder, main, ['LICENSE', 'README.md', 'CHANGELOG.md', 'native.js', 'host/index.js', 'host/sandbox.js']),
+    await checkFiles(folder, main, ['LICENSE', 'README.md', 'CHANGELOG.md', 'native.js', ...surfaceFiles.map((file) => relative(root, file))]),
     await checkFiles(folder, platform, [addonFile, launcherFile, 'LICENSE', NOTICES]),
   ];
   if (results.includes(false)) process.exitCode = 1;

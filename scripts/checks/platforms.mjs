@@ -53,4 +53,4 @@ const folder = chosen.length > 0 ? await crateFolder() : undefined;
 for (const name of chosen) {
   if (!(await check(folder, name))) process.exitCode = 1;
 }
-if (target === undefined && missing.length > 0) console.log(`not checked, for want of their targets (rustup target add …): ${missing.join(', ')}`);
+if (target === undefined && missing.length > 0) console.log(`not checked, because their targets are missing (rustup target add …): ${missing.join(', ')}`);

@@ -1,15 +1,15 @@
-// `npm run prose`: checks the prose of the repository (pages, comments, names of tests) for turns and spellings that prose/words.txt lists.
-// Arguments limit it to paths that contain one of them.
+// `npm run prose`: checks the prose of the repository (pages, comments, names of tests) for turns and spellings that prose/words.txt lists,
+// and names in code and of files for words that it lists. Arguments limit it to paths that contain one of them.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { capture, root } from '../process.mjs';
-import { proseOf } from './prose/passages.mjs';
-import { check, readWords } from './prose/words.mjs';
+import { namesOf, proseOf } from './prose/passages.mjs';
+import { check, checkNames, readWords } from './prose/words.mjs';
 
 const LIST = 'scripts/checks/prose/words.txt';
 /** Texts of others, and what programs write. */
-const EXCLUDED = /^(vendor|npm|node_modules)\/|^BENCHMARKS\.|\.generated\.|(^|\/)(THIRD-PARTY-NOTICES|LICENSE)/;
+const EXCLUDED = /^(vendor|npm|node_modules)\/|\.generated\.|(^|\/)(THIRD-PARTY-NOTICES|LICENSE)/;
 
 const { code, output } = await capture('git', ['ls-files', '--cached', '--others', '--exclude-standard']);
 if (code !== 0) throw new Error(`git does not list the files: ${output}`);
@@ -19,10 +19,11 @@ let files = 0;
 let count = 0;
 for (const path of output.split('\n').filter((one) => one !== '' && !EXCLUDED.test(one) && existsSync(join(root, one)))) {
   if (wanted.length > 0 && !wanted.some((part) => path.includes(part))) continue;
-  const prose = proseOf(path, readFileSync(join(root, path), 'utf8'));
+  const text = readFileSync(join(root, path), 'utf8');
+  const prose = proseOf(path, text);
   if (prose === undefined) continue;
   files += 1;
-  for (const { line, found, advice } of check(prose, words)) {
+  for (const { line, found, advice } of [...check(prose, words), ...checkNames(namesOf(path, text), words)]) {
     console.log(`${path}:${line}: "${found}": ${advice}`);
     count += 1;
   }

@@ -2,58 +2,16 @@
 // runs a program of each (__test__/application) on every host, or on those that `--host node24,bun` names; `--only n8n,utcp` selects
 // programs. With `--original` they get isolated-vm itself, on hosts that can load it: the programs' expectations come from there.
 
-import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { selectHosts } from '../setup/hosts.mjs';
-import { npm, packMain, packPlatform, readPackage } from '../release/pack.mjs';
 import { capture, root } from '../process.mjs';
 import { setup } from '../setup.mjs';
+import { APPLICATIONS, NEEDS, applicationOf, installApplications } from './applications.mjs';
 
-/**
- * The program of each application, and the packages that it needs. The first is the application itself.
- * @type {Record<string, Record<string, string>>}
- */
-const APPLICATIONS = {
-  utcp: { '@utcp/code-mode': '1.2.12', '@utcp/sdk': '1.1.2', '@utcp/direct-call': '1.0.12' },
-  n8n: { '@n8n/expression-runtime': '0.32.0' },
-  tanstack: { '@tanstack/ai-isolate-node': '0.1.49', '@tanstack/ai-code-mode': '0.3.4', '@tanstack/ai': '0.39.0' },
-};
-const NEEDS = 'isolated-vm';
-const ORIGINAL_VERSION = '7.0.1';
 const LIMIT_MS = 120_000;
-
-/** @param {string} program */
-const applicationOf = (program) => Object.keys(APPLICATIONS[program])[0];
-
-/** Makes a project that depends on the applications; resolves with the name of the package that replaces isolated-vm. */
-async function install(folder, programs, original) {
-  /** @type {Record<string, string>} */
-  const dependencies = Object.assign({}, ...programs.map((program) => APPLICATIONS[program]));
-  let replacement = { name: NEEDS, spec: ORIGINAL_VERSION };
-  if (!original) {
-    const [main, platform] = [await packMain(folder), await packPlatform(folder)];
-    dependencies[platform.name] = `file:${platform.file}`;
-    replacement = { name: main.name, spec: `file:${main.file}` };
-  }
-  const project = { private: true, type: 'module', dependencies, overrides: { [NEEDS]: replacement.spec } };
-  writeFileSync(join(folder, 'package.json'), JSON.stringify(project));
-  // Some name exact versions of their peers that do not exist.
-  await npm(folder, 'install', '--ignore-scripts', '--prefer-offline', '--legacy-peer-deps');
-  for (const program of programs) copyFileSync(join(root, `__test__/application/${program}.mjs`), join(folder, `${program}.mjs`));
-
-  const installed = join(folder, 'node_modules', NEEDS);
-  for (const application of programs.map(applicationOf)) {
-    const { dependencies: own, peerDependencies: peers } = readPackage(join(folder, 'node_modules', application));
-    if (!(NEEDS in { ...own, ...peers })) throw new Error(`${application} does not ask for ${NEEDS}`);
-    if (existsSync(join(folder, 'node_modules', application, 'node_modules', NEEDS))) throw new Error(`${application} has a ${NEEDS} of its own`);
-  }
-  if (lstatSync(installed).isSymbolicLink()) throw new Error(`${installed} is a link, not a package`);
-  const { name } = readPackage(installed);
-  if (name !== replacement.name) throw new Error(`${NEEDS} is ${name}, not ${replacement.name}`);
-  return name;
-}
 
 async function runOn(host, folder, program, name) {
   const { NODE_OPTIONS, NODE_PATH, CI, FORCE_COLOR, ...inherited } = process.env;
@@ -79,7 +37,8 @@ try {
   if (unknown !== undefined) throw new Error(`--only: there is no ${unknown}, but ${Object.keys(APPLICATIONS).join(', ')}`);
   await setup('addon', 'hosts');
   const hosts = selectHosts(values.host);
-  const name = await install(folder, programs, values.original);
+  const name = await installApplications(folder, programs, values);
+  for (const program of programs) copyFileSync(join(root, `__test__/application/${program}.mjs`), join(folder, `${program}.mjs`));
   for (const program of programs) console.log(`${program}: ${applicationOf(program)} ${Object.values(APPLICATIONS[program])[0]}, with ${name} for ${NEEDS}`);
   const failed = [];
   for (const host of hosts) for (const program of programs) if (!(await runOn(host, folder, program, name))) failed.push(host.name);

@@ -1,5 +1,5 @@
-// Adds the startup snapshot to the addon's file. It goes to the file's end, which no loader reads; `src/engine/snapshot.rs` reads it when V8
-// starts. On macOS a signed file must not change, so there V8 makes the snapshot at each start.
+// Adds the startup snapshots of hosts and of processes of sandboxes to the end of the addon's file, which no loader reads.
+// `src/engine/snapshot.rs` reads them when V8 starts. On macOS a signed file must not change, so there V8 makes its snapshot at each start.
 
 import { capture } from '../process.mjs';
 

@@ -1,66 +1,107 @@
-// Writes `host/`: the hosts' part of `surface/` in two files, because a host takes half a millisecond to find, read and wrap a file, and there
-// are more than eighty. `index.js` is loaded with the package, `sandbox.js` when one of the sandboxes is used for the first time.
+// Writes `host/`: the hosts' part of `surface/` in few files, because a host takes half a millisecond to find, read and wrap a file, and there
+// are more than eighty. `index.js` is loaded with the package, each other one when what begins in it is used for the first time.
 
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve, sep } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { dirname, normalize } from 'node:path/posix';
 import { root } from '../process.mjs';
 
 const folder = join(root, 'host');
-const ENTRY = 'surface/host/index.js';
-const SANDBOX_ENTRY = 'surface/host/sandbox/index.js';
+const MINIFIED = Object.freeze({ minifyWhitespace: true, target: 'node20' });
+const LINE_LIMIT = 160;
+const IMPORT = /\brequire\(\s*(["'])(\.[^"']+)\1\s*\)/g;
 
-export const surfaceFiles = ['index.js', 'sandbox.js'].map((name) => join(folder, name));
+/**
+ * The files: what begins in each, and the others that it needs. A module is in the file that begins with it, otherwise in the last one that all
+ * files need that need the module.
+ */
+const SANDBOX = 'surface/host/sandbox';
+const CHUNKS = {
+  'index.js': { entries: ['surface/host/index.js'], after: [] },
+  'values.js': { entries: ['surface/host/wire/index.js'], after: ['index.js'] },
+  'sandbox.js': { entries: [`${SANDBOX}/index.js`, 'surface/host/engine.js'], after: ['values.js'] },
+  'agent.js': { entries: [`${SANDBOX}/agent/sandbox.js`, `${SANDBOX}/tools/descriptions.js`], after: ['sandbox.js'] },
+  'subprocess.js': { entries: [`${SANDBOX}/subprocess/sandbox.js`], after: ['agent.js'] },
+  'unavailable.js': { entries: ['surface/host/unavailable.js'], after: ['index.js'] },
+  'plugin.js': { entries: ['sandbox', 'equipment', 'fetch'].map((name) => `${SANDBOX}/plugin/${name}.js`), after: ['sandbox.js'] },
+};
+const chunks = Object.keys(CHUNKS);
 
-/** A plugin: `replace` maps the path of an imported module, from the root, to what esbuild's `onResolve` returns, or to undefined. */
-const replacing = (replace) => ({
-  name: 'replacing',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\./ }, ({ path, resolveDir, namespace }) => {
-      if (namespace === 'shared') return { path, external: true };
-      return replace(relative(root, resolve(resolveDir, path)).split(sep).join('/'));
-    });
-    onLoad({ filter: /./, namespace: 'shared' }, ({ path }) => ({ contents: `module.exports = require('./index.js').modules[${JSON.stringify(path)}];` }));
-  },
-});
+export const surfaceFiles = chunks.map((name) => join(folder, name));
+
+/** The chunks that are loaded when `chunk` is, the last one first. */
+const withThoseBefore = (chunk) => chunks.slice(0, chunks.indexOf(chunk) + 1).toReversed().filter((each) => needs(chunk, each));
+const needs = (chunk, other) => chunk === other || CHUNKS[chunk].after.some((each) => needs(each, other));
+
+const chunkOfEntry = new Map(chunks.flatMap((chunk) => CHUNKS[chunk].entries.map((entry) => [entry, chunk])));
+
+/** The module that `from` imports by this path; both from the root. */
+const resolved = (from, path) => normalize(join(dirname(from), path));
+
+/** Without comments. */
+const codeOf = async (transform, module) => {
+  const { code } = await transform(readFileSync(join(root, module), 'utf8'), MINIFIED);
+  return code.trimEnd();
+};
+
+/** The modules that `entry` needs, with their code, without those that begin other files. */
+async function reach(entry, transform, codes, reached = new Set()) {
+  if (reached.has(entry)) return reached;
+  reached.add(entry);
+  if (!codes.has(entry)) codes.set(entry, await codeOf(transform, entry));
+  for (const [, , path] of codes.get(entry).matchAll(IMPORT)) {
+    const imported = resolved(entry, path);
+    if (!chunkOfEntry.has(imported)) await reach(imported, transform, codes, reached);
+  }
+  return reached;
+}
+
+/** The code of each module, and its chunk. */
+async function distribute(transform) {
+  const codes = new Map();
+  const needed = new Map();
+  for (const [entry, chunk] of chunkOfEntry) {
+    for (const module of await reach(entry, transform, codes)) needed.set(module, [...(needed.get(module) ?? []), chunk]);
+  }
+  const place = ([module, by]) => [module, withThoseBefore(by[0]).find((chunk) => by.every((each) => withThoseBefore(each).includes(chunk)))];
+  return { codes, places: new Map(Array.from(needed, place)) };
+}
+
+/** Loads modules by their paths, each one once. Other files add theirs. */
+const LOADER = `const factories={__proto__:null},loaded={__proto__:null};const add=(more)=>{Object.assign(factories,more)};
+const __load=(path)=>{const found=loaded[path];if(found!==undefined)return found.exports;const module=loaded[path]={exports:{}};
+try{factories[path](module,module.exports)}catch(error){delete loaded[path];throw error}return module.exports};`;
 
 export async function writeSurface() {
   // Loaded here, because a checkout that is being prepared has no packages yet.
-  const { build } = await import('esbuild').catch((cause) => {
+  const { transform } = await import('esbuild').catch((cause) => {
     throw new Error('esbuild is not installed: npm ci', { cause });
   });
-  // The entry is code around modules: esbuild renames functions of a module that is the entry itself.
-  const bundle = async (entry, replace) => {
-    const { outputFiles: [{ contents }], metafile } = await build({
-      stdin: { contents: entry, resolveDir: root },
-      absWorkingDir: root,
-      bundle: true,
-      format: 'cjs',
-      platform: 'node',
-      target: 'node20',
-      minifyWhitespace: true,
-      lineLimit: 160,
-      logLevel: 'warning',
-      metafile: true,
-      write: false,
-      plugins: [replacing(replace)],
+  const { codes, places } = await distribute(transform);
+
+  /** In parentheses: V8 then compiles the function together with the file, instead of reading it twice. */
+  const factory = (module) => {
+    const linked = codes.get(module).replaceAll(IMPORT, (_, quote, path) => {
+      const imported = resolved(module, path);
+      const chunk = places.get(imported);
+      const load = withThoseBefore(places.get(module)).includes(chunk) ? '__load' : `require("./${chunk}").load`;
+      return `${load}("${imported}")`;
     });
-    return { contents, modules: Object.keys(metafile.inputs) };
+    return `"${module}":(function(module,exports){${linked}\n})`;
   };
-  const withoutSandbox = (path) => (path === SANDBOX_ENTRY ? { path: './sandbox.js', external: true } : undefined);
-  const { modules } = await bundle(`require('./${ENTRY}')`, withoutSandbox);
-  const shared = new Set();
-  const sandbox = await bundle(`module.exports = require('./${SANDBOX_ENTRY}');`, (path) => {
-    if (!modules.includes(path)) return undefined;
-    shared.add(path);
-    return { path, namespace: 'shared' };
-  });
-  const entry = `module.exports = { ...require('./${ENTRY}'), modules: {${[...shared].map((path) => `\n  '${path}': require('./${path}'),`).join('')}\n} };`;
-  const index = await bundle(entry, withoutSandbox);
-  if (!existsSync(folder)) mkdirSync(folder);
-  // Renamed into place: another process may be about to load them.
-  for (const [number, { contents }] of [index, sandbox].entries()) {
-    const next = `${surfaceFiles[number]}.${process.pid}`;
-    writeFileSync(next, contents);
-    renameSync(next, surfaceFiles[number]);
+
+  mkdirSync(folder, { recursive: true });
+  for (const name of readdirSync(folder)) if (!chunks.includes(name)) rmSync(join(folder, name));
+  for (const chunk of chunks) {
+    const { entries: [entry], after } = CHUNKS[chunk];
+    const modules = Array.from(places).filter(([, place]) => place === chunk).map(([module]) => module);
+    const factories = `add({\n${modules.map(factory).join(',\n')}\n});`;
+    const parts = after.length === 0
+      ? [LOADER, factories, `module.exports={...__load("${entry}"),add,load:__load};`]
+      : [...after.map((each) => `require("./${each}");`), 'const{add,load:__load}=require("./index.js");', factories, 'module.exports={load:__load};'];
+    // Renamed into place: another process may be about to load it.
+    const next = join(folder, `${chunk}.${process.pid}`);
+    writeFileSync(next, (await transform(`'use strict';\n${parts.join('\n')}`, { ...MINIFIED, lineLimit: LINE_LIMIT })).code);
+    renameSync(next, join(folder, chunk));
   }
 }

@@ -21,6 +21,8 @@ pub struct Calls {
     waiting: AtomicUsize,
     bytes: AtomicUsize,
     over: AtomicBool,
+    /// The execution was stopped, so calls that wait for the host do not begin.
+    stopped: AtomicBool,
 }
 
 impl Calls {
@@ -32,6 +34,7 @@ impl Calls {
             waiting: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             over: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
         })
     }
 
@@ -53,6 +56,12 @@ impl Calls {
     /// Drops all later answers: nothing waits for them.
     pub fn end(&self) {
         self.over.store(true, Ordering::Release);
+    }
+
+    /// The same for an execution that has not ended by itself: the calls that have not begun never do.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.end();
     }
 }
 
@@ -98,6 +107,10 @@ impl Completion for Pending {
 
     fn is_complete(&self) -> bool {
         self.completed.load(Ordering::Acquire) || self.calls.over.load(Ordering::Acquire)
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.completed.load(Ordering::Acquire) && !self.calls.stopped.load(Ordering::Acquire)
     }
 }
 

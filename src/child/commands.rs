@@ -57,7 +57,7 @@ impl Commands {
         }
     }
 
-    /// The bell was heard.
+    /// The thread has noticed the bell.
     pub fn silence(&self) {
         self.bell.silence();
         self.rung.store(false, Ordering::Release);

@@ -1,9 +1,10 @@
 //! The life of a child: the engine starts, one execution arrives, its outcome is sent, and the parent ends the process.
 
+use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use super::time::now;
 use crate::engine::{self, Engine, Recipe, Snapshot, Unavailable};
 use crate::guest;
 use crate::isolate::{self, Remote, Settings, clock};
+use crate::native::lock;
 use crate::sandbox::{
     self, BUILTINS, Body, IsolateTemplate, LogStyle, Logging, Modules, Names, RealmTemplate, Spec, Supply, Tool,
 };
@@ -30,6 +32,9 @@ pub(super) const NO_THREAD: i32 = 71;
 pub(super) const NO_MEMORY: i32 = 72;
 pub(super) const NO_LIMITS: i32 = 73;
 
+/// The addon's file, until the engine has read its snapshot.
+static FILE: Mutex<Option<File>> = Mutex::new(None);
+
 const STACK_SIZE: usize = 1 << 20;
 
 /// The memory limit and the timeout of the isolate that runs each step once before the execution (`warm_up`).
@@ -39,21 +44,26 @@ const DELAY: Duration = Duration::from_secs(1);
 /// The function that the launcher calls (`isolated_v8_launcher::ENTRY`), once per process. Returns the process's exit code.
 ///
 /// # Safety
-/// Each address must be valid for reads of the number of bytes given by the length after it.
+/// Each address must be valid for reads of the number of bytes given by the length after it. `file` must be -1 or a descriptor that nothing else
+/// uses.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn isolated_v8_child(
     terms: *const u8,
     terms_length: usize,
     report: *const u8,
     report_length: usize,
+    file: i32,
 ) -> i32 {
     // SAFETY: guaranteed by the caller.
     let (terms, report) =
         unsafe { (std::slice::from_raw_parts(terms, terms_length), std::slice::from_raw_parts(report, report_length)) };
+    // SAFETY: guaranteed by the caller.
+    *lock(&FILE) = (file >= 0).then(|| unsafe { File::from_raw_fd(file) });
     let terms = std::str::from_utf8(terms).ok().and_then(Terms::decode);
     let report = std::str::from_utf8(report).ok().and_then(Report::decode);
     let (Some(terms), Some(mut report)) = (terms, report) else { return MISUSED };
     confinement::before_engine(&terms, &mut report);
+    engine::is_new_process();
     // SAFETY: descriptor 0 is the socket that the parent made for this process, and nothing else here owns it.
     let socket = unsafe { UnixStream::from_raw_fd(0) };
     // The C library may be wrong about this thread (`launcher/src/confine/namespaces.rs`), so this thread only waits.
@@ -65,15 +75,17 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
     let Ok(out) = socket.try_clone() else { return MISUSED };
     let link = Link::new(out);
     let host: Arc<dyn Host> = Arc::clone(&link) as Arc<dyn Host>;
-    // No handle of the API ever gets here (`codec`), so no realm needs the surface. Making a startup snapshot takes longer than it saves
-    // for one realm, so it is made only while no execution waits.
+    // No handle of the API ever gets here (`codec`), so no realm needs the surface.
     let bare: fn() -> Result<&'static Engine, Unavailable> = || Engine::start(&Recipe::NONE, || None, isolate::park);
-    let ready: fn() -> Result<&'static Engine, Unavailable> = || Engine::start(&BUILTINS, || None, isolate::park);
+    let ready: fn() -> Result<&'static Engine, Unavailable> =
+        || Engine::start(&BUILTINS, || lock(&FILE).take(), isolate::park);
     if terms.gc {
         engine::expose_gc();
     }
-    // Nor does it save anything where realms start from a snapshot of the user's.
-    let engine = if terms.snapshot || is_readable(&socket) { bare } else { ready };
+    // Where the addon's file has no startup snapshot that fits, making one takes longer than it saves for one realm, so it is made only while no
+    // execution waits. Realms that start from a snapshot of the user's need none.
+    let is_shipped = !terms.gc && lock(&FILE).as_mut().is_some_and(|file| engine::is_shipped(&BUILTINS, file));
+    let engine = if terms.snapshot || (!is_shipped && is_readable(&socket)) { bare } else { ready };
     let settings = Settings { engine, host: Some(Arc::downgrade(&host)), ..crate::guest::settings() };
     let running_engine = match (settings.engine)() {
         Ok(engine) => engine,
@@ -82,6 +94,7 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
         Err(Unavailable::Threads) => return NO_THREAD,
     };
     raise_threads();
+    drop(lock(&FILE).take());
     confinement::seal(terms, &mut report);
     if let Some(operations) = &terms.probe {
         return probe::run(&report, operations);
@@ -222,8 +235,8 @@ impl Completion for Warmed {
 }
 
 fn spec_of(task: Task, template: &IsolateTemplate, link: &Arc<Link>) -> Spec {
-    let Task { code, line, column, deadline, max_output, most_lines, most_length, modules, tools } = task;
-    link.limit(Limits::new(template.memory_limit, max_output, most_length, tools.len()));
+    let Task { code, line, column, deadline, max_output, max_lines, max_length, modules, tools } = task;
+    link.limit(Limits::new(template.memory_limit, max_output, max_length, tools.len()));
     let tools = tools.into_iter();
     Spec {
         code: Body { text: code, line, column },
@@ -231,8 +244,8 @@ fn spec_of(task: Task, template: &IsolateTemplate, link: &Arc<Link>) -> Spec {
         max_output: max_output as usize,
         logging: Logging {
             style: LogStyle::Tagged,
-            most_lines: most_lines as usize,
-            most_length: most_length as usize,
+            max_lines: max_lines as usize,
+            max_length: max_length as usize,
             listener: Some(link.listener()),
         },
         tools: tools.map(|(namespace, method, index)| Tool { namespace, method, function: link.tool(index) }).collect(),

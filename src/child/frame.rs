@@ -37,8 +37,8 @@ pub struct Task {
     /// The deadline, in microseconds of the machine's monotonic clock.
     pub deadline: f64,
     pub max_output: f64,
-    pub most_lines: u32,
-    pub most_length: u32,
+    pub max_lines: u32,
+    pub max_length: u32,
     /// The modules that can be imported, and the code as a module.
     pub modules: Option<(Sources, Body)>,
     /// The tools: the names under which the guest finds each, and its index.
@@ -105,8 +105,8 @@ impl Task {
         }
         writer.number(self.deadline);
         writer.number(self.max_output);
-        writer.count(self.most_lines as usize);
-        writer.count(self.most_length as usize);
+        writer.count(self.max_lines as usize);
+        writer.count(self.max_length as usize);
         writer.optional_text(self.modules.as_ref().map(|(sources, _)| &sources.index));
         if let Some((sources, main)) = &self.modules {
             writer.text(&sources.text);
@@ -125,7 +125,7 @@ impl Task {
         let code = reader.text()?;
         let (line, column) = (reader.number()? as i32, reader.number()? as i32);
         let (deadline, max_output) = (reader.number()?, reader.number()?);
-        let (most_lines, most_length) = (reader.count()?, reader.count()?);
+        let (max_lines, max_length) = (reader.count()?, reader.count()?);
         let modules = match reader.optional_text()? {
             Some(index) => {
                 let (text, main) = (reader.text()?, reader.text()?);
@@ -138,7 +138,7 @@ impl Task {
         for _ in 0..reader.count()? {
             tools.push((reader.text()?, reader.text()?, reader.count()?));
         }
-        Some(Self { code, line, column, deadline, max_output, most_lines, most_length, modules, tools })
+        Some(Self { code, line, column, deadline, max_output, max_lines, max_length, modules, tools })
     }
 }
 
@@ -375,7 +375,7 @@ impl Limits {
             tools: u32::try_from(tools).unwrap_or(u32::MAX),
             params: (memory / GROWTH).min(MAX_PARAMS),
             // Heap and buffers. The session measures a result differently, but by less than half.
-            result: memory.min(sandbox::most_clone(max_output as usize)).saturating_mul(2),
+            result: memory.min(sandbox::max_clone(max_output as usize)).saturating_mul(2),
             text: MAX_TEXT,
             // V8 exceeds its limit a little during a collection.
             heap: memory.saturating_mul(2) as f64,

@@ -35,7 +35,7 @@ impl Bound {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let group = Self(place.join(format!("isolated-v8-{}-{number}", std::process::id())));
         fs::create_dir(&group.0).ok()?;
-        // A group without these limits is of no use, and is removed.
+        // A group without these limits is useless, and is removed.
         group.set("memory.max", memory.saturating_mul(2).saturating_add(AROUND)).ok()?;
         group.set("pids.max", THREADS).ok()?;
         // The kernel may not have these.

@@ -4,7 +4,7 @@
 /// The maximum number of bytes of incomplete messages. If one message may be larger, that one is the maximum.
 const MAX_BYTES: usize = 512 << 20;
 
-/// Messages of at most so many bytes are read without regard to others.
+/// Messages of at most this many bytes are read without regard to others.
 const SMALL: usize = 1 << 20;
 
 /// A message of which a part has arrived.

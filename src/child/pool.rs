@@ -70,7 +70,7 @@ impl Pool {
     /// When the pool next has to act, even if nothing happens before.
     pub fn alarm(&self) -> Option<Instant> {
         let ends = self.waiting().map(|process| process.since + KEEP_WARM);
-        let starts = self.starting.iter().map(Starting::alarm).chain(self.spawner.tend(Instant::now()));
+        let starts = self.starting.iter().map(Starting::alarm).chain(self.spawner.maintain(Instant::now()));
         let groups = self.groups.first().map(|_| Instant::now() + LINGERING);
         ends.chain(groups).chain(self.wanted.iter().map(|(_, _, time)| *time)).chain(starts).min()
     }
@@ -220,7 +220,7 @@ impl Pool {
     }
 
     /// Starts the children that are wanted, and ends those that have waited long enough.
-    pub fn tend(&mut self, now: Instant) {
+    pub fn maintain(&mut self, now: Instant) {
         self.starting.retain_mut(|starting| {
             let stays = starting.expire(now);
             if !stays {

@@ -431,7 +431,7 @@ impl Process {
     fn log_output(&mut self, last: bool) {
         let State::Running(running) = &mut self.state else { return };
         for (output, level) in self.output.iter_mut().zip(["stdout", "stderr"]) {
-            while let Some(line) = output.line(running.most_length(), last) {
+            while let Some(line) = output.line(running.max_length(), last) {
                 // These lines do not go to the listener.
                 running.keep(level, line.encode_utf16().collect());
             }

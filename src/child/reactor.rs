@@ -70,9 +70,9 @@ fn run(commands: &Commands) {
     let mut pool = Pool::new(spawner);
     loop {
         for command in commands.take() {
-            obey(&mut pool, command);
+            perform(&mut pool, command);
         }
-        pool.tend(Instant::now());
+        pool.maintain(Instant::now());
         let wait = Wait::of(&mut pool, &commands.bell);
         let ready = wait.wait(&commands.bell);
         if ready.iter().any(|(_, event)| *event == Event::Bell) {
@@ -102,7 +102,7 @@ fn run(commands: &Commands) {
     }
 }
 
-fn obey(pool: &mut Pool, command: Command) {
+fn perform(pool: &mut Pool, command: Command) {
     match command {
         Command::Start(id, job, began) => pool.run(id, *job, began),
         Command::Reply(number, frame) => {

@@ -47,7 +47,7 @@ impl Footprint {
 
 /// Bytes and threads of a process.
 ///
-/// The first thread may have ended before the others. The kernel then has no memory to tell of for it, and only the others' files say what the
+/// The first thread may have ended before the others. The kernel then reports no memory for it, and only the others' files say what the
 /// process has.
 fn status(process: libc::pid_t) -> Option<(u64, u64)> {
     let (first, threads) = parse(&read(Path::new(&format!("/proc/{process}/status")))?)?;

@@ -74,7 +74,7 @@ impl Running {
     pub fn new(process: u64, id: u64, job: Job, began: Instant, waited: bool) -> Self {
         let Job { mut task, again, pool, timeout, logging, requester, sort } = job;
         let memory = usize::try_from(sort.memory).unwrap_or(usize::MAX);
-        let limits = Limits::new(memory, task.max_output, task.most_length, requester.tools.len());
+        let limits = Limits::new(memory, task.max_output, task.max_length, requester.tools.len());
         let deadline = began + timeout;
         let left = deadline.saturating_duration_since(Instant::now());
         task.deadline = (time::now() + left).as_micros() as f64;
@@ -121,8 +121,8 @@ impl Running {
     }
 
     /// The maximum number of characters of a log line.
-    pub fn most_length(&self) -> usize {
-        self.logs.logging.most_length
+    pub fn max_length(&self) -> usize {
+        self.logs.logging.max_length
     }
 
     /// Keeps a line if there is room for it.
@@ -198,7 +198,7 @@ impl Running {
 
     /// Turns this back into the job that it came from.
     pub fn retry(self: Box<Self>, sort: Sort, task: Task, surveyors: Vec<Arc<dyn Completion>>) -> Retry {
-        self.calls.end();
+        self.calls.stop();
         let Self { id, deadline, began, requester, logs: Logs { logging, .. }, pool, .. } = *self;
         let timeout = deadline.saturating_duration_since(began);
         let job = Job { sort, again: true, pool, task, timeout, logging, requester };
@@ -207,7 +207,11 @@ impl Running {
 
     /// `cpu` is the processor time that the process has used since it was sent its task, `layers` its confinement.
     pub fn complete(self: Box<Self>, end: End, signal: Option<i32>, cpu: Duration, layers: &str) {
-        self.calls.end();
+        if end.code.is_some_and(Code::is_stop) {
+            self.calls.stop();
+        } else {
+            self.calls.end();
+        }
         let End { ok, value, code, name, stack, details, figures: [heap, lost] } = end;
         let (lines, dropped) = self.logs.take();
         let result = ExecutionResult {

@@ -82,7 +82,7 @@ impl Spawner {
     }
 
     /// Adds a thread if one is needed. Returns when to check again.
-    pub fn tend(&self, now: Instant) -> Option<Instant> {
+    pub fn maintain(&self, now: Instant) -> Option<Instant> {
         let state = lock(&self.0.state);
         let due = state.requests.front().map(|(_, _, since)| *since + PATIENCE)?;
         if due > now {
@@ -185,7 +185,7 @@ mod tests {
         let wait = |time: u64| {
             let end = Instant::now() + Duration::from_secs(time);
             loop {
-                spawner.tend(Instant::now());
+                spawner.maintain(Instant::now());
                 match receive.recv_timeout(Duration::from_millis(10)) {
                     Ok(found) => return Some(found),
                     Err(RecvTimeoutError::Timeout) if Instant::now() < end => {}

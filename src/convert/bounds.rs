@@ -7,7 +7,7 @@ pub fn within<'s>(scope: &v8::PinScope<'s, '_>, value: v8::Local<'s, v8::Value>)
 
 fn empty_view<'s>(scope: &v8::PinScope<'s, '_>, value: v8::Local<'s, v8::Value>) -> Option<v8::Local<'s, v8::Value>> {
     let view = v8::Local::<v8::ArrayBufferView>::try_from(value).ok()?;
-    // V8 reports these values for a view out of bounds. For a view that is merely empty the result is the same.
+    // V8 reports these values for a view out of bounds. For a view that is only empty the result is the same.
     if view.byte_length() != 0 || view.byte_offset() != 0 {
         return None;
     }

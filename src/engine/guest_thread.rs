@@ -6,7 +6,7 @@
 //! or lets the thread continue. [`GuestThread::suspend`] describes the one exception. This works on Linux; elsewhere a lost thread continues to
 //! run, at a low priority.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -34,9 +34,10 @@ pub struct GuestThread {
     left: OnceLock<(usize, usize)>,
     /// Bytes of the heap that were returned to the system.
     returned: AtomicUsize,
-    /// Whether a thread works for the isolate. That thread changes it under the lock of `state`. Unlike `state`, this lock is held
-    /// only briefly: no thread is ever suspended while it holds this lock.
-    here: Mutex<bool>,
+    /// Whether a thread works for the isolate. That thread changes it under the lock of `state`.
+    is_here: AtomicBool,
+    /// Threads that look at the heap. The thread that works for the isolate waits for them before it leaves.
+    observers: AtomicU32,
 }
 
 impl Default for GuestThread {
@@ -44,7 +45,8 @@ impl Default for GuestThread {
         let state = Mutex::new(ThreadState::Absent);
         let returned = AtomicUsize::new(0);
         let (code, heap, left) = Default::default();
-        Self { state, code, heap, left, returned, here: Mutex::new(false) }
+        let (is_here, observers) = (AtomicBool::new(false), AtomicU32::new(0));
+        Self { state, code, heap, left, returned, is_here, observers }
     }
 }
 
@@ -55,16 +57,16 @@ pub struct Occupied<'thread>(&'thread GuestThread);
 impl Drop for Occupied<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
-        *self.0.is_here() = false;
         *state = ThreadState::Absent;
+        self.0.is_here.store(false, Ordering::SeqCst);
+        // Not for long: what they do takes less than a lock.
+        while self.0.observers.load(Ordering::SeqCst) > 0 {
+            std::thread::yield_now();
+        }
     }
 }
 
 impl GuestThread {
-    fn is_here(&self) -> Guard<'_, bool> {
-        lock(&self.here)
-    }
-
     pub fn state(&self) -> ThreadState {
         *lock(&self.state)
     }
@@ -73,7 +75,7 @@ impl GuestThread {
     pub fn take(&self) -> Occupied<'_> {
         let mut state = lock(&self.state);
         *state = ThreadState::Working(system::current_thread());
-        *self.is_here() = true;
+        self.is_here.store(true, Ordering::SeqCst);
         Occupied(self)
     }
 
@@ -81,7 +83,7 @@ impl GuestThread {
     pub fn lend(&self) -> Occupied<'_> {
         let mut state = lock(&self.state);
         *state = ThreadState::Borrowed(system::current_thread(), fiber::active());
-        *self.is_here() = true;
+        self.is_here.store(true, Ordering::SeqCst);
         Occupied(self)
     }
 
@@ -145,9 +147,16 @@ impl GuestThread {
     /// The current size of the isolate's heap, if a thread works for it and the size is known.
     pub fn heap_size(&self) -> Option<usize> {
         let heap = self.heap.get()?;
-        let is_here = self.is_here();
-        // SAFETY: `learn_heap`'s caller keeps the isolate while a thread works for it, and no thread leaves while `here` is locked.
-        is_here.then(|| unsafe { heap.committed() }.saturating_sub(self.returned.load(Ordering::Relaxed)))
+        // The observer is not suspended: it counts as a thread that holds a lock.
+        let _hold = locks::hold();
+        self.observers.fetch_add(1, Ordering::SeqCst);
+        // In this order: either this sees that the thread has left, or the thread sees the observer.
+        let size = self.is_here.load(Ordering::SeqCst).then(|| {
+            // SAFETY: `learn_heap`'s caller keeps the isolate while a thread works for it, and no thread leaves while there are observers.
+            unsafe { heap.committed() }.saturating_sub(self.returned.load(Ordering::Relaxed))
+        });
+        self.observers.fetch_sub(1, Ordering::SeqCst);
+        size
     }
 
     /// Makes the thread run only when no other thread needs the processor.
@@ -225,6 +234,16 @@ pub fn knows_code_of_v8() -> bool {
     code_of_v8().1 > 0
 }
 
+/// Prepares this thread for [`GuestThread::suspend`]. False if it cannot be suspended.
+pub fn accept_suspension() -> bool {
+    system::accept_signal()
+}
+
+/// Whether this is the main thread of the process, as far as that is known.
+pub fn is_main_thread() -> bool {
+    system::is_main_thread()
+}
+
 /// An empty range of memory.
 pub const NOWHERE: (usize, usize) = (0, 0);
 
@@ -300,7 +319,7 @@ use super::linux as system;
 use super::macos as system;
 #[cfg(windows)]
 use super::windows as system;
-use crate::native::{self, Guard, fiber, lock};
+use crate::native::{self, fiber, lock, locks};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

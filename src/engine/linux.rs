@@ -16,19 +16,44 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const FIRST_POLL: Duration = Duration::from_micros(50);
 const LAST_POLLS: Duration = Duration::from_millis(2);
 
-/// The current question. The lower half is the id of the thread that is asked, or one of the states below. The upper half is the number
-/// of the question.
-static QUESTION: AtomicU64 = AtomicU64::new(0);
+/// A question to a thread, and the answer.
+struct Channel {
+    /// The lower half is the id of the thread that is asked, or one of the states below. The upper half is the number of the question.
+    question: AtomicU64,
+    /// The ranges of code that the question is about. A thread that reads them for a question that is over notices this when it answers.
+    code: [(AtomicUsize, AtomicUsize); Code::MAX_COUNT],
+    /// Another one, in which the thread is frozen only while it holds no lock.
+    more_code: (AtomicUsize, AtomicUsize),
+    /// The fiber that the question is about; 0 if the thread must be frozen.
+    fiber: AtomicUsize,
+    /// The number of questions. One is asked at a time.
+    turns: Mutex<u64>,
+}
+
 const NONE: u32 = 0;
 const FROZEN: u32 = u32::MAX;
 const ELSEWHERE: u32 = u32::MAX - 1;
 
-/// The ranges of code that the question is about. A thread that reads them for a question that is over notices this when it answers.
-static CODE: [(AtomicUsize, AtomicUsize); Code::MAX_COUNT] =
-    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT];
+/// The first one is for threads of ours. Those of the lowest priority answer late on a busy machine, so the threads of hosts, which must be free as
+/// soon as possible, have others.
+static CHANNELS: [Channel; 1 + FOR_HOSTS] = [const { Channel::new() }; 1 + FOR_HOSTS];
+const FOR_HOSTS: usize = 16;
 
-/// Another one, in which the thread is frozen only while it holds no lock.
-static MORE_CODE: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
+impl Channel {
+    const fn new() -> Self {
+        Self {
+            question: AtomicU64::new(0),
+            code: [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT],
+            more_code: (AtomicUsize::new(0), AtomicUsize::new(0)),
+            fiber: AtomicUsize::new(0),
+            turns: Mutex::new(0),
+        }
+    }
+
+    fn of_host(thread: u32) -> &'static Self {
+        &CHANNELS[1 + thread as usize % FOR_HOSTS]
+    }
+}
 
 fn state(question: u64) -> u32 {
     (question & u64::from(u32::MAX)) as u32
@@ -48,6 +73,13 @@ pub fn current_thread() -> i32 {
         ID.set(unsafe { libc::gettid() });
     }
     ID.get()
+}
+
+/// Whether this is the main thread of the process.
+pub fn is_main_thread() -> bool {
+    static PROCESS: OnceLock<i32> = OnceLock::new();
+    // SAFETY: has no preconditions.
+    current_thread() == *PROCESS.get_or_init(|| unsafe { libc::getpid() })
 }
 
 pub fn processor_time(thread: i32) -> Option<Duration> {
@@ -98,36 +130,33 @@ unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, fou
     0
 }
 
-/// The fiber that the question is about; 0 if the thread must be frozen.
-static FIBER: AtomicUsize = AtomicUsize::new(0);
-
 /// Freezes `thread` if its next instruction lies in `code`, or in `more` while it holds no lock. If it works on a fiber, makes it leave that
 /// instead, if it holds no lock.
 pub fn freeze(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
-    static TURNS: Mutex<u64> = Mutex::new(0);
     let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
         return Attempt::Unanswered;
     };
-    let mut turn = lock(&TURNS);
+    let channel = if fiber == 0 { &CHANNELS[0] } else { Channel::of_host(state_of_thread) };
+    let mut turn = lock(&channel.turns);
     *turn += 1;
-    let places = CODE.iter().chain([&MORE_CODE]);
+    let places = channel.code.iter().chain([&channel.more_code]);
     for ((start, length), stretch) in places.zip(code.stretches.iter().chain([&more])) {
         start.store(stretch.0, Ordering::Relaxed);
         length.store(stretch.1, Ordering::Relaxed);
     }
-    FIBER.store(fiber, Ordering::Relaxed);
+    channel.fiber.store(fiber, Ordering::Relaxed);
     let question = with_state(*turn << 32, state_of_thread);
-    QUESTION.store(question, Ordering::Release);
+    channel.question.store(question, Ordering::Release);
     // SAFETY: sends a signal that our handler takes (see `signal`) to a thread of this process.
     let sent = is_ours(signal) && unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) } == 0;
     let until = Instant::now() + PATIENCE;
     let mut pause = FIRST_POLL;
-    while sent && QUESTION.load(Ordering::Acquire) == question && Instant::now() < until {
+    while sent && channel.question.load(Ordering::Acquire) == question && Instant::now() < until {
         std::thread::sleep(pause);
         pause = (pause * 2).min(LAST_POLLS);
     }
     // A thread that answers after this point continues to run.
-    match state(QUESTION.swap(with_state(question, NONE), Ordering::AcqRel)) {
+    match state(channel.question.swap(with_state(question, NONE), Ordering::AcqRel)) {
         FROZEN => Attempt::Frozen,
         ELSEWHERE => Attempt::Elsewhere,
         _ => Attempt::Unanswered,
@@ -138,6 +167,17 @@ pub fn freeze(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> A
 fn signal() -> &'static Option<c_int> {
     static SIGNAL: OnceLock<Option<c_int>> = OnceLock::new();
     SIGNAL.get_or_init(|| (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(|signal| install(*signal)))
+}
+
+/// Unblocks the signal on this thread: a process inherits the signals that its creator has blocked. False if there is no signal.
+pub fn accept_signal() -> bool {
+    // SAFETY: zero is a valid value of every field; the calls change a set and this thread's mask.
+    signal().is_some_and(|signal| unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut()) == 0
+    })
 }
 
 /// The action that is set for `signal`.
@@ -173,23 +213,25 @@ fn install(signal: c_int) -> bool {
 type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
 extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
-    let question = QUESTION.load(Ordering::Acquire);
-    if u32::try_from(current_thread()) != Ok(state(question)) {
-        return;
-    }
+    let Ok(thread) = u32::try_from(current_thread()) else { return };
+    let asked =
+        [&CHANNELS[0], Channel::of_host(thread)].map(|channel| (channel, channel.question.load(Ordering::Acquire)));
+    let Some((channel, question)) = asked.into_iter().find(|(_, question)| state(*question) == thread) else { return };
     // SAFETY: the kernel passes the context that it has saved.
     let address = unsafe { interrupted(context.cast()) };
     let within = |(start, length): &(AtomicUsize, AtomicUsize)| {
         address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
     };
-    let fiber = FIBER.load(Ordering::Relaxed);
+    let fiber = channel.fiber.load(Ordering::Relaxed);
     let inside = if fiber == 0 {
-        CODE.iter().any(within) || within(&MORE_CODE) && !locks::held()
+        channel.code.iter().any(within) || within(&channel.more_code) && !locks::held()
     } else {
-        CODE.iter().chain([&MORE_CODE]).any(within) && may_leave(fiber)
+        // SAFETY: as above.
+        let is_guest = unsafe { !interrupted_handler(context.cast()) };
+        is_guest && channel.code.iter().chain([&channel.more_code]).any(within) && may_leave(fiber)
     };
     let completion = with_state(question, if inside { FROZEN } else { ELSEWHERE });
-    if QUESTION.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
+    if channel.question.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
         if fiber != 0 {
             // SAFETY: the kernel passes the context that it has saved. The fiber is active, so the thread's own stack is suspended.
             return unsafe { fiber::redirect(context.cast(), fiber::own_stack(), fiber::Pause::Left as usize) };
@@ -212,6 +254,20 @@ fn may_leave(fiber: usize) -> bool {
     leaves
 }
 
+/// Whether another signal handler was interrupted, on the stack for handlers. V8 has one for its profiler. What it has blocked would stay blocked.
+#[cfg(target_arch = "x86_64")]
+unsafe fn interrupted_handler(context: *const libc::ucontext_t) -> bool {
+    // SAFETY: the caller passes what the kernel has saved.
+    let (pointer, stack) = unsafe { ((*context).uc_mcontext.gregs[libc::REG_RSP as usize], (*context).uc_stack) };
+    usize::try_from(pointer).is_ok_and(|pointer| pointer.wrapping_sub(stack.ss_sp as usize) < stack.ss_size)
+}
+
+/// There are no fibers.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn interrupted_handler(_context: *const libc::ucontext_t) -> bool {
+    false
+}
+
 /// The instruction at which the thread was interrupted.
 #[cfg(target_arch = "x86_64")]
 unsafe fn interrupted(context: *const libc::ucontext_t) -> usize {
@@ -229,4 +285,89 @@ unsafe fn interrupted(context: *const libc::ucontext_t) -> usize {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn interrupted(_context: *const libc::ucontext_t) -> usize {
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{c_int, c_void};
+    use std::ptr;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+
+    use super::{Attempt, CHANNELS, Code, accept_signal, current_thread, freeze, own_code};
+    use crate::engine::guest_thread::NOWHERE;
+    use crate::native::fiber::{self, Fiber, Pause};
+    use crate::native::lock;
+
+    /// The handler runs, and may return.
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    static ENDS: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn on_other_signal(_signal: c_int) {
+        BEGUN.store(true, Ordering::Relaxed);
+        while !ENDS.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_guest_is_not_left_while_another_handler_runs() {
+        fn work(send: *const c_void) {
+            // SAFETY: what the thread below passes. SIGUSR1 has the handler that is set below.
+            unsafe {
+                let _ = (*send.cast::<mpsc::Sender<_>>()).send((current_thread(), fiber::active()));
+                libc::raise(libc::SIGUSR1);
+            }
+        }
+        // SAFETY: zero is a valid value of every field, and the handler has the type that these flags require.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let handler: extern "C" fn(c_int) = on_other_signal;
+            action.sa_sigaction = handler as usize;
+            action.sa_flags = libc::SA_ONSTACK;
+            assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, ptr::null_mut()), 0);
+        }
+        let (send, asked) = mpsc::channel::<(i32, usize)>();
+        let host = thread::spawn(move || {
+            assert!(fiber::prepare_thread() && accept_signal());
+            let fiber = Fiber::new().unwrap();
+            // SAFETY: the sender lives until the fiber is done.
+            unsafe { fiber.begin(work, (&raw const send).cast()) };
+            fiber.resume()
+        });
+        let (id, fiber) = asked.recv().unwrap();
+        while !BEGUN.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+        let mut stretches = [NOWHERE; Code::MAX_COUNT];
+        stretches[0] = own_code();
+        let code = Code { stretches };
+        for _ in 0..20 {
+            assert!(!matches!(freeze(id, fiber, &code, NOWHERE), Attempt::Frozen));
+        }
+        ENDS.store(true, Ordering::Relaxed);
+        assert_eq!(host.join().unwrap(), Pause::Done);
+    }
+
+    #[test]
+    fn a_thread_of_a_host_is_asked_while_another_thread_does_not_answer() {
+        let _turn = lock(&CHANNELS[0].turns);
+        let (send, ids) = mpsc::channel();
+        let ends = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ends);
+        let host = thread::spawn(move || {
+            let _ = send.send(current_thread());
+            while !end.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        });
+        let id = ids.recv().unwrap();
+        let code = Code { stretches: [NOWHERE; Code::MAX_COUNT] };
+        // On a busy machine, it may answer late.
+        assert!((0..100).any(|_| matches!(freeze(id, 1, &code, NOWHERE), Attempt::Elsewhere)));
+        ends.store(true, Ordering::Relaxed);
+        assert!(host.join().is_ok());
+    }
 }

@@ -41,6 +41,15 @@ pub fn lower_priority(thread: i32) {
     unsafe { libc::thread_policy_set(thread.cast_unsigned(), kind, (&raw mut policy).cast(), count) };
 }
 
+/// Not known here.
+pub fn is_main_thread() -> bool {
+    false
+}
+
+pub fn accept_signal() -> bool {
+    false
+}
+
 pub fn own_code() -> (usize, usize) {
     NOWHERE
 }

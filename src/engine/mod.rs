@@ -4,7 +4,10 @@ mod abort;
 mod allocator;
 pub mod background;
 mod blob;
+pub mod code_cache;
 mod disposables;
+#[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "entered/absent.rs")]
+mod entered;
 mod guest_thread;
 mod heap;
 mod icu;
@@ -39,7 +42,7 @@ mod windows;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod worker;
 
-use std::path::PathBuf;
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -48,7 +51,8 @@ use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use blob::{Size, Snapshot};
 pub use disposables::without_disposables;
-pub use guest_thread::{GuestThread, ThreadState, knows_code_of_v8};
+pub use entered::{Entered, new_thread};
+pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thread, knows_code_of_v8};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;
@@ -59,12 +63,20 @@ pub use prelude::Prelude;
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, Recipe};
 pub use space::for_isolate as address_space;
+#[cfg(unix)]
+pub use space::is_new_process;
 pub use stack_bounds::{Allowed, limit_stack};
 pub use start::Unavailable;
 pub use wasm::began_compiling;
 pub use weak::Weak;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use worker::replace_thread;
+
+/// Whether the addon's file seems to hold a snapshot of the recipe for this V8. It may be damaged.
+#[cfg_attr(windows, allow(dead_code, reason = "children ask it, and there are none"))]
+pub fn is_shipped(recipe: &Recipe, addon: &mut File) -> bool {
+    snapshot::find(recipe, FLAGS, addon).is_some()
+}
 
 /// Flags set before V8 starts. A test proves that each one is needed.
 const FLAGS: &str = concat!(
@@ -152,12 +164,11 @@ pub struct Engine {
 static ENGINE: start::Once<Engine> = start::Once::new();
 
 impl Engine {
-    /// The engine, started with `recipe` by the first caller. `addon` is the file that may hold
-    /// the recipe's snapshot. `park` receives the threads of guests that ran out of memory where V8 would end the process, and the threads
+    /// The engine, started with `recipe` by the first caller. `addon` opens the file that may hold the recipe's snapshot. `park` receives the threads of guests that ran out of memory where V8 would end the process, and the threads
     /// whose fatal errors are contained.
     pub fn start(
         recipe: &Recipe,
-        addon: fn() -> Option<PathBuf>,
+        addon: fn() -> Option<File>,
         park: abort::Park,
     ) -> Result<&'static Engine, Unavailable> {
         // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when the
@@ -174,7 +185,7 @@ impl Engine {
         if threads::can_start(threads::of_v8()) { Ok(()) } else { Err(Unavailable::Threads) }
     }
 
-    fn launch(recipe: &Recipe, addon: fn() -> Option<PathBuf>, park: abort::Park) -> Result<Engine, Unavailable> {
+    fn launch(recipe: &Recipe, addon: fn() -> Option<File>, park: abort::Park) -> Result<Engine, Unavailable> {
         v8::V8::set_flags_from_string(FLAGS);
         if EXPOSE_GC.load(Ordering::Relaxed) {
             v8::V8::set_flags_from_string("--expose-gc");
@@ -190,8 +201,11 @@ impl Engine {
         }
         abort::intercept(park);
         // Contexts have an extension then, which the snapshot lacks.
-        let shipped =
-            if exposes_gc() { None } else { addon().and_then(|addon| snapshot::shipped(recipe, FLAGS, &addon)) };
+        let shipped = if exposes_gc() {
+            None
+        } else {
+            addon().and_then(|mut addon| snapshot::shipped(recipe, FLAGS, &mut addon))
+        };
         Ok(Engine { snapshot: shipped.unwrap_or_else(|| snapshot::build(recipe)), recipe: recipe.name() })
     }
 

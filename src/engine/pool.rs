@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
+use super::guest_thread::accept_suspension;
+
 /// V8 computes its stack limit (984 KB) from the thread's stack position at entry. Nested host calls, the serializer's recursion and native
 /// frames need room below that.
 const STACK_SIZE: usize = 8 << 20;
@@ -37,6 +39,7 @@ pub fn run_on_pool(work: impl FnOnce() + Send + 'static) -> bool {
                 THREADS.fetch_add(1, Ordering::Relaxed);
                 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
                 crate::native::stack::guard();
+                accept_suspension();
             })
             .on_thread_stop(|| {
                 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]

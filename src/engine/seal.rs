@@ -74,8 +74,7 @@ pub fn seal<const N: usize>(magic: [u8; 4], facts: [u64; N], contents: &[u8]) ->
 /// The same for a V8 that is identified by `version`.
 pub fn seal_for<const N: usize>(version: u32, magic: [u8; 4], facts: [u64; N], contents: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(HEAD + (N + 1) * WORD + contents.len());
-    sealed.extend_from_slice(&magic);
-    sealed.extend_from_slice(&version.to_le_bytes());
+    sealed.extend_from_slice(&head(version, magic));
     for fact in facts {
         sealed.extend_from_slice(&fact.to_le_bytes());
     }
@@ -83,6 +82,14 @@ pub fn seal_for<const N: usize>(version: u32, magic: [u8; 4], facts: [u64; N], c
     sealed.extend_from_slice(&check.to_le_bytes());
     sealed.extend_from_slice(contents);
     sealed
+}
+
+/// How sealed data for a V8 that is identified by `version` begins.
+pub fn head(version: u32, magic: [u8; 4]) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[..4].copy_from_slice(&magic);
+    head[4..].copy_from_slice(&version.to_le_bytes());
+    head
 }
 
 /// The facts and the contents, if this build made them and they are intact.
@@ -94,8 +101,7 @@ pub fn open<const N: usize>(magic: [u8; 4], sealed: &[u8]) -> Option<([u64; N], 
 pub fn open_for<const N: usize>(version: u32, magic: [u8; 4], sealed: &[u8]) -> Option<([u64; N], &[u8])> {
     let (tag, rest) = sealed.split_at_checked(HEAD + N * WORD)?;
     let (found, contents) = rest.split_first_chunk::<WORD>()?;
-    if tag[..4] != magic || tag[4..HEAD] != version.to_le_bytes() || u64::from_le_bytes(*found) != check(tag, contents)
-    {
+    if tag[..HEAD] != head(version, magic) || u64::from_le_bytes(*found) != check(tag, contents) {
         return None;
     }
     let mut facts = [0; N];

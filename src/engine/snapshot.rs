@@ -7,12 +7,11 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
 
 use super::seal::{self, Digest};
 
-/// The sources of the snapshot: plain CommonJS modules by file name. They import each other by paths, of which only the file name counts. The
-/// engine knows nothing else about them.
+/// The sources of the snapshot: plain CommonJS modules by file name, without circles. They import each other by paths, of which only the file
+/// name counts. The engine knows nothing else about them.
 pub struct Recipe {
     pub modules: &'static [(&'static str, &'static str)],
     /// The module whose exports a realm can read with [`crate::engine::BOOTSTRAP`].
@@ -39,26 +38,51 @@ impl Recipe {
 
     /// One script that evaluates to the exports of the entry module.
     pub fn script(&self) -> String {
-        let mut script = String::from("(() => { 'use strict'; const factories = { __proto__: null,\n");
+        let function = self.function();
+        format!("({function})()")
+    }
+
+    /// A function that returns the exports of the entry module. Its argument is a function that loads the modules that the recipe lacks, by file
+    /// name.
+    pub fn function(&self) -> String {
+        let mut script = String::from("(outer) => { 'use strict'; const factories = { __proto__: null,\n");
         for (name, source) in self.modules {
+            let source = by_name(&without_comments(source));
             // Writing to a String cannot fail.
-            let _ = writeln!(script, "{name:?}: (module, exports, require) => {{ {}\n}},", without_comments(source));
+            let _ = writeln!(script, "{name:?}: (module, exports, require) => {{ {source}\n}},");
         }
+        // A module counts as loaded once it has run: guest code may have used up the stack, or be stopped meanwhile.
         let _ = write!(
             script,
             "}};\nconst loaded = {{ __proto__: null }};\n\
-             const load = (path) => {{\n\
-               const name = path.slice(path.lastIndexOf('/') + 1);\n\
-               if (name in loaded) return loaded[name].exports;\n\
-               const module = loaded[name] = {{ exports: {{}} }};\n\
-               factories[name](module, module.exports, load);\n\
-               return module.exports;\n\
+             const load = (name) => {{\n\
+               const found = loaded[name];\n\
+               if (found !== undefined) return found;\n\
+               const factory = factories[name];\n\
+               if (factory === undefined) return outer(name);\n\
+               const module = {{ exports: {{}} }};\n\
+               factory(module, module.exports, load);\n\
+               return loaded[name] = module.exports;\n\
              }};\n\
-             return load({:?}); }})()",
+             return load({:?}); }}",
             self.entry
         );
         script
     }
+}
+
+/// Makes imports name files instead of paths.
+fn by_name(source: &str) -> String {
+    const IMPORT: &str = "require('";
+    let mut parts = source.split(IMPORT);
+    let mut plain = String::from(parts.next().unwrap_or_default());
+    for part in parts {
+        plain.push_str(IMPORT);
+        let end = part.find('\'').unwrap_or(part.len());
+        let folder = part[..end].rfind('/').map_or(0, |slash| slash + 1);
+        plain.push_str(&part[folder..]);
+    }
+    plain
 }
 
 /// A source without indentation and without comments that begin a line, because every isolate has a copy of it in its heap. Nothing but
@@ -91,7 +115,7 @@ pub const BOOTSTRAP: usize = 0;
 
 const MAGIC: [u8; 4] = *b"iv8b";
 
-/// The last bytes of the addon's file: the length of the sealed snapshot that precedes them, and this.
+/// The bytes after each sealed snapshot at the end of the addon's file: its length, and this.
 const END: [u8; 8] = *b"iv8-snap";
 const TRAILER: usize = 16;
 
@@ -113,18 +137,41 @@ pub fn ship(recipe: &Recipe, flags: &str) -> Vec<u8> {
     shipped
 }
 
+/// The snapshots at the end of the addon's file, from the last one on.
+const MAX_SNAPSHOTS: usize = 4;
+
+/// Magic, V8's version and the recipe's name.
+const FACTS: usize = 16;
+
+/// Where the addon's file has a sealed snapshot of the recipe for this V8, and its length.
+pub fn find(recipe: &Recipe, flags: &str, addon: &mut File) -> Option<(u64, usize)> {
+    let mut end = addon.seek(SeekFrom::End(0)).ok()?;
+    for _ in 0..MAX_SNAPSHOTS {
+        let trailer_at = end.checked_sub(TRAILER as u64)?;
+        addon.seek(SeekFrom::Start(trailer_at)).ok()?;
+        let mut trailer = [0; TRAILER];
+        addon.read_exact(&mut trailer).ok()?;
+        let (length, mark) = trailer.split_first_chunk()?;
+        let length = u64::from_le_bytes(*length);
+        let size = usize::try_from(length).ok().filter(|size| mark == END && *size <= MAX_LENGTH)?;
+        let start = trailer_at.checked_sub(length)?;
+        addon.seek(SeekFrom::Start(start)).ok()?;
+        let mut facts = [0; FACTS];
+        addon.read_exact(&mut facts).ok()?;
+        if facts[..8] == seal::head(version(flags), MAGIC) && facts[8..] == recipe.name().to_le_bytes() {
+            return Some((start, size));
+        }
+        end = start;
+    }
+    None
+}
+
 /// The snapshot at the end of the addon's file, if it was made for this build.
-pub fn shipped(recipe: &Recipe, flags: &str, addon: &Path) -> Option<&'static [u8]> {
-    let mut file = File::open(addon).ok()?;
-    let end = file.seek(SeekFrom::End(-i64::try_from(TRAILER).ok()?)).ok()?;
-    let mut trailer = [0; TRAILER];
-    file.read_exact(&mut trailer).ok()?;
-    let (length, mark) = trailer.split_first_chunk()?;
-    let length = u64::from_le_bytes(*length);
-    let size = usize::try_from(length).ok().filter(|size| mark == END && *size <= MAX_LENGTH)?;
-    file.seek(SeekFrom::Start(end.checked_sub(length)?)).ok()?;
+pub fn shipped(recipe: &Recipe, flags: &str, addon: &mut File) -> Option<&'static [u8]> {
+    let (start, size) = find(recipe, flags, addon)?;
+    addon.seek(SeekFrom::Start(start)).ok()?;
     let mut sealed = vec![0; size];
-    file.read_exact(&mut sealed).ok()?;
+    addon.read_exact(&mut sealed).ok()?;
     // V8 reads words. The tag consists of words, and no allocator is known that does not align them.
     let ([name], contents) = seal::open_for(version(flags), MAGIC, &sealed)?;
     if name != recipe.name() || contents.is_empty() || !contents.as_ptr().cast::<u64>().is_aligned() {
@@ -192,13 +239,14 @@ mod tests {
     fn a_shipped_snapshot_is_used_only_if_it_fits() {
         let engine = (crate::guest::settings().engine)().unwrap();
         let ship = engine.ship(&RECIPE);
-        let fits = |bytes: &[u8]| shipped(&RECIPE, FLAGS, &File::with(bytes).0).is_some();
+        let open = |file: &File| fs::File::open(&file.0).unwrap();
+        let fits = |bytes: &[u8]| shipped(&RECIPE, FLAGS, &mut open(&File::with(bytes))).is_some();
         let file = [b"a program\0".as_slice(), &ship].concat();
         assert!(fits(&file));
         assert!(fits(&ship));
         let with = File::with(&file);
-        assert!(shipped(&crate::web::RECIPE, FLAGS, &with.0).is_none());
-        assert!(shipped(&RECIPE, "--other-flags", &with.0).is_none());
+        assert!(shipped(&crate::web::RECIPE, FLAGS, &mut open(&with)).is_none());
+        assert!(shipped(&RECIPE, "--other-flags", &mut open(&with)).is_none());
         drop(with);
         assert!(!fits(b""));
         assert!(!fits(b"a program without a snapshot"));
@@ -211,7 +259,13 @@ mod tests {
             assert!(!fits(&damaged), "byte {index}");
             assert!(!fits(&ship[index + 1..]), "{index} bytes less");
         }
-        assert!(shipped(&RECIPE, FLAGS, &env::temp_dir().join("isolated-v8-nothing")).is_none());
+        // One of several, the last of which is damaged.
+        let other = engine.ship(&crate::sandbox::BUILTINS);
+        assert!(fits(&[file.as_slice(), &other].concat()));
+        assert!(fits(&[other.as_slice(), &ship].concat()));
+        let mut damaged = other.clone();
+        damaged[other.len() - 1] ^= 1;
+        assert!(!fits(&[file.as_slice(), &damaged].concat()));
     }
 
     #[test]
@@ -223,7 +277,7 @@ mod tests {
 
     #[test]
     fn only_comments_span_lines() {
-        let recipes = [RECIPE, crate::web::RECIPE, crate::sandbox::BUILTINS];
+        let recipes = [RECIPE, crate::guest::SURFACE, crate::web::RECIPE, crate::sandbox::BUILTINS];
         for (name, source) in recipes.iter().flat_map(|recipe| recipe.modules) {
             for line in source.lines() {
                 assert!(line.matches('`').count().is_multiple_of(2), "{name}: {line}");
@@ -236,7 +290,7 @@ mod tests {
 
     #[test]
     fn file_names_are_unique() {
-        for recipe in [RECIPE, crate::web::RECIPE] {
+        for recipe in [RECIPE, crate::guest::SURFACE, crate::web::RECIPE] {
             let names: std::collections::HashSet<_> = recipe.modules.iter().map(|(name, _)| name).collect();
             assert_eq!(names.len(), recipe.modules.len());
         }
@@ -244,7 +298,7 @@ mod tests {
 
     #[test]
     fn preludes_have_one_byte_characters() {
-        for recipe in [crate::web::RECIPE, crate::sandbox::BUILTINS] {
+        for recipe in [crate::guest::SURFACE, crate::web::RECIPE, crate::sandbox::BUILTINS] {
             assert!(recipe.script().is_ascii(), "{}", recipe.entry);
         }
     }

@@ -1,6 +1,8 @@
 //! Address space that buffers reserve for growth. It costs no memory, but the address space of a process is limited, and so is the system's
 //! list of its mappings. A guest that uses up either one takes it from the host.
 
+#[cfg(target_os = "linux")]
+use std::io::Read;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
@@ -57,7 +59,11 @@ const CODE_OF_ENGINE: usize = if cfg!(target_arch = "x86_64") { 512 << 20 } else
 /// Mappings that must remain for the host. An isolate takes eight.
 const PARTS: usize = 1 << 10;
 
-/// The check takes as long as creating an isolate. While there is room, it is repeated when `MORE_ALIVE` more isolates are alive than the
+/// A list of mappings that is printed in this many bytes has fewer than `SHORT_PARTS`, since each line has at least 49.
+const SHORT_LIST: u64 = 128 << 10;
+const SHORT_PARTS: usize = SHORT_LIST as usize / 49;
+
+/// The check takes as long as creating an isolate, except while the process has few mappings. While there is room, it is repeated when `MORE_ALIVE` more isolates are alive than the
 /// lowest number since the last check, and after `MORE_MADE` isolates were created, whether they still exist or not. Between two checks there
 /// is room for these isolates, and for some of the mappings that other code creates.
 const MORE_ALIVE: u64 = 16;
@@ -97,11 +103,17 @@ fn has_parts(alive: u64) -> bool {
         None => known.made >= MORE_MADE || alive >= known.mark,
     };
     if look {
-        let exhausted = (!can_split(PARTS)).then(Instant::now);
+        let exhausted = (!is_list_short() && !can_split(PARTS)).then(Instant::now);
         *known = Parts { made: 0, mark: u64::MAX, exhausted };
     }
     known.mark = known.mark.min(alive + MORE_ALIVE);
     known.exhausted.is_none()
+}
+
+/// This process is new, so it has few mappings.
+#[cfg_attr(windows, allow(dead_code, reason = "children are such, and there are none"))]
+pub fn is_new_process() {
+    *lock(&KNOWN) = Parts { made: 0, mark: MORE_ALIVE, exhausted: None };
 }
 
 #[cfg(unix)]
@@ -113,6 +125,26 @@ fn is_free(size: usize, writable: bool) -> bool {
         let pages = libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0);
         pages != libc::MAP_FAILED && libc::munmap(pages, size) == 0
     }
+}
+
+/// Whether the process has so few mappings that the system's list is sure to have room for `PARTS` more. Reading a short list takes a fraction of
+/// the time of `can_split`.
+#[cfg(target_os = "linux")]
+fn is_list_short() -> bool {
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+    let limit = limit.and_then(|limit| limit.trim_end().parse::<usize>().ok());
+    if limit.is_none_or(|limit| limit < SHORT_PARTS + PARTS) {
+        return false;
+    }
+    let Ok(list) = std::fs::File::open("/proc/self/maps") else { return false };
+    // The end of a list that is longer is not reached.
+    std::io::copy(&mut list.take(SHORT_LIST), &mut std::io::sink())
+        .is_ok_and(|length| length > 0 && length < SHORT_LIST)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_list_short() -> bool {
+    true
 }
 
 /// Whether the system's list has room for this many more mappings.

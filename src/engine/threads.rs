@@ -27,7 +27,7 @@ fn workers() -> usize {
     std::thread::available_parallelism().map_or(0, |processors| processors.get() - 1)
 }
 
-/// Whether the system starts so many more threads for this process. Starts them, and returns when they have ended.
+/// Whether the system starts this many more threads for this process. Starts them, and returns when they have ended.
 pub fn can_start(count: u32) -> bool {
     let gate = Mutex::new(());
     let ended = scope(|scope| {

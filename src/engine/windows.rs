@@ -50,6 +50,15 @@ pub fn lower_priority(thread: i32) {
     });
 }
 
+/// Not known here.
+pub fn is_main_thread() -> bool {
+    false
+}
+
+pub fn accept_signal() -> bool {
+    false
+}
+
 pub fn own_code() -> (usize, usize) {
     NOWHERE
 }

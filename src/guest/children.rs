@@ -32,6 +32,6 @@ pub fn create(scope: &mut v8::PinScope<'_, '_>, at: &Place, args: Vec<Value>) ->
         let reply = at.guest.reply();
         ending.when_gone(Arc::clone(&reply) as Arc<dyn Completion>);
         drop(ending);
-        at.guest.wait(scope, &reply, false)?;
+        at.guest.wait(scope, &*reply, false)?;
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{brand, carrier, children, local, member, outgoing, surface};
-use crate::convert::cap;
+use super::{brand, carrier, children, here, local, member, outgoing, surface};
+use crate::convert::{self, cap};
 use crate::isolate::{Place, Remote, Settings};
 use crate::ops::{self, Caller, Prepared, op};
 use crate::protocol::mode;
@@ -43,25 +43,35 @@ fn invoke<'s>(
     mut result: v8::ReturnValue<v8::Value>,
 ) {
     let _lifted = cap::lift();
-    let Ok(at) = Place::current(scope) else { return };
     let op = number(scope, &args, 0) as u32;
     let waiting = number(scope, &args, 1) as u32;
+    let answer = if op == op::REF_APPLY && waiting == mode::SYNC { here::apply(scope, &args) } else { None };
+    if let Some(Ok(value)) = &answer
+        && let Some(Ok(value)) = convert::primitive_to_v8(scope, value)
+    {
+        return result.set(value);
+    }
+    let Ok(at) = Place::current(scope) else { return };
     let request = number(scope, &args, 2);
-    let outcome = prepare(scope, &at, op, &args).and_then(|(prepared, bytes)| match waiting {
-        mode::SYNC if op == op::REF_APPLY_SYNC_PROMISE => outgoing::wait_settled(scope, &at, prepared),
-        // Part of a compilation that may have been asynchronous.
-        mode::SYNC if op == op::SCRIPT_CACHED_DATA => outgoing::wait_anyway(scope, &at, prepared),
-        mode::SYNC => outgoing::wait(scope, &at, prepared),
-        mode::ASYNC => {
-            let completion = settlement(scope, &at, request, outgoing::answered_by_guest(&prepared))?;
-            outgoing::start(scope, &at, prepared, bytes, completion).map(|()| Value::Undefined)
+    let send = |scope: &mut v8::PinScope<'s, '_>| {
+        let (prepared, bytes) = prepare(scope, &at, op, &args)?;
+        match waiting {
+            mode::SYNC if op == op::REF_APPLY_SYNC_PROMISE => outgoing::wait_settled(scope, &at, prepared),
+            // Part of a compilation that may have been asynchronous.
+            mode::SYNC if op == op::SCRIPT_CACHED_DATA => outgoing::wait_anyway(scope, &at, prepared),
+            mode::SYNC => outgoing::wait(scope, &at, prepared),
+            mode::ASYNC => {
+                let completion = settlement(scope, &at, request, outgoing::answered_by_guest(&prepared))?;
+                outgoing::start(scope, &at, prepared, bytes, completion).map(|()| Value::Undefined)
+            }
+            // The outcome is discarded, except a failure to start.
+            _ => match prepared {
+                Prepared::Done(Err(fault)) => Err(fault),
+                prepared => outgoing::post(scope, &at, prepared, bytes).map(|()| Value::Undefined),
+            },
         }
-        // The outcome is discarded, except a failure to start.
-        _ => match prepared {
-            Prepared::Done(Err(fault)) => Err(fault),
-            prepared => outgoing::post(scope, &at, prepared, bytes).map(|()| Value::Undefined),
-        },
-    });
+    };
+    let outcome = answer.unwrap_or_else(|| send(scope));
     if ops::may_end_caller(op) && at.guest.check_stopping().is_err() {
         // This isolate was disposed, or the one that created it.
         return at.guest.terminate(scope);
@@ -162,7 +172,7 @@ fn release<'s>(
     _result: v8::ReturnValue<v8::Value>,
 ) {
     if let Ok(at) = Place::current(scope) {
-        at.guest.handles.put_down(number(scope, &args, 0) as usize);
+        at.guest.handles.release(number(scope, &args, 0) as usize);
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod carrier;
 mod children;
+mod completions;
+mod here;
 pub mod import;
 mod invoke;
 mod local;
@@ -15,14 +17,11 @@ use std::sync::Arc;
 pub use settings::settings;
 
 use crate::convert::{self, Exchange};
-use crate::engine::{BOOTSTRAP, Recipe};
+use crate::engine::{BOOTSTRAP, Prelude, Recipe};
 use crate::isolate::{Binding, Guest, Held, Place};
 use crate::ops;
 use crate::protocol::kind;
 use crate::value::{Code, ErrorClass, Fault, Handle, Settlement, Value};
-
-/// The sources of every realm's surface; the host runs the same files.
-pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "guest.js" };
 
 macro_rules! sources {
     ($($folder:literal: [$($name:literal),* $(,)?]),* $(,)?) => {
@@ -30,34 +29,41 @@ macro_rules! sources {
     };
 }
 
-const SOURCES: &[(&str, &str)] = sources![
-    "": ["atomics.js", "guest.js", "index.js"],
-    "core/": [
-        "calls.js",
-        "classes.js",
-        "error.js",
-        "handle.js",
-        "options.js",
-        "primordials.js",
-        "protocol.js",
+/// What every realm starts with: built-ins as they are before any guest code runs, and what creates the surface when the first handle arrives.
+/// The host runs the same files.
+pub const RECIPE: Recipe = Recipe {
+    modules: sources![
+        "": ["atomics.js", "guest.js"],
+        "core/": ["error.js", "handle.js", "primordials.js", "protocol.js"],
     ],
-    "api/": [
-        "callback.js",
-        "context.js",
-        "external-copy.js",
-        "heap.js",
-        "isolate.js",
-        "library.js",
-        "linker.js",
-        "module.js",
-        "profile.js",
-        "reference-access.js",
-        "reference.js",
-        "script.js",
-        "session.js",
-        "snapshot.js",
+    entry: "guest.js",
+};
+
+/// The surface. It is not in the startup snapshot, because most realms never get a handle, and each isolate would read it and keep it in its heap.
+pub const SURFACE: Recipe = Recipe {
+    modules: sources![
+        "": ["index.js"],
+        "core/": ["calls.js", "classes.js", "options.js"],
+        "api/": [
+            "callback.js",
+            "context.js",
+            "external-copy.js",
+            "heap.js",
+            "isolate.js",
+            "library.js",
+            "linker.js",
+            "module.js",
+            "profile.js",
+            "reference-access.js",
+            "reference.js",
+            "script.js",
+            "session.js",
+            "snapshot.js",
+        ],
     ],
-];
+    entry: "index.js",
+};
+static PRELUDE: Prelude = Prelude::function(SURFACE);
 
 /// Binds a new isolate.
 pub fn install(isolate: &mut v8::Isolate) {
@@ -163,8 +169,14 @@ fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local
     let failed = || Fault::coded(ErrorClass::Error, "The isolate's side of the API could not be made", Code::Limit);
     v8::tc_scope!(let scope, scope);
     let native = invoke::native_object(scope).ok_or_else(failed)?;
-    let made = bootstrap(scope, "createGuest", native.into());
-    let Some(surface) = made.and_then(|made| v8::Local::<v8::Object>::try_from(made).ok()) else {
+    let mut made = None;
+    let done = PRELUDE.run_kept(scope, &at.guest.surface, |scope, function| {
+        let name = v8::String::new(scope, "createSurface")?;
+        native.create_data_property(scope, name.into(), function)?;
+        made = bootstrap(scope, "createGuest", native.into());
+        made.map(drop)
+    });
+    let Some(surface) = done.and(made).and_then(|made| v8::Local::<v8::Object>::try_from(made).ok()) else {
         return Err(convert::fault_from_caught(scope).unwrap_or_else(failed));
     };
     global.set_private(scope, key, surface.into());
@@ -235,7 +247,7 @@ fn adopt_handle<'s>(
     let receiver = v8::undefined(scope).into();
     let adopted = member(scope, surface, "adopt").and_then(|adopt| adopt.call(scope, receiver, &args));
     let Some(adopted) = adopted else {
-        at.guest.handles.put_down(id);
+        at.guest.handles.release(id);
         return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
     };
     Ok(adopted)

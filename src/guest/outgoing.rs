@@ -1,7 +1,9 @@
 //! Calls out of a guest: functions of other isolates or hosts, and answers that return into the realm later.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
+use super::completions::{Holding, KeepingAlive};
+use super::here;
 use crate::convert::{self, Exchange, cap};
 use crate::isolate::{Guest, Held, Job, Kind, Limits, Place, Realm, Remote, async_context};
 use crate::native::lock;
@@ -35,7 +37,7 @@ pub fn function<'s>(
         .constructor_behavior(v8::ConstructorBehavior::Throw)
         .build(scope);
     let Some(function) = function else {
-        at.guest.handles.put_down(id);
+        at.guest.handles.release(id);
         return Err(Fault::Stopped);
     };
     function.set_name(name);
@@ -50,8 +52,18 @@ fn call<'s>(
     mut result: v8::ReturnValue<v8::Value>,
 ) {
     let _lifted = cap::lift();
+    let answer = here::call(scope, &args);
+    if let Some(Ok(value)) = &answer
+        && let Some(Ok(value)) = convert::primitive_to_v8(scope, value)
+    {
+        return result.set(value);
+    }
     let Ok(at) = Place::current(scope) else { return };
-    match call_out(scope, &at, &args) {
+    let value = match answer {
+        Some(outcome) => outcome.and_then(|value| convert::to_v8(scope, &at, value)),
+        None => call_out(scope, &at, &args),
+    };
+    match value {
         Ok(value) => result.set(value),
         // Execution is being terminated: nothing is thrown, and no further code runs.
         Err(Fault::Stopped) => {}
@@ -163,13 +175,14 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
     }
     let host = matches!(prepared, Prepared::Ask { .. });
     if host {
-        let remote = at.guest.remote()?;
-        remote.accounts.meter.called_host();
-        at.guest.handles.collect_references(scope, &remote.accounts.references);
+        at.guest.with_remote(|remote| {
+            remote.accounts.meter.called_host();
+            at.guest.handles.collect_references(scope, &remote.accounts.references);
+        })?;
     }
     let reply = at.guest.reply();
     let completion = Arc::clone(&reply) as Arc<dyn Completion>;
-    let chain = at.guest.chain().on_behalf_of(async_context::current(scope));
+    let chain = at.guest.chain().in_async_context(async_context::current(scope));
     match prepared {
         Prepared::Enter { remote, limits, work } if at.guest.owner_id() == Some(remote.id()) => {
             at.guest.run_nested(scope, Job::new(Kind::Call, completion, work).limited(limits).in_chain(chain))?;
@@ -179,7 +192,7 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
             prepared.dispatch(Kind::Call, chain, Charge::default(), completion);
         }
     }
-    at.guest.wait(scope, &reply, host)
+    at.guest.wait(scope, &*reply, host)
 }
 
 const SYNC_IN_ASYNC: &str = "Calling a synchronous isolated-vm function on a non-default isolate from within an \
@@ -193,7 +206,7 @@ pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prep
             let reply = at.guest.reply();
             let completion = Arc::clone(&reply) as Arc<dyn Completion>;
             settlement.subscribe(None, Box::new(move |outcome| completion.complete(outcome)));
-            at.guest.wait(scope, &reply, host)
+            at.guest.wait(scope, &*reply, host)
         }
         value => Ok(value),
     }
@@ -241,73 +254,7 @@ fn hold(remote: &Remote, args: &[Value], completion: Arc<dyn Completion>) -> Res
         return Ok(completion);
     }
     let charge = Charge::take(&remote.accounts.held, weight).ok_or_else(Fault::too_many_calls)?;
-    Ok(Arc::new(Holding { completion, charge: Mutex::new(charge) }))
-}
-
-/// An answer that holds a charge until it is given.
-struct Holding {
-    completion: Arc<dyn Completion>,
-    charge: Mutex<Charge>,
-}
-
-impl Completion for Holding {
-    fn complete(&self, outcome: Outcome) {
-        let charge = std::mem::take(&mut *lock(&self.charge));
-        match &outcome {
-            Ok(Value::Promise(settlement)) => settlement.charge(charge),
-            _ => drop(charge),
-        }
-        self.completion.complete(outcome);
-    }
-
-    fn is_complete(&self) -> bool {
-        self.completion.is_complete()
-    }
-
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.completion.recipient()
-    }
-}
-
-/// Keeps the host's event loop alive until the answer is given, or until `remote`, which waits for it, is gone.
-struct KeepingAlive {
-    completion: Arc<dyn Completion>,
-    remote: Weak<Remote>,
-    keep_alive: Mutex<Option<usize>>,
-}
-
-impl KeepingAlive {
-    fn new(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -> Arc<Self> {
-        Arc::new(Self { completion, remote: Arc::downgrade(remote), keep_alive: Mutex::new(remote.begin_keep_alive()) })
-    }
-
-    fn end(&self) {
-        let keep_alive = lock(&self.keep_alive).take();
-        if let (Some(id), Some(remote)) = (keep_alive, self.remote.upgrade()) {
-            remote.keep_alives.end(id);
-        }
-    }
-}
-
-impl Drop for KeepingAlive {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl Completion for KeepingAlive {
-    fn complete(&self, outcome: Outcome) {
-        self.completion.complete(outcome);
-        self.end();
-    }
-
-    fn is_complete(&self) -> bool {
-        self.completion.is_complete()
-    }
-
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.completion.recipient()
-    }
+    Ok(Holding::new(charge, completion))
 }
 
 /// Starts a call whose answer is discarded.
@@ -366,7 +313,7 @@ fn admit(scope: &mut v8::PinScope<'_, '_>, at: &Place, host: &Arc<dyn Host>, bro
     if host.admit(asker, &at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Completion>))? {
         return Ok(true);
     }
-    at.guest.wait(scope, &reply, true)?;
+    at.guest.wait(scope, &*reply, true)?;
     Ok(false)
 }
 

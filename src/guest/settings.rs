@@ -1,18 +1,26 @@
 //! The settings that every isolate starts from.
 
+use std::fs::File;
+
 use super::{RECIPE, install};
 use crate::engine::{Engine, library};
 use crate::isolate::{self, Settings};
 use crate::ops;
 
+/// The addon's file.
+fn own_file() -> Option<File> {
+    library::own_file().and_then(|path| File::open(path).ok())
+}
+
 pub fn settings() -> Settings {
     Settings {
-        engine: || Engine::start(&RECIPE, library::own_file, isolate::park),
+        engine: || Engine::start(&RECIPE, own_file, isolate::park),
         install,
         memory_limit: ops::DEFAULT_MEMORY,
         snapshot: None,
         inspector: false,
         host_stacks: false,
+        shares_code: true,
         importer: None,
         host: None,
         maker: None,

@@ -28,7 +28,7 @@ struct Chunk {
 
 impl Arena {
     /// A `Uint8Array` with these contents. It may be part of a larger buffer: only the surface may see it.
-    pub fn view(&self, js: Js<'_>, bytes: &[u8]) -> JsResult<JsValue> {
+    pub fn view<'a>(&self, js: Js<'a>, bytes: &[u8]) -> JsResult<JsValue<'a>> {
         if bytes.len() > LARGE {
             return js.view(js.buffer(bytes)?, 0, bytes.len());
         }
@@ -47,7 +47,7 @@ impl Arena {
     }
 
     /// Reserves room for `length` bytes. Returns a buffer, its memory, and the offset of the room in it.
-    fn room_for(&self, js: Js<'_>, length: usize) -> JsResult<(JsValue, *mut u8, usize)> {
+    fn room_for<'a>(&self, js: Js<'a>, length: usize) -> JsResult<(JsValue<'a>, *mut u8, usize)> {
         if let Some(chunk) = &mut *self.chunk.borrow_mut()
             && chunk.used + length <= SIZE
         {
@@ -67,8 +67,9 @@ impl Arena {
         }
         Ok((buffer, data, 0))
     }
+
     /// A buffer of at least `length` bytes that no reader uses, and its memory.
-    fn large(&self, js: Js<'_>, length: usize) -> JsResult<(JsValue, *mut u8)> {
+    fn large<'a>(&self, js: Js<'a>, length: usize) -> JsResult<(JsValue<'a>, *mut u8)> {
         if let Some(kept) = &*self.large.borrow() {
             let buffer = js.dereference(kept)?;
             let (data, size) = js.buffer_memory(buffer)?;

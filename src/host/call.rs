@@ -5,11 +5,12 @@ use std::ptr::{self, NonNull};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use napi::sys;
+use napi_sys as sys;
 
+use super::call_info::CallInfo;
 use super::environment::Local;
 use super::event::Origin;
-use super::js::{CallInfo, Js, JsResult, JsValue};
+use super::js::{Js, JsResult, JsValue};
 use super::{carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
 use crate::isolate::borrow::{self, Progress};
@@ -17,7 +18,7 @@ use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
 use crate::sandbox::{self, Equipment, Names, Sources};
-use crate::value::{Chain, Charge, Completion, Handle, Outcome, Reply, Value, spin};
+use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -26,9 +27,9 @@ const SPIN: Duration = Duration::from_micros(50);
 const CHECK: Duration = Duration::from_millis(100);
 
 /// A function that calls `body` with the arguments. Throws a TypeError if `body` is refused without a pending exception.
-fn function<F>(js: Js<'_>, local: &'static Local, name: &CStr, _body: F) -> JsResult<JsValue>
+fn function<'a, F>(js: Js<'a>, local: &'static Local, name: &CStr, _body: F) -> JsResult<JsValue<'a>>
 where
-    F: Fn(Js<'_>, &'static Local, &[JsValue]) -> JsResult<JsValue> + Copy + 'static,
+    F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
 {
     let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
     // SAFETY: `_body` is a value of `F`. A `Local` lives forever, and this one belongs to the environment of `js`: `open`, the only caller,
@@ -40,32 +41,42 @@ where
 ///
 /// # Safety
 /// Only for the host, with a `Local` of its environment as data, and only if there is a value of `F`.
-unsafe extern "C" fn callback<F>(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue
+unsafe extern "C" fn callback<F>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value
 where
-    F: Fn(Js<'_>, &'static Local, &[JsValue]) -> JsResult<JsValue> + Copy + 'static,
+    F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
 {
     const { assert!(size_of::<F>() == 0, "it must not capture anything") };
     // SAFETY: a value without a size can be read from any aligned address. There is one, which may be copied.
     let body = unsafe { NonNull::<F>::dangling().read() };
+    let run = |js: Js<'_>| {
+        // SAFETY: `info` belongs to the callback that `js` proves to run.
+        let call = unsafe { CallInfo::read(js, info) };
+        let result = call.and_then(|call| {
+            // SAFETY: guaranteed by the caller.
+            let local = unsafe { &*call.data.cast::<Local>() };
+            body(js, local, call.args())
+        });
+        or_throw(js, result, c"isolated-v8: malformed call of the native binding")
+    };
     // SAFETY: `env` is the environment of the callback that runs now.
-    let js = unsafe { Js::new(env) };
-    // SAFETY: `info` belongs to the same callback.
-    let call = unsafe { CallInfo::read(js, info) };
-    let result = call.and_then(|call| {
-        // SAFETY: guaranteed by the caller.
-        let local = unsafe { &*call.data.cast::<Local>() };
-        body(js, local, call.args())
-    });
-    result.unwrap_or_else(|_| {
-        if !js.exception_is_pending() {
-            js.throw_type_error(c"isolated-v8: malformed call of the native binding");
-        }
-        ptr::null_mut()
-    })
+    unsafe { Js::inside(env, run) }
+}
+
+/// What a callback returns to the host. Throws a TypeError if it was refused without a pending exception.
+fn or_throw(js: Js<'_>, result: JsResult<JsValue<'_>>, message: &CStr) -> sys::napi_value {
+    result.map_or_else(
+        |_| {
+            if !js.exception_is_pending() {
+                js.throw_type_error(message);
+            }
+            ptr::null_mut()
+        },
+        JsValue::raw,
+    )
 }
 
 /// `invoke(op, mode, request, handle, ...args)`.
-pub fn invoke(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn invoke<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [op, mode, request, handle, rest @ ..] = args else {
         return Err(super::js::Refused);
     };
@@ -110,7 +121,7 @@ impl Caller for HostCaller<'_> {
     }
 }
 
-fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: Prepared) -> JsResult<JsValue> {
+fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepared: Prepared) -> JsResult<JsValue<'a>> {
     match mode {
         mode::SYNC => {
             let origin = prepared.remote();
@@ -147,12 +158,21 @@ fn finish(js: Js<'_>, local: &'static Local, mode: u32, request: i64, prepared: 
 }
 
 /// Writes the carrier of a sync call's outcome, which is read at once.
-fn write_result(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
+fn write_result<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValue<'a>> {
     let before = local.context.current.take();
     let carrier = carrier::write(js, local, outcome);
     local.context.current.set(before);
     local.context.kept.take();
     carrier
+}
+
+/// Whether a guest on this thread ends when the host does. A worker cannot be terminated while its thread is in a built-in function of V8
+/// that does not end, and neither can the process; so there has to be a limit.
+fn ends_with_host(local: &Local, prepared: &Prepared) -> bool {
+    engine::is_main_thread()
+        || local.context.waiting.get().is_some()
+        // Runs only code of the library.
+        || matches!(prepared, Prepared::MakeContext { .. })
 }
 
 /// Waits for the outcome on this thread, and serves the callee's requests meanwhile.
@@ -162,20 +182,26 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     }
     let inherited = local.context.chain.borrow().clone();
     let outermost = inherited.is_none();
-    let chain = inherited.unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
+    let chain = inherited
+        .or_else(|| local.context.spare_chain.take())
+        .unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
     let completion = Reply::new(Arc::downgrade(&local.shared));
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&local.shared).cast();
-    if let Some(prepared) =
-        if borrow::is_wanted() { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) }
-    {
-        prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), receiver);
+    let may_borrow = borrow::is_wanted() && ends_with_host(local, &prepared);
+    if let Some(prepared) = if may_borrow { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) } {
+        prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
     }
     let outcome = loop {
         let version = local.shared.version();
         if let Some(outcome) = completion.take() {
             break outcome;
+        }
+        if let Some(ask) = local.shared.take_ask() {
+            local.serve_here(js, &ask);
+            borrow::resume_guest(ask.asker);
+            continue;
         }
         if let Some(request) = local.shared.take_call() {
             local.serve_now(js, request);
@@ -187,8 +213,13 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             Progress::None => !spin(SPIN, || local.shared.version() != version) && !local.shared.park(version, CHECK),
         };
         if must_check && !local.is_alive(js) {
-            // A worker that is being terminated: its isolates end, and this call with them.
-            local.close();
+            match callee.upgrade() {
+                // A worker that is being terminated: its isolates end, and this call with them.
+                _ if !engine::is_main_thread() => local.close(),
+                // A main thread ends only with the process: a time limit of `node:vm` ends what called this.
+                Some(remote) => remote.abort(&receiver),
+                None => receiver.complete(Err(Fault::aborted())),
+            }
         }
     };
     if borrow::any()
@@ -199,7 +230,11 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     }
     *local.context.chain.borrow_mut() = outer;
     if outermost {
-        local.shared.end_chain(&chain);
+        if chain.is_sole() {
+            local.context.spare_chain.set(Some(chain));
+        } else {
+            local.shared.end_chain(&chain);
+        }
     }
     outcome
 }
@@ -208,7 +243,7 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
 /// names of the web. `timers` is the listener for errors in timers; without it there are no timers. `index` and `sources` are what can be
 /// imported. The outcome is a reference to a list of functions for the library's code in the context, see `sandbox::equip`. With `logLength`,
 /// one of them makes text of a console's arguments, of at most this many characters.
-pub fn equip(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn equip<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [mode, request, context, web, timers, index, sources, log_length, is_plugin, ..] = args else {
         return Err(super::js::Refused);
     };
@@ -240,7 +275,7 @@ pub fn equip(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<Js
 
 /// `enact(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
 /// the function behind the reference `begin` creates from the arguments. A clone of the script's last value settles `request`.
-pub fn enact(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn enact<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, context, begin, code, file, timeout, deadline, rest @ ..] = args else {
         return Err(super::js::Refused);
     };
@@ -273,7 +308,7 @@ pub fn enact(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<Js
 
 /// `adoptModule(request, context, code, file)`: settles `request` with the specifier by which the code, named `file` in stacks, is
 /// imported, if it is a module.
-pub fn adopt(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn adopt<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, context, code, file, ..] = args else {
         return Err(super::js::Refused);
     };
@@ -289,7 +324,7 @@ pub fn adopt(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<Js
 }
 
 /// `abort(request)`: aborts a call whose number has the bit `ABORTABLE`, or the promise that resulted from it.
-pub fn abort(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn abort<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else {
         return Err(super::js::Refused);
     };
@@ -298,7 +333,7 @@ pub fn abort(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<Js
 }
 
 /// `release(handle)`: the surface no longer has a wrapper for the handle.
-pub fn release(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn release<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [handle, ..] = args else {
         return Err(super::js::Refused);
     };
@@ -307,7 +342,7 @@ pub fn release(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<
 }
 
 /// `disowned()`: the slots of the surface's table that are no longer held. Each is returned once.
-pub fn disowned(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
+pub fn disowned<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let disowned = local.shared.disowned.take();
     let slots: Result<Vec<_>, _> = disowned.into_iter().map(|slot| js.number(f64::from(slot))).collect();
     js.array(&slots?)
@@ -315,12 +350,12 @@ pub fn disowned(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> JsResul
 
 /// `pause()`: the surface reads, in several turns, the value that it was just given. Events of the same isolate wait until it calls
 /// `resume` with the number that this returns.
-pub fn pause(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
+pub fn pause<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     js.number(local.pause() as f64)
 }
 
 /// `wanted(number)`: whether the value that is being read is still wanted, as one of `WANTED`.
-pub fn is_wanted(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn is_wanted<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [number, ..] = args else {
         return Err(super::js::Refused);
     };
@@ -333,7 +368,7 @@ pub fn is_wanted(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResul
 }
 
 /// `resume(number)`: the value was read.
-pub fn resume(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn resume<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [number, ..] = args else {
         return Err(super::js::Refused);
     };
@@ -343,7 +378,7 @@ pub fn resume(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<J
 
 /// `limits()`: milliseconds until the deadline of the call whose outcome was just given to the surface, or that waits while a request is
 /// served, and the call's `timeout`; infinite if it has none.
-pub fn limits(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
+pub fn limits<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let Limits { timeout, deadline } = local.context.limits.get();
     let milliseconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1_000.0);
     let left = deadline.map(|deadline| deadline.time.saturating_duration_since(Instant::now()));
@@ -354,13 +389,13 @@ pub fn limits(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> JsResult<
 }
 
 /// `drain()`: handles the events that were left for another turn.
-pub fn drain(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
+pub fn drain<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     local.handle_events(js);
     js.undefined()
 }
 
 /// `serveNext()`: serves the request that [`Local::serve_now`] has stored.
-fn serve_next(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
+fn serve_next<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     if let Some(request) = local.next.take() {
         local.serve(js, request, Origin::default());
     }
@@ -368,70 +403,69 @@ fn serve_next(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> JsResult<
 }
 
 /// `flushWakeUps()`: wakes the sleeping isolates that were called in this turn.
-pub fn flush_wake_ups(js: Js<'_>, local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
+pub fn flush_wake_ups<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     local.flush_wake_ups();
     js.undefined()
 }
 
 /// `open(settle, serve, serveLater, defer, runMicrotasks, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`: opens this environment.
 /// The result has the functions above.
-pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> JsValue {
+pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+    let run = |js: Js<'_>| {
+        // SAFETY: `info` belongs to the callback that `js` proves to run.
+        let opened = unsafe { CallInfo::read(js, info) }.and_then(|call| functions_of(js, &call));
+        or_throw(js, opened, c"isolated-v8: the environment could not be opened")
+    };
     // SAFETY: `env` is the environment of the callback that runs now.
-    let js = unsafe { Js::new(env) };
-    // SAFETY: `info` belongs to the same callback.
-    let call = unsafe { CallInfo::read(js, info) };
-    let opened = call.and_then(|call| {
-        let Some((functions, [exposes_gc, has_scopes, misses_signals, ..])) = call.args().split_first_chunk() else {
-            return Err(super::js::Refused);
-        };
-        if js.read_boolean(*exposes_gc)? {
-            engine::expose_gc();
-        }
-        let local = Local::open(js, *functions, crate::guest::settings())?;
-        events::attach(js, local)?;
-        if js.read_boolean(*misses_signals)? {
-            local.signal().set_repeats();
-        }
-        if !js.read_boolean(*has_scopes)? {
-            local.has_no_scopes(js, function(js, local, c"serveNext", serve_next)?)?;
-        }
-        js.object(&[
-            (c"invoke", function(js, local, c"invoke", invoke)?),
-            (c"abort", function(js, local, c"abort", abort)?),
-            (c"configure", function(js, local, c"configure", whole::configure)?),
-            (c"statistics", function(js, local, c"statistics", whole::statistics)?),
-            (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
-            (c"drain", function(js, local, c"drain", drain)?),
-            (c"pause", function(js, local, c"pause", pause)?),
-            (c"wanted", function(js, local, c"wanted", is_wanted)?),
-            (c"resume", function(js, local, c"resume", resume)?),
-            (c"limits", function(js, local, c"limits", limits)?),
-            (c"equip", function(js, local, c"equip", equip)?),
-            (c"keepSnapshot", function(js, local, c"keepSnapshot", warm::keep_snapshot)?),
-            (c"takeIsolate", function(js, local, c"takeIsolate", warm::take_isolate)?),
-            (c"makeWarm", function(js, local, c"makeWarm", warm::make_warm)?),
-            (c"meter", function(js, local, c"meter", warm::meter)?),
-            (c"prewarm", function(js, local, c"prewarm", warm::prewarm)?),
-            (c"makeInspectable", function(js, local, c"makeInspectable", warm::make_inspectable)?),
-            (c"execute", function(js, local, c"execute", execution::execute)?),
-            (c"enact", function(js, local, c"enact", enact)?),
-            (c"adoptModule", function(js, local, c"adoptModule", adopt)?),
-            (c"executeApart", function(js, local, c"executeApart", process::execute)?),
-            (c"terminateApart", function(js, local, c"terminateApart", process::terminate)?),
-            (c"surveyApart", function(js, local, c"surveyApart", process::survey)?),
-            (c"release", function(js, local, c"release", release)?),
-            (c"reply", function(js, local, c"reply", replies::reply)?),
-            (c"recipient", function(js, local, c"recipient", replies::recipient)?),
-            (c"isAwaited", function(js, local, c"isAwaited", replies::is_awaited)?),
-            (c"disowned", function(js, local, c"disowned", disowned)?),
-        ])
-    });
-    opened.unwrap_or_else(|_| {
-        if !js.exception_is_pending() {
-            js.throw_type_error(c"isolated-v8: the environment could not be opened");
-        }
-        ptr::null_mut()
-    })
+    unsafe { Js::inside(env, run) }
+}
+
+/// Opens the environment with these arguments of `open`.
+fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a>) -> JsResult<JsValue<'a>> {
+    let Some((functions, [exposes_gc, has_scopes, misses_signals, ..])) = call.args().split_first_chunk() else {
+        return Err(super::js::Refused);
+    };
+    if js.read_boolean(*exposes_gc)? {
+        engine::expose_gc();
+    }
+    let local = Local::open(js, *functions, crate::guest::settings())?;
+    events::attach(js, local)?;
+    if js.read_boolean(*misses_signals)? {
+        local.signal().set_repeats();
+    }
+    if !js.read_boolean(*has_scopes)? {
+        local.has_no_scopes(js, function(js, local, c"serveNext", serve_next)?)?;
+    }
+    js.object(&[
+        (c"invoke", function(js, local, c"invoke", invoke)?),
+        (c"abort", function(js, local, c"abort", abort)?),
+        (c"configure", function(js, local, c"configure", whole::configure)?),
+        (c"statistics", function(js, local, c"statistics", whole::statistics)?),
+        (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
+        (c"drain", function(js, local, c"drain", drain)?),
+        (c"pause", function(js, local, c"pause", pause)?),
+        (c"wanted", function(js, local, c"wanted", is_wanted)?),
+        (c"resume", function(js, local, c"resume", resume)?),
+        (c"limits", function(js, local, c"limits", limits)?),
+        (c"equip", function(js, local, c"equip", equip)?),
+        (c"keepSnapshot", function(js, local, c"keepSnapshot", warm::keep_snapshot)?),
+        (c"takeIsolate", function(js, local, c"takeIsolate", warm::take_isolate)?),
+        (c"makeWarm", function(js, local, c"makeWarm", warm::make_warm)?),
+        (c"meter", function(js, local, c"meter", warm::meter)?),
+        (c"prewarm", function(js, local, c"prewarm", warm::prewarm)?),
+        (c"makeInspectable", function(js, local, c"makeInspectable", warm::make_inspectable)?),
+        (c"execute", function(js, local, c"execute", execution::execute)?),
+        (c"enact", function(js, local, c"enact", enact)?),
+        (c"adoptModule", function(js, local, c"adoptModule", adopt)?),
+        (c"executeApart", function(js, local, c"executeApart", process::execute)?),
+        (c"terminateApart", function(js, local, c"terminateApart", process::terminate)?),
+        (c"surveyApart", function(js, local, c"surveyApart", process::survey)?),
+        (c"release", function(js, local, c"release", release)?),
+        (c"reply", function(js, local, c"reply", replies::reply)?),
+        (c"recipient", function(js, local, c"recipient", replies::recipient)?),
+        (c"isAwaited", function(js, local, c"isAwaited", replies::is_awaited)?),
+        (c"disowned", function(js, local, c"disowned", disowned)?),
+    ])
 }
 
 /// Values are moved several times on their way; a larger variant should be boxed.

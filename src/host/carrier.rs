@@ -21,7 +21,7 @@ fn malformed() -> Fault {
 }
 
 /// Reads a carrier. The outer result is the host's refusal, the inner one the outcome that the carrier represents.
-pub fn read(js: Js<'_>, local: &Local, value: JsValue) -> JsResult<Outcome> {
+pub fn read(js: Js<'_>, local: &Local, value: JsValue<'_>) -> JsResult<Outcome> {
     Ok(Ok(match js.type_of(value)? {
         JsType::Undefined => Value::Undefined,
         JsType::Null => Value::Null,
@@ -34,7 +34,7 @@ pub fn read(js: Js<'_>, local: &Local, value: JsValue) -> JsResult<Outcome> {
     }))
 }
 
-fn read_tagged(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
+fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcome> {
     let number = |index: u32| js.read_number(js.element(array, index)?);
     let tag = number(0)? as u32;
     let value = match tag {
@@ -111,7 +111,7 @@ fn only(bytes: &[u8], entry: Entry) -> Value {
     Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table: vec![entry], moved: false }))
 }
 
-fn read_payload(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> {
+fn read_payload(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcome> {
     let bytes = js.read_bytes(js.element(array, 1)?)?;
     let rows = js.element(array, 2)?;
     let (mut table, mut moved) = (Vec::new(), false);
@@ -128,7 +128,7 @@ fn read_payload(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Outcome> 
     Ok(Ok(Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table, moved }))))
 }
 
-fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Result<Entry, Fault>> {
+fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<Entry, Fault>> {
     let tag = js.read_number(js.element(row, 0)?)? as u32;
     Ok(Ok(match tag {
         tag::BUFFER | tag::MOVE => {
@@ -176,7 +176,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue) -> JsResult<Result<Entry,
     }))
 }
 
-fn read_fault(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Fault> {
+fn read_fault(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Fault> {
     let text = |index: u32| -> JsResult<Option<Text>> {
         let value = js.element(array, index)?;
         Ok(if js.type_of(value)? == JsType::String { Some(js.read_text(value)?) } else { None })
@@ -193,7 +193,7 @@ fn read_fault(js: Js<'_>, local: &Local, array: JsValue) -> JsResult<Fault> {
     })))
 }
 
-fn read_details(js: Js<'_>, local: &Local, list: JsValue) -> JsResult<Option<Box<Details>>> {
+fn read_details(js: Js<'_>, local: &Local, list: JsValue<'_>) -> JsResult<Option<Box<Details>>> {
     if js.type_of(list)? != JsType::Object {
         return Ok(None);
     }
@@ -213,7 +213,7 @@ fn read_details(js: Js<'_>, local: &Local, list: JsValue) -> JsResult<Option<Box
 }
 
 /// Writes the carrier of an outcome.
-pub fn write(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
+pub fn write<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValue<'a>> {
     match outcome {
         Ok(value) => write_value(js, local, value),
         Err(fault) => write_fault(js, local, fault),
@@ -221,14 +221,14 @@ pub fn write(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
 }
 
 /// As [`write`]. If the host has no room for the value, writes a fault instead, so that no caller waits forever.
-pub fn write_or_refuse(js: Js<'_>, local: &Local, outcome: Outcome) -> JsResult<JsValue> {
+pub fn write_or_refuse<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValue<'a>> {
     write(js, local, outcome).or_else(|_| {
         js.clear_exception();
         write_fault(js, local, Fault::beyond("The value could not be brought into the host"))
     })
 }
 
-fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
+fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<'a>> {
     match value {
         Value::Undefined => js.undefined(),
         Value::Null => js.null(),
@@ -280,7 +280,7 @@ fn write_value(js: Js<'_>, local: &Local, value: Value) -> JsResult<JsValue> {
     }
 }
 
-fn write_entry(js: Js<'_>, local: &Local, entry: Entry) -> JsResult<JsValue> {
+fn write_entry<'a>(js: Js<'a>, local: &Local, entry: Entry) -> JsResult<JsValue<'a>> {
     match entry {
         Entry::Value(value) => write_value(js, local, value),
         Entry::Buffer(bytes) => match bytes.read(|bytes| js.buffer(bytes)) {
@@ -302,7 +302,7 @@ fn write_entry(js: Js<'_>, local: &Local, entry: Entry) -> JsResult<JsValue> {
     }
 }
 
-fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> {
+fn write_handle<'a>(js: Js<'a>, local: &Local, handle: Handle) -> JsResult<JsValue<'a>> {
     let kind = handle.kind();
     let (slot, type_of, flags) = match &handle {
         Handle::ExternalCopy(copy) => {
@@ -316,7 +316,7 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
         _ => (None, None, 0),
     };
     if let Handle::Isolate(isolate) = &handle {
-        local.shared.reckon_with(js, isolate);
+        local.shared.count_isolate(js, isolate);
     }
     let id = local.keep(Value::Handle(handle));
     let type_of = match type_of {
@@ -333,7 +333,7 @@ fn write_handle(js: Js<'_>, local: &Local, handle: Handle) -> JsResult<JsValue> 
     ])
 }
 
-fn write_function(js: Js<'_>, local: &Local, callable: Arc<Callable>) -> JsResult<JsValue> {
+fn write_function<'a>(js: Js<'a>, local: &Local, callable: Arc<Callable>) -> JsResult<JsValue<'a>> {
     let own = local.owns(&callable.slot).then(|| callable.slot.index());
     let name = js.text(&callable.name)?;
     let length = f64::from(callable.length);
@@ -349,7 +349,7 @@ fn write_function(js: Js<'_>, local: &Local, callable: Arc<Callable>) -> JsResul
     ])
 }
 
-fn write_fault(js: Js<'_>, local: &Local, fault: Fault) -> JsResult<JsValue> {
+fn write_fault<'a>(js: Js<'a>, local: &Local, fault: Fault) -> JsResult<JsValue<'a>> {
     let error = match fault {
         Fault::Error(error) => *error,
         Fault::Thrown(value) => {
@@ -383,7 +383,7 @@ fn write_fault(js: Js<'_>, local: &Local, fault: Fault) -> JsResult<JsValue> {
     ])
 }
 
-fn write_details(js: Js<'_>, local: &Local, details: Details) -> JsResult<JsValue> {
+fn write_details<'a>(js: Js<'a>, local: &Local, details: Details) -> JsResult<JsValue<'a>> {
     let mut elements = vec![js.undefined()?; detail::PROPERTIES as usize];
     elements[detail::CAUSE as usize] = match details.cause {
         Some(Fault::Thrown(value)) => write_value(js, local, value)?,

@@ -16,6 +16,18 @@ pub struct Current {
     pub call: i64,
 }
 
+impl Context {
+    /// The chain of this thread is on behalf of the call `request` from now on. Returns that of before.
+    pub fn act_for(&self, request: i64) -> i64 {
+        let mut chain = self.chain.borrow_mut();
+        let before = chain.as_ref().map_or(0, Chain::request);
+        if before != request {
+            *chain = chain.take().map(|chain| chain.in_async_context(request));
+        }
+        before
+    }
+}
+
 #[derive(Default)]
 pub struct Context {
     pub current: Cell<Current>,
@@ -27,6 +39,8 @@ pub struct Context {
     pub waiting: Cell<Limits>,
     /// The chain of the sync call that this thread is in.
     pub chain: RefCell<Option<Chain>>,
+    /// A chain for the next sync call.
+    pub spare_chain: Cell<Option<Chain>>,
     /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
     pub pausing: Cell<Option<u64>>,
     /// Objects that the value just given to the surface refers to by number.

@@ -3,18 +3,19 @@
 use std::ptr;
 use std::time::Duration;
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::{End, Policy, borrow, registry};
 use crate::ops::milliseconds;
 use crate::protocol::{setting, statistic};
-use crate::{engine, guest};
+use crate::{engine, guest, sandbox};
 
 /// `statistics()`: counts of isolates and threads, each at its index of `STATISTIC`.
-pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsResult<JsValue> {
+pub fn statistics<'a>(js: Js<'a>, _local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let registry = registry();
+    let (code_cache_bytes, code_cache_hits) = engine::code_cache::figures();
     let mut figures = [0; statistic::ALL.len()];
     for (index, figure) in [
         (statistic::MADE, registry.made),
@@ -28,7 +29,9 @@ pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsRe
         (statistic::COLLECTED, registry.ended[End::Collected as usize]),
         (statistic::OUT_OF_MEMORY, registry.ended[End::OutOfMemory as usize]),
         (statistic::ENVIRONMENT_GONE, registry.ended[End::Environment as usize]),
-        (statistic::GIVEN_UP, registry.ended[End::GivenUp as usize]),
+        (statistic::ABANDONED, registry.ended[End::Abandoned as usize]),
+        (statistic::CODE_CACHE_BYTES, code_cache_bytes as u64),
+        (statistic::CODE_CACHE_HITS, code_cache_hits),
     ] {
         figures[index as usize] = figure;
     }
@@ -37,18 +40,21 @@ pub fn statistics(js: Js<'_>, _local: &'static Local, _args: &[JsValue]) -> JsRe
     js.array(&numbers?)
 }
 
-/// `ship()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshot.
-pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info) -> JsValue {
+/// `ship()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshots, that of processes of sandboxes first.
+pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info) -> sys::napi_value {
+    let ship = |js: Js<'_>| {
+        let engine = (crate::guest::settings().engine)().ok()?;
+        let snapshots = [engine.ship(&sandbox::BUILTINS), engine.ship(&guest::RECIPE)].concat();
+        js.buffer(&snapshots).ok().map(JsValue::raw)
+    };
     // SAFETY: `env` is the environment of the callback that runs now.
-    let js = unsafe { Js::new(env) };
-    let shipped = (crate::guest::settings().engine)().map(|engine| js.buffer(&engine.ship(&guest::RECIPE)));
-    shipped.ok().and_then(Result::ok).unwrap_or(ptr::null_mut())
+    unsafe { Js::inside(env, ship) }.unwrap_or(ptr::null_mut())
 }
 
 /// `configure(...settings)`: changes the settings, each at its index of `SETTING`, in milliseconds or bytes. A negative value leaves its
 /// setting unchanged; a time limit of 0 is none. Returns the current settings. Without arguments, returns whether sync calls can run on the
 /// caller's thread.
-pub fn configure(js: Js<'_>, _local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn configure<'a>(js: Js<'a>, _local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     if args.is_empty() {
         return js.boolean(borrow::is_available());
     }
@@ -78,6 +84,11 @@ pub fn configure(js: Js<'_>, _local: &'static Local, args: &[JsValue]) -> JsResu
         1.0 => policy.on_caller = true,
         _ => {}
     }
+    match read(setting::CODE_CACHE)? {
+        0.0 => engine::code_cache::enable(false),
+        1.0 => engine::code_cache::enable(true),
+        _ => {}
+    }
     policy.set();
     let policy = Policy::current();
     let number = |duration: Option<Duration>| duration.map_or(0.0, |duration| duration.as_secs_f64() * 1_000.0);
@@ -86,6 +97,7 @@ pub fn configure(js: Js<'_>, _local: &'static Local, args: &[JsValue]) -> JsResu
     settings[setting::TIMEOUT as usize] = number(policy.timeout);
     settings[setting::DEADLINE as usize] = number(policy.deadline);
     settings[setting::LOST_MEMORY_LIMIT as usize] = policy.lost_memory_limit as f64;
+    settings[setting::CODE_CACHE as usize] = f64::from(u8::from(engine::code_cache::is_enabled()));
     settings[setting::SYNC_ON_CALLER as usize] = f64::from(u8::from(policy.on_caller));
     let settings: Result<Vec<_>, _> = settings.iter().map(|setting| js.number(*setting)).collect();
     js.array(&settings?)

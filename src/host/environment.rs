@@ -70,7 +70,7 @@ struct WakeUps {
 
 impl Local {
     /// Opens the environment that `js` is in.
-    pub fn open(js: Js<'_>, functions: [JsValue; 8], settings: Settings) -> JsResult<&'static Local> {
+    pub fn open(js: Js<'_>, functions: [JsValue<'_>; 9], settings: Settings) -> JsResult<&'static Local> {
         let shared = Shared::open();
         let host: Weak<dyn Host> = shared.me.clone();
         let maker = Arc::downgrade(&shared.warm_pool);
@@ -99,7 +99,8 @@ impl Local {
     }
 
     /// Must be called if this host keeps all handles until control returns to it. `serve_next` serves the request in `next`.
-    pub(super) fn has_no_scopes(&self, js: Js<'_>, serve_next: JsValue) -> JsResult<()> {
+    pub(super) fn has_no_scopes(&self, js: Js<'_>, serve_next: JsValue<'_>) -> JsResult<()> {
+        self.shared.waiting.only_requests.store(true, Ordering::Relaxed);
         let _ = self.serve_next.set(js.reference(serve_next)?);
         Ok(())
     }
@@ -108,7 +109,7 @@ impl Local {
     pub(super) fn serve_now(&self, js: Js<'_>, request: Request) {
         // It fails only if the host is shutting down; the request is answered in any case.
         let Some(serve_next) = self.serve_next.get() else {
-            let _ = js.scoped(|| self.serve(js, request, Origin::default()));
+            let _ = js.scoped(|js| self.serve(js, request, Origin::default()));
             return;
         };
         *self.next.borrow_mut() = Some(request);
@@ -160,14 +161,14 @@ impl Local {
     }
 
     /// The handle of that number. The surface has kept its row by `entry` for this call only.
-    pub fn take_handle(&self, js: Js<'_>, id: usize, entry: JsValue) -> JsResult<Option<Value>> {
+    pub fn take_handle(&self, js: Js<'_>, id: usize, entry: JsValue<'_>) -> JsResult<Option<Value>> {
         let value = self.handle(id);
         js.call(js.dereference(&self.functions.leave)?, &[entry])?;
         Ok(value)
     }
 
     /// Makes the surface keep a value, with a note, in a slot of its own table. The slot is charged to the guest that asks.
-    pub fn own_slot(&self, js: Js<'_>, value: JsValue, note: JsValue) -> JsResult<Result<Arc<Slot>, Fault>> {
+    pub fn own_slot(&self, js: Js<'_>, value: JsValue<'_>, note: JsValue<'_>) -> JsResult<Result<Arc<Slot>, Fault>> {
         let charge = match &*self.context.asker.borrow() {
             None => Charge::default(),
             Some(remote) => match Charge::take(&remote.accounts.references, 1) {
@@ -347,7 +348,7 @@ impl Local {
         // In this order: work that is over has sent its message before it ended.
         let busy = self.hold.pending.get() > 0 || self.shared.listen() || self.shared.signalled.load(Ordering::Acquire);
         if self.hold.held.replace(busy) != busy {
-            if busy { self.signal().hold(js) } else { self.signal().let_go(js) }
+            if busy { self.signal().hold(js) } else { self.signal().release(js) }
         }
     }
 
@@ -368,9 +369,12 @@ impl Local {
     /// attempt to run JavaScript shows it.
     pub fn is_alive(&self, js: Js<'_>) -> bool {
         // Request 0 settles nothing.
-        let ping = || js.call(js.dereference(&self.functions.settle)?, &[js.number(0.0)?, js.undefined()?]);
+        let ping = |js: Js<'_>| {
+            let zero = js.number(0.0)?;
+            js.call(js.dereference(&self.functions.settle)?, &[zero, js.undefined()?]).map(drop)
+        };
         // Deep in a recursion even this may throw; an environment that throws is alive.
-        matches!(js.scoped(ping), Ok(Ok(_))) || js.clear_exception()
+        matches!(js.scoped(ping), Ok(Ok(()))) || js.clear_exception()
     }
 
     /// Whether the stack has room for a function of the host, and for the surface to handle the promise that it returns. A promise that
@@ -383,12 +387,12 @@ impl Local {
             return true;
         }
         // Arguments lie on the stack of the callee.
-        let ping = || {
+        let ping = |js: Js<'_>| {
             let mut args = vec![js.undefined()?; ROOM / size_of::<JsValue>()];
             args[0] = js.number(0.0)?;
-            js.call(js.dereference(&self.functions.settle)?, &args)
+            js.call(js.dereference(&self.functions.settle)?, &args).map(drop)
         };
-        let is_roomy = matches!(js.scoped(ping), Ok(Ok(_)));
+        let is_roomy = matches!(js.scoped(ping), Ok(Ok(())));
         if is_roomy {
             self.roomy.set(here);
         }

@@ -78,7 +78,7 @@ impl Origin {
         self.undelivered.as_ref().is_some_and(|undelivered| undelivered.is_over())
     }
 
-    /// Whether a message of so many bytes is still wanted. Must be called once for each message.
+    /// Whether a message of this many bytes is still wanted. Must be called once for each message.
     pub fn admits(&self, bytes: impl FnOnce() -> usize) -> bool {
         self.undelivered.as_ref().is_none_or(|undelivered| undelivered.admits(bytes))
     }

@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::answers::Asked;
 use super::carrier;
@@ -14,16 +14,19 @@ use super::event::{Event, Origin};
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use super::share::Share;
 use super::streams::{Next, Reading, Subject};
-use crate::isolate::{Remote, next_owner_id};
+use crate::isolate::{Remote, borrow, next_owner_id};
 use crate::ops::op;
-use crate::value::{Completion, Fault, Outcome, Request, Value};
+use crate::protocol::tag;
+use crate::value::{Ask, Completion, Fault, Outcome, Owner, Request, Value};
 
 impl Local {
     /// Handles the signal that other threads have sent something.
     pub fn on_signal(&self, js: Js<'_>) {
         // Deno calls thread-safe functions several times between two rounds of `process.nextTick` callbacks. Callbacks that a host function
         // has scheduled must run before the guest's next call, so the events wait for the immediates, which run after them.
-        if self.shared.signal.repeats() && js.scoped(|| js.call(js.dereference(&self.functions.defer)?, &[])).is_ok() {
+        if self.shared.signal.repeats()
+            && js.scoped(|js| js.call(js.dereference(&self.functions.defer)?, &[]).map(drop)).is_ok()
+        {
             return;
         }
         self.handle_events(js);
@@ -42,7 +45,7 @@ impl Local {
             let origin = event.origin().map_or(0, |origin| origin.id);
             let calls_host = event.calls_host();
             // A refusal means that the host is shutting down, or that an exception is pending, which the host will report.
-            let _ = js.scoped(|| self.handle_event(js, event, true));
+            let _ = js.scoped(|js| self.handle_event(js, event, true));
             if calls_host && (!events.is_empty() || self.shared.has_streams()) {
                 can_continue = self.run_microtasks(js);
             }
@@ -59,7 +62,7 @@ impl Local {
                 Next::Event(event) => (event, true),
                 Next::Unwanted(event) => (event, false),
             };
-            let _ = js.scoped(|| self.handle_event(js, event, wanted));
+            let _ = js.scoped(|js| self.handle_event(js, event, wanted));
             can_continue = self.run_microtasks(js);
             share.is_used_up_by(0);
             if share.is_over() {
@@ -68,7 +71,7 @@ impl Local {
         }
         if self.shared.put_back(events) {
             // Other work needs the event loop as well. The thread-safe function is not used for this, because hosts call it again at once.
-            let _ = js.scoped(|| js.call(js.dereference(&self.functions.defer)?, &[]));
+            let _ = js.scoped(|js| js.call(js.dereference(&self.functions.defer)?, &[]).map(drop));
         } else if !self.shared.has_streams() {
             self.update_hold(js);
         }
@@ -76,7 +79,7 @@ impl Local {
 
     /// Runs the host's microtasks, as the host does after each of its own callbacks. False if no more events may be handled on this turn.
     fn run_microtasks(&self, js: Js<'_>) -> bool {
-        let run = || {
+        let run = |js: Js<'_>| {
             let thrown = js.call(js.dereference(&self.functions.run_microtasks)?, &[])?;
             if js.type_of(thrown)? != JsType::Object {
                 return Ok(true);
@@ -131,7 +134,7 @@ impl Local {
             Event::Quiet => {}
             Event::Unpin => {
                 self.shared.unpinned.arrived();
-                self.pins.let_go(js);
+                self.pins.release_unused(js);
             }
             Event::Weigh => self.shared.pressure.weigh(js),
             Event::Remind { last } => self.shared.pressure.remind(js, last),
@@ -202,9 +205,9 @@ impl Local {
     pub fn serve(&self, js: Js<'_>, request: Request, origin: Origin) {
         let bytes = request.byte_size();
         let Request { op, slot, args, asker, completion, chain, charge } = request;
-        // Nothing waits for the answer any more: a guest's request does not begin after the guest's end.
+        // A request of a guest that was stopped does not begin any more. One that ended by itself has made all of its requests.
         let recipient = completion.recipient().and_then(|owner| Remote::from_owner(&owner));
-        if completion.is_complete() || recipient.is_some_and(|remote| remote.is_disposed()) {
+        if !completion.is_wanted() || recipient.is_some_and(|remote| remote.was_stopped()) {
             return;
         }
         let op = if completion.is_discarded() { op | op::DISCARDED } else { op };
@@ -240,32 +243,92 @@ impl Local {
             Ok(None) => {}
             Ok(Some(outcome)) => self.reply(js, number, outcome),
             Err(_) => {
-                // The surface throws no exception, unless the stack is exhausted.
-                let thrown = js.clear_exception();
-                let fault = if thrown {
-                    Fault::range_error("Maximum call stack size exceeded")
-                } else {
-                    Fault::environment_gone()
-                };
+                let (fault, is_alive) = self.failure(js);
                 self.reply(js, number, Err(fault));
-                // A guest may treat this as an ordinary error and call again, endlessly.
-                if !thrown && !self.is_alive(js) {
+                if !is_alive {
                     self.close();
                 }
             }
         }
     }
 
+    /// Answers a guest that waits on this thread.
+    pub(super) fn serve_here(&self, js: Js<'_>, ask: &Ask) {
+        // The guest was stopped before it waited.
+        if ask.is_over() {
+            return;
+        }
+        if !self.has_room(js) {
+            js.clear_exception();
+            return ask.answer(None);
+        }
+        let limits = self.context.limits.get();
+        let request = self.context.act_for(ask.request);
+        let answer = js.scoped(|js| self.disown(js).and_then(|()| self.call_here(js, ask)));
+        self.context.act_for(request);
+        self.context.limits.set(limits);
+        self.context.kept.take();
+        match answer {
+            Ok(Ok(answer)) => ask.answer(answer),
+            Ok(Err(_)) | Err(_) => {
+                let (fault, is_alive) = self.failure(js);
+                ask.answer(Some(Err(fault)));
+                if !is_alive {
+                    self.close();
+                }
+            }
+        }
+    }
+
+    /// Why the surface could not answer, and whether JavaScript can still run here.
+    fn failure(&self, js: Js<'_>) -> (Fault, bool) {
+        // The surface throws no exception, unless the stack is exhausted.
+        if js.clear_exception() {
+            return (Fault::range_error("Maximum call stack size exceeded"), true);
+        }
+        // A guest may treat this as an ordinary error and call again, endlessly.
+        (Fault::environment_gone(), self.is_alive(js))
+    }
+
+    /// `None` if the surface needs a request.
+    fn call_here(&self, js: Js<'_>, ask: &Ask) -> JsResult<Option<Outcome>> {
+        let shows = if ask.shows_stacks { op::SHOWS_STACKS } else { 0 };
+        let (asked, receiver, args) = match &*ask.args {
+            [Value::Number(bits), _timeout, _deadline, receiver, args @ ..] if ask.op == op::REF_APPLY => {
+                ((*bits as u32 & !op::SHOWS_STACKS) | op::REFERENCE | shows, receiver, args)
+            }
+            args if ask.op == op::CALL => (shows, &Value::Undefined, args),
+            _ => return Ok(None),
+        };
+        const HEAD: usize = 3;
+        let mut values = [js.number(f64::from(ask.slot.index()))?; HEAD + Ask::MAX_ARGS];
+        values[1] = js.number(f64::from(asked))?;
+        values[2] = carrier::write(js, self, Ok(receiver.clone()))?;
+        for (value, arg) in values[HEAD..].iter_mut().zip(args) {
+            *value = carrier::write(js, self, Ok(arg.clone()))?;
+        }
+        let count = HEAD + args.len();
+        let carrier = js.call(js.dereference(&self.functions.serve_here)?, values.get(..count).ok_or(Refused)?)?;
+        if js.type_of(carrier)? != JsType::Object {
+            return carrier::read(js, self, carrier).map(Some);
+        }
+        if js.read_number(js.element(carrier, 0)?)? as u32 == tag::AGAIN {
+            return Ok(None);
+        }
+        let asker = borrow::guest(ask.asker).map(|remote| Arc::downgrade(&remote) as Weak<dyn Owner>);
+        self.read_answer(js, asker.as_ref(), carrier).map(Some)
+    }
+
     /// `caller`: if the event loop serves the request, the async call of this environment on whose behalf it was made, or 0.
-    fn call_serve(
+    fn call_serve<'a>(
         &self,
-        js: Js<'_>,
+        js: Js<'a>,
         caller: Option<i64>,
         number: i64,
         op: u32,
         slot: u32,
         args: Vec<Value>,
-    ) -> JsResult<JsValue> {
+    ) -> JsResult<JsValue<'a>> {
         let mut values = Vec::with_capacity(args.len() + 4);
         if let Some(caller) = caller {
             values.push(js.number(caller as f64)?);
@@ -301,7 +364,7 @@ unsafe extern "C" fn on_signal(
     // SAFETY: the context is the leaked `Local` of this environment, on whose thread this runs.
     let local = unsafe { &*context.cast::<Local>() };
     // SAFETY: `env` is this callback's environment.
-    local.on_signal(unsafe { Js::new(env) });
+    unsafe { Js::inside(env, |js| local.on_signal(js)) };
 }
 
 unsafe extern "C" fn on_cleanup(data: *mut c_void) {

@@ -14,7 +14,7 @@ use crate::value::{Completion, Fault, Handle, IsolateHandle, Value};
 
 /// `execute(request, execution, isolate)`: starts an execution in a sandbox, in `isolate` if [`make_inspectable`](super::warm::make_inspectable)
 /// has made one for it. Returns the handle of its isolate; the outcome settles `request`.
-pub fn execute(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn execute<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, record, isolate, ..] = args else { return Err(Refused) };
     let made = match js.read_number(*isolate)? as usize {
         0 => None,
@@ -38,7 +38,7 @@ pub fn execute(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<
 pub(super) const LISTS: &[u32] = &[execution::FORMS, execution::TOOLS];
 
 /// Reads a record of carriers. Its elements `lists` are lists of carriers.
-pub(super) fn read(js: Js<'_>, local: &Local, record: JsValue, lists: &[u32]) -> JsResult<Record> {
+pub(super) fn read(js: Js<'_>, local: &Local, record: JsValue<'_>, lists: &[u32]) -> JsResult<Record> {
     let one = |value| carrier::read(js, local, value)?.map_err(|_| Refused);
     let length = js.length(record)?;
     let mut values = Vec::with_capacity(length as usize);
@@ -113,8 +113,8 @@ pub(super) fn body(record: &mut Record) -> Result<Body, Fault> {
 pub(super) fn logging(record: &mut Record, style: LogStyle) -> Result<Logging, Fault> {
     Ok(Logging {
         style,
-        most_lines: record.number(execution::MAX_LOGS)? as usize,
-        most_length: record.number(execution::MAX_LOG_LENGTH)? as usize,
+        max_lines: record.number(execution::MAX_LOGS)? as usize,
+        max_length: record.number(execution::MAX_LOG_LENGTH)? as usize,
         listener: record.optional_function(execution::ON_LOG)?,
     })
 }

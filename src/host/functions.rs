@@ -12,13 +12,14 @@ pub struct Functions {
     pub flush_later: Reference,
     pub own: Reference,
     pub leave: Reference,
+    pub serve_here: Reference,
 }
 
 impl Functions {
     /// `functions`: in the order of the fields.
     pub fn of(
         js: Js<'_>,
-        [settle, serve, serve_later, defer, run_microtasks, flush_later, own, leave]: [JsValue; 8],
+        [settle, serve, serve_later, defer, run_microtasks, flush_later, own, leave, serve_here]: [JsValue<'_>; 9],
     ) -> JsResult<Self> {
         Ok(Self {
             settle: js.reference(settle)?,
@@ -29,6 +30,7 @@ impl Functions {
             flush_later: js.reference(flush_later)?,
             own: js.reference(own)?,
             leave: js.reference(leave)?,
+            serve_here: js.reference(serve_here)?,
         })
     }
 }

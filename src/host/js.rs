@@ -5,12 +5,27 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
 
-use napi::sys;
+use napi_sys as sys;
 
 use crate::value::{BigInt, Text};
 
-/// A value of the host's engine, valid while the callback that provided it runs.
-pub type JsValue = sys::napi_value;
+/// A value of the host's engine, valid in the callback or handle scope `'a`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct JsValue<'a>(sys::napi_value, PhantomData<(&'a (), *mut ())>);
+
+impl JsValue<'_> {
+    /// No value.
+    pub const NONE: Self = Self(ptr::null_mut(), PhantomData);
+
+    pub fn raw(self) -> sys::napi_value {
+        self.0
+    }
+
+    pub fn is_none(self) -> bool {
+        self.0.is_null()
+    }
+}
 
 /// The host refused: an exception is pending there, or it is shutting down.
 #[derive(Debug)]
@@ -39,30 +54,43 @@ pub struct Js<'a> {
     _inside: PhantomData<(&'a (), *mut ())>,
 }
 
-macro_rules! check {
-    ($call:expr) => {
-        if $call == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
-    };
+pub(super) fn check(status: sys::napi_status) -> JsResult<()> {
+    if status == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
 }
 
 /// Code units of a string that are read without asking for its length first.
 const SHORT: usize = 256;
 
 impl<'a> Js<'a> {
+    /// Runs `work` in the callback of the host that calls this.
+    ///
     /// # Safety
     /// `env` must be the environment of the callback that runs now on this thread.
-    pub unsafe fn new(env: sys::napi_env) -> Self {
-        Self { env, _inside: PhantomData }
+    pub unsafe fn inside<T>(env: sys::napi_env, work: impl for<'s> FnOnce(Js<'s>) -> T) -> T {
+        work(Js { env, _inside: PhantomData })
+    }
+
+    /// A value that the host has just returned. Only for this file, whose functions all call the host with their own `env`.
+    fn value(self, raw: sys::napi_value) -> JsValue<'a> {
+        JsValue(raw, PhantomData)
+    }
+
+    /// The same for functions elsewhere.
+    ///
+    /// # Safety
+    /// The host must have returned, or passed, `raw` in the scope of `self`.
+    pub(super) unsafe fn returned(self, raw: sys::napi_value) -> JsValue<'a> {
+        self.value(raw)
     }
 
     pub fn env(self) -> sys::napi_env {
         self.env
     }
 
-    pub fn type_of(self, value: JsValue) -> JsResult<JsType> {
+    pub fn type_of(self, value: JsValue<'_>) -> JsResult<JsType> {
         let mut kind = 0;
         // SAFETY: `self` proves that the callback runs; the pointer is to a local.
-        check!(unsafe { sys::napi_typeof(self.env, value, &raw mut kind) })?;
+        check(unsafe { sys::napi_typeof(self.env, value.raw(), &raw mut kind) })?;
         Ok(match kind {
             sys::ValueType::napi_undefined => JsType::Undefined,
             sys::ValueType::napi_null => JsType::Null,
@@ -76,38 +104,38 @@ impl<'a> Js<'a> {
         })
     }
 
-    pub fn undefined(self) -> JsResult<JsValue> {
+    pub fn undefined(self) -> JsResult<JsValue<'a>> {
         let mut value = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_get_undefined(self.env, &raw mut value) })?;
-        Ok(value)
+        check(unsafe { sys::napi_get_undefined(self.env, &raw mut value) })?;
+        Ok(self.value(value))
     }
 
-    pub fn null(self) -> JsResult<JsValue> {
+    pub fn null(self) -> JsResult<JsValue<'a>> {
         let mut value = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_get_null(self.env, &raw mut value) })?;
-        Ok(value)
+        check(unsafe { sys::napi_get_null(self.env, &raw mut value) })?;
+        Ok(self.value(value))
     }
 
-    pub fn boolean(self, boolean: bool) -> JsResult<JsValue> {
+    pub fn boolean(self, boolean: bool) -> JsResult<JsValue<'a>> {
         let mut value = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_get_boolean(self.env, boolean, &raw mut value) })?;
-        Ok(value)
+        check(unsafe { sys::napi_get_boolean(self.env, boolean, &raw mut value) })?;
+        Ok(self.value(value))
     }
 
-    pub fn number(self, number: f64) -> JsResult<JsValue> {
+    pub fn number(self, number: f64) -> JsResult<JsValue<'a>> {
         let mut value = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_create_double(self.env, number, &raw mut value) })?;
-        Ok(value)
+        check(unsafe { sys::napi_create_double(self.env, number, &raw mut value) })?;
+        Ok(self.value(value))
     }
 
-    pub fn text(self, text: &Text) -> JsResult<JsValue> {
+    pub fn text(self, text: &Text) -> JsResult<JsValue<'a>> {
         let mut value = ptr::null_mut();
         // SAFETY: the pointers are to slices of the lengths given, which the host copies.
-        check!(unsafe {
+        check(unsafe {
             match text {
                 Text::Latin1(bytes) => sys::napi_create_string_latin1(
                     self.env,
@@ -120,22 +148,22 @@ impl<'a> Js<'a> {
                 }
             }
         })?;
-        Ok(value)
+        Ok(self.value(value))
     }
 
-    pub fn string(self, text: &str) -> JsResult<JsValue> {
+    pub fn string(self, text: &str) -> JsResult<JsValue<'a>> {
         let mut value = ptr::null_mut();
         // SAFETY: the pointer is to a slice of the length given, which the host copies.
-        check!(unsafe {
+        check(unsafe {
             sys::napi_create_string_utf8(self.env, text.as_ptr().cast(), text.len() as isize, &raw mut value)
         })?;
-        Ok(value)
+        Ok(self.value(value))
     }
 
-    pub fn bigint(self, bigint: &BigInt) -> JsResult<JsValue> {
+    pub fn bigint(self, bigint: &BigInt) -> JsResult<JsValue<'a>> {
         let mut value = ptr::null_mut();
         // SAFETY: the pointer is to a slice of the length given, which the host copies.
-        check!(unsafe {
+        check(unsafe {
             sys::napi_create_bigint_words(
                 self.env,
                 i32::from(bigint.negative),
@@ -144,45 +172,45 @@ impl<'a> Js<'a> {
                 &raw mut value,
             )
         })?;
-        Ok(value)
+        Ok(self.value(value))
     }
 
-    pub fn read_boolean(self, value: JsValue) -> JsResult<bool> {
+    pub fn read_boolean(self, value: JsValue<'_>) -> JsResult<bool> {
         let mut boolean = false;
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_get_value_bool(self.env, value, &raw mut boolean) })?;
+        check(unsafe { sys::napi_get_value_bool(self.env, value.raw(), &raw mut boolean) })?;
         Ok(boolean)
     }
 
-    pub fn read_number(self, value: JsValue) -> JsResult<f64> {
+    pub fn read_number(self, value: JsValue<'_>) -> JsResult<f64> {
         let mut number = 0.0;
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_get_value_double(self.env, value, &raw mut number) })?;
+        check(unsafe { sys::napi_get_value_double(self.env, value.raw(), &raw mut number) })?;
         Ok(number)
     }
 
-    pub fn read_bigint(self, value: JsValue) -> JsResult<BigInt> {
+    pub fn read_bigint(self, value: JsValue<'_>) -> JsResult<BigInt> {
         let mut count = 0;
         let mut sign = 0;
         // SAFETY: without a buffer the host only returns the count.
-        check!(unsafe {
-            sys::napi_get_value_bigint_words(self.env, value, ptr::null_mut(), &raw mut count, ptr::null_mut())
+        check(unsafe {
+            sys::napi_get_value_bigint_words(self.env, value.raw(), ptr::null_mut(), &raw mut count, ptr::null_mut())
         })?;
         let mut words = vec![0; count];
         // SAFETY: the buffer has room for `count` words.
-        check!(unsafe {
-            sys::napi_get_value_bigint_words(self.env, value, &raw mut sign, &raw mut count, words.as_mut_ptr())
+        check(unsafe {
+            sys::napi_get_value_bigint_words(self.env, value.raw(), &raw mut sign, &raw mut count, words.as_mut_ptr())
         })?;
         words.truncate(count);
         Ok(BigInt { negative: sign != 0, words: words.into_boxed_slice() })
     }
 
-    pub fn read_text(self, value: JsValue) -> JsResult<Text> {
+    pub fn read_text(self, value: JsValue<'_>) -> JsResult<Text> {
         let mut short = [0_u16; SHORT];
         let mut length = 0;
         // SAFETY: the buffer has `SHORT` units; the host writes at most that many, the last a terminator.
-        check!(unsafe {
-            sys::napi_get_value_string_utf16(self.env, value, short.as_mut_ptr(), SHORT, &raw mut length)
+        check(unsafe {
+            sys::napi_get_value_string_utf16(self.env, value.raw(), short.as_mut_ptr(), SHORT, &raw mut length)
         })?;
         if length < SHORT - 1 {
             let units = &short[..length];
@@ -194,7 +222,7 @@ impl<'a> Js<'a> {
             });
         }
         // SAFETY: without a buffer the host only returns the length.
-        check!(unsafe { sys::napi_get_value_string_utf16(self.env, value, ptr::null_mut(), 0, &raw mut length) })?;
+        check(unsafe { sys::napi_get_value_string_utf16(self.env, value.raw(), ptr::null_mut(), 0, &raw mut length) })?;
         // The beginning of a string usually shows whether all of it is ASCII.
         if short.iter().all(|unit| *unit < 128)
             && let Some(ascii) = self.read_ascii(value, length)?
@@ -205,35 +233,35 @@ impl<'a> Js<'a> {
         let mut units = Vec::with_capacity(length + Text::SPARE);
         let place = units.as_mut_ptr();
         // SAFETY: there is room for the string and its terminator.
-        check!(unsafe { sys::napi_get_value_string_utf16(self.env, value, place, room, &raw mut length) })?;
+        check(unsafe { sys::napi_get_value_string_utf16(self.env, value.raw(), place, room, &raw mut length) })?;
         // SAFETY: the host reports that it has written this many units; there was room for no more.
         unsafe { units.set_len(length.min(room - 1)) };
         Ok(Text::from_utf16(units))
     }
 
     /// The text of a string that the surface knows to have only characters below U+0100.
-    pub fn read_one_byte(self, value: JsValue) -> JsResult<Text> {
+    pub fn read_one_byte(self, value: JsValue<'_>) -> JsResult<Text> {
         let mut length = 0;
         // SAFETY: without a buffer the host only returns the length.
-        check!(unsafe { sys::napi_get_value_string_latin1(self.env, value, ptr::null_mut(), 0, &raw mut length) })?;
+        check(unsafe { sys::napi_get_value_string_latin1(self.env, value.raw(), ptr::null_mut(), 0, &raw mut length) })?;
         let room = length + 1;
         let mut bytes = Vec::<u8>::with_capacity(length + Text::SPARE);
         let place = bytes.as_mut_ptr().cast();
         // SAFETY: there is room for the string and its terminator.
-        check!(unsafe { sys::napi_get_value_string_latin1(self.env, value, place, room, &raw mut length) })?;
+        check(unsafe { sys::napi_get_value_string_latin1(self.env, value.raw(), place, room, &raw mut length) })?;
         // SAFETY: the host reports that it has written this many characters; there was room for no more.
         unsafe { bytes.set_len(length.min(room - 1)) };
         Ok(Text::Latin1(bytes))
     }
 
     /// A long string of `length` characters, if all are ASCII. Most are, and hosts write them out twice as fast as UTF-16.
-    fn read_ascii(self, value: JsValue, length: usize) -> JsResult<Option<Vec<u8>>> {
+    fn read_ascii(self, value: JsValue<'_>, length: usize) -> JsResult<Option<Vec<u8>>> {
         let room = length + 1;
         let mut bytes = Vec::<u8>::with_capacity(length + Text::SPARE);
         let mut written = 0;
         // SAFETY: there is room for `room` bytes; the host writes at most that many, the last a terminator.
-        check!(unsafe {
-            sys::napi_get_value_string_utf8(self.env, value, bytes.as_mut_ptr().cast(), room, &raw mut written)
+        check(unsafe {
+            sys::napi_get_value_string_utf8(self.env, value.raw(), bytes.as_mut_ptr().cast(), room, &raw mut written)
         })?;
         // A string with other characters needs more room and was truncated, or has bytes above 127.
         if written != length {
@@ -244,42 +272,42 @@ impl<'a> Js<'a> {
         Ok(bytes.is_ascii().then_some(bytes))
     }
 
-    pub fn array(self, elements: &[JsValue]) -> JsResult<JsValue> {
+    pub fn array(self, elements: &[JsValue<'_>]) -> JsResult<JsValue<'a>> {
         let mut array = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_create_array_with_length(self.env, elements.len(), &raw mut array) })?;
+        check(unsafe { sys::napi_create_array_with_length(self.env, elements.len(), &raw mut array) })?;
         for (index, element) in (0..).zip(elements) {
             // SAFETY: `array` and `element` are values of this callback.
-            check!(unsafe { sys::napi_set_element(self.env, array, index, *element) })?;
+            check(unsafe { sys::napi_set_element(self.env, array, index, element.raw()) })?;
         }
-        Ok(array)
+        Ok(self.value(array))
     }
 
-    pub fn element(self, array: JsValue, index: u32) -> JsResult<JsValue> {
+    pub fn element(self, array: JsValue<'_>, index: u32) -> JsResult<JsValue<'a>> {
         let mut value = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_get_element(self.env, array, index, &raw mut value) })?;
-        Ok(value)
+        check(unsafe { sys::napi_get_element(self.env, array.raw(), index, &raw mut value) })?;
+        Ok(self.value(value))
     }
 
-    pub fn length(self, array: JsValue) -> JsResult<u32> {
+    pub fn length(self, array: JsValue<'_>) -> JsResult<u32> {
         let mut length = 0;
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_get_array_length(self.env, array, &raw mut length) })?;
+        check(unsafe { sys::napi_get_array_length(self.env, array.raw(), &raw mut length) })?;
         Ok(length)
     }
 
     /// A new `ArrayBuffer` of zeros, and the address of its memory.
-    pub fn empty_buffer(self, length: usize) -> JsResult<(JsValue, *mut u8)> {
+    pub fn empty_buffer(self, length: usize) -> JsResult<(JsValue<'a>, *mut u8)> {
         let mut data: *mut c_void = ptr::null_mut();
         let mut buffer = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_create_arraybuffer(self.env, length, &raw mut data, &raw mut buffer) })?;
-        Ok((buffer, data.cast()))
+        check(unsafe { sys::napi_create_arraybuffer(self.env, length, &raw mut data, &raw mut buffer) })?;
+        Ok((self.value(buffer), data.cast()))
     }
 
     /// A new `ArrayBuffer` with these contents.
-    pub fn buffer(self, bytes: &[u8]) -> JsResult<JsValue> {
+    pub fn buffer(self, bytes: &[u8]) -> JsResult<JsValue<'a>> {
         let (buffer, data) = self.empty_buffer(bytes.len())?;
         if !bytes.is_empty() {
             // SAFETY: the host has just created the buffer, which is `bytes.len()` long and which no other code has seen.
@@ -289,31 +317,31 @@ impl<'a> Js<'a> {
     }
 
     /// A `Uint8Array` on a part of an `ArrayBuffer`, which must be long enough.
-    pub fn view(self, buffer: JsValue, offset: usize, length: usize) -> JsResult<JsValue> {
+    pub fn view(self, buffer: JsValue<'_>, offset: usize, length: usize) -> JsResult<JsValue<'a>> {
         let mut view = ptr::null_mut();
         // SAFETY: as in `type_of`; the host refuses what goes beyond the buffer.
-        check!(unsafe {
+        check(unsafe {
             sys::napi_create_typedarray(
                 self.env,
                 sys::TypedarrayType::uint8_array,
                 length,
-                buffer,
+                buffer.raw(),
                 offset,
                 &raw mut view,
             )
         })?;
-        Ok(view)
+        Ok(self.value(view))
     }
 
     /// Address and length of a `Uint8Array`'s memory.
-    pub fn view_memory(self, view: JsValue) -> JsResult<(*mut u8, usize)> {
+    pub fn view_memory(self, view: JsValue<'_>) -> JsResult<(*mut u8, usize)> {
         let mut length = 0;
         let mut data = ptr::null_mut();
         // SAFETY: as in `type_of`; outputs that are not needed may be null.
-        check!(unsafe {
+        check(unsafe {
             sys::napi_get_typedarray_info(
                 self.env,
-                view,
+                view.raw(),
                 ptr::null_mut(),
                 &raw mut length,
                 &raw mut data,
@@ -325,7 +353,7 @@ impl<'a> Js<'a> {
     }
 
     /// Copies a `Uint8Array`'s contents.
-    pub fn read_bytes(self, view: JsValue) -> JsResult<Vec<u8>> {
+    pub fn read_bytes(self, view: JsValue<'_>) -> JsResult<Vec<u8>> {
         let (data, length) = self.view_memory(view)?;
         if length == 0 || data.is_null() {
             return Ok(Vec::new());
@@ -336,38 +364,45 @@ impl<'a> Js<'a> {
     }
 
     /// Address and length of an `ArrayBuffer`'s memory.
-    pub fn buffer_memory(self, buffer: JsValue) -> JsResult<(*mut u8, usize)> {
+    pub fn buffer_memory(self, buffer: JsValue<'_>) -> JsResult<(*mut u8, usize)> {
         let mut length = 0;
         let mut data = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_get_arraybuffer_info(self.env, buffer, &raw mut data, &raw mut length) })?;
+        check(unsafe { sys::napi_get_arraybuffer_info(self.env, buffer.raw(), &raw mut data, &raw mut length) })?;
         Ok((data.cast(), length))
     }
 
-    pub fn detach(self, buffer: JsValue) -> JsResult<()> {
+    pub fn detach(self, buffer: JsValue<'_>) -> JsResult<()> {
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_detach_arraybuffer(self.env, buffer) })
+        check(unsafe { sys::napi_detach_arraybuffer(self.env, buffer.raw()) })
     }
 
     /// Calls a function with `undefined` as receiver. [`Refused`] if it throws; the exception stays pending.
-    pub fn call(self, function: JsValue, args: &[JsValue]) -> JsResult<JsValue> {
+    pub fn call(self, function: JsValue<'_>, args: &[JsValue<'_>]) -> JsResult<JsValue<'a>> {
         let receiver = self.undefined()?;
         let mut result = ptr::null_mut();
         // SAFETY: the arguments are values of this callback, `args.len()` of them.
-        check!(unsafe {
-            sys::napi_call_function(self.env, receiver, function, args.len(), args.as_ptr(), &raw mut result)
+        check(unsafe {
+            sys::napi_call_function(
+                self.env,
+                receiver.raw(),
+                function.raw(),
+                args.len(),
+                args.as_ptr().cast(),
+                &raw mut result,
+            )
         })?;
-        Ok(result)
+        Ok(self.value(result))
     }
 
     /// Runs `work` in a handle scope of its own: values created in it are released at its end.
-    pub fn scoped<T>(self, work: impl FnOnce() -> T) -> JsResult<T> {
+    pub fn scoped<T>(self, work: impl for<'s> FnOnce(Js<'s>) -> T) -> JsResult<T> {
         let mut scope = ptr::null_mut();
         // SAFETY: as in `type_of`; closed below.
-        check!(unsafe { sys::napi_open_handle_scope(self.env, &raw mut scope) })?;
-        let result = work();
+        check(unsafe { sys::napi_open_handle_scope(self.env, &raw mut scope) })?;
+        let result = work(Js { env: self.env, _inside: PhantomData });
         // SAFETY: opened above, on this thread, and innermost.
-        check!(unsafe { sys::napi_close_handle_scope(self.env, scope) })?;
+        check(unsafe { sys::napi_close_handle_scope(self.env, scope) })?;
         Ok(result)
     }
 
@@ -380,10 +415,10 @@ impl<'a> Js<'a> {
         name: &std::ffi::CStr,
         callback: sys::napi_callback,
         data: *mut c_void,
-    ) -> JsResult<JsValue> {
+    ) -> JsResult<JsValue<'a>> {
         let mut function = ptr::null_mut();
         // SAFETY: the name has the length given; the caller guarantees that `callback` may be called with `data`.
-        check!(unsafe {
+        check(unsafe {
             sys::napi_create_function(
                 self.env,
                 name.as_ptr(),
@@ -393,22 +428,22 @@ impl<'a> Js<'a> {
                 &raw mut function,
             )
         })?;
-        Ok(function)
+        Ok(self.value(function))
     }
 
-    pub fn object(self, properties: &[(&std::ffi::CStr, JsValue)]) -> JsResult<JsValue> {
+    pub fn object(self, properties: &[(&std::ffi::CStr, JsValue<'_>)]) -> JsResult<JsValue<'a>> {
         let mut object = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check!(unsafe { sys::napi_create_object(self.env, &raw mut object) })?;
+        check(unsafe { sys::napi_create_object(self.env, &raw mut object) })?;
         for (name, value) in properties {
-            self.set(object, name, *value)?;
+            self.set(self.value(object), name, *value)?;
         }
-        Ok(object)
+        Ok(self.value(object))
     }
 
-    pub fn set(self, object: JsValue, name: &std::ffi::CStr, value: JsValue) -> JsResult<()> {
+    pub fn set(self, object: JsValue<'_>, name: &std::ffi::CStr, value: JsValue<'_>) -> JsResult<()> {
         // SAFETY: the name is terminated; the values are of this callback.
-        check!(unsafe { sys::napi_set_named_property(self.env, object, name.as_ptr(), value) })
+        check(unsafe { sys::napi_set_named_property(self.env, object.raw(), name.as_ptr(), value.raw()) })
     }
 
     /// Throws a TypeError; the callback must return at once.
@@ -426,13 +461,13 @@ impl<'a> Js<'a> {
         let status = unsafe { sys::napi_get_and_clear_last_exception(self.env, &raw mut exception) };
         status == sys::Status::napi_ok
             && !exception.is_null()
-            && self.type_of(exception).is_ok_and(|kind| !matches!(kind, JsType::Undefined | JsType::Null))
+            && self.type_of(self.value(exception)).is_ok_and(|kind| !matches!(kind, JsType::Undefined | JsType::Null))
     }
 
     /// Reports an exception as uncaught, as the host does with one that its event loop gets.
-    pub fn report_uncaught(self, exception: JsValue) {
+    pub fn report_uncaught(self, exception: JsValue<'_>) {
         // SAFETY: as in `type_of`. A failure means that the host is shutting down.
-        let _ = unsafe { sys::napi_fatal_exception(self.env, exception) };
+        let _ = unsafe { sys::napi_fatal_exception(self.env, exception.raw()) };
     }
 
     pub fn exception_is_pending(self) -> bool {
@@ -447,54 +482,5 @@ impl<'a> Js<'a> {
         let mut total = 0;
         // SAFETY: as in `type_of`. A failure leaves the collector uninformed.
         let _ = unsafe { sys::napi_adjust_external_memory(self.env, change, &raw mut total) };
-    }
-}
-
-/// Arguments of a callback, the first few without allocation.
-pub struct CallInfo {
-    short: [JsValue; CallInfo::SHORT],
-    long: Vec<JsValue>,
-    count: usize,
-    pub data: *mut c_void,
-}
-
-impl CallInfo {
-    const SHORT: usize = 14;
-
-    /// # Safety
-    /// The host must have passed `info` to the callback that `js` proves to run.
-    pub unsafe fn read(js: Js<'_>, info: sys::napi_callback_info) -> JsResult<Self> {
-        let mut read =
-            Self { short: [ptr::null_mut(); Self::SHORT], long: Vec::new(), count: Self::SHORT, data: ptr::null_mut() };
-        // SAFETY: guaranteed by the caller; the buffer has room for `count` values.
-        check!(unsafe {
-            sys::napi_get_cb_info(
-                js.env,
-                info,
-                &raw mut read.count,
-                read.short.as_mut_ptr(),
-                ptr::null_mut(),
-                &raw mut read.data,
-            )
-        })?;
-        if read.count > Self::SHORT {
-            read.long = vec![ptr::null_mut(); read.count];
-            // SAFETY: as above.
-            check!(unsafe {
-                sys::napi_get_cb_info(
-                    js.env,
-                    info,
-                    &raw mut read.count,
-                    read.long.as_mut_ptr(),
-                    ptr::null_mut(),
-                    ptr::null_mut(),
-                )
-            })?;
-        }
-        Ok(read)
-    }
-
-    pub fn args(&self) -> &[JsValue] {
-        if self.count > Self::SHORT { &self.long } else { &self.short[..self.count] }
     }
 }

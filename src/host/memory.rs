@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::js::{Js, JsResult, JsValue};
 use super::reference::Reference;
@@ -26,7 +26,7 @@ type CreateExternal = unsafe extern "C" fn(
     length: usize,
     finalize: Option<Finalize>,
     hint: *mut c_void,
-    result: *mut JsValue,
+    result: *mut sys::napi_value,
 ) -> sys::napi_status;
 
 /// `node_api_create_external_sharedarraybuffer`, if this host has it.
@@ -92,7 +92,7 @@ struct Buffer {
 }
 
 impl Adopted {
-    /// Counts `memory` of so many bytes until the result is dropped.
+    /// Counts `bytes` for `memory` until the result is dropped.
     pub fn external<T>(&self, memory: T, bytes: usize) -> External<T> {
         let bytes = bytes as i64;
         self.uncounted.0.fetch_add(bytes, Ordering::Relaxed);
@@ -105,7 +105,7 @@ impl Adopted {
     }
 
     /// A buffer of `memory`. `None` if the host cannot create one.
-    pub fn buffer(&self, js: Js<'_>, memory: &Arc<SharedMemory>) -> JsResult<Option<JsValue>> {
+    pub fn buffer<'a>(&self, js: Js<'a>, memory: &Arc<SharedMemory>) -> JsResult<Option<JsValue<'a>>> {
         // Memory that another environment has pinned ends with that environment. An empty buffer shares nothing.
         if memory.origin.is_some() || memory.len() == 0 {
             return Ok(None);
@@ -125,14 +125,14 @@ impl Adopted {
     }
 
     /// Remembers a buffer of `memory` that leaves the environment: it may have come from another one.
-    pub fn meet(&self, js: Js<'_>, memory: &Arc<SharedMemory>, buffer: JsValue) -> JsResult<()> {
+    pub fn meet(&self, js: Js<'_>, memory: &Arc<SharedMemory>, buffer: JsValue<'_>) -> JsResult<()> {
         if self.known(js, memory)?.is_none() {
             self.remember(js, memory, buffer)?;
         }
         Ok(())
     }
 
-    fn known(&self, js: Js<'_>, memory: &Arc<SharedMemory>) -> JsResult<Option<JsValue>> {
+    fn known<'a>(&self, js: Js<'a>, memory: &Arc<SharedMemory>) -> JsResult<Option<JsValue<'a>>> {
         let buffers = self.buffers.borrow();
         let Some(buffer) = buffers.get(&memory.pointer().addr()) else { return Ok(None) };
         if !ptr::eq(buffer.memory.as_ptr(), Arc::as_ptr(memory)) {
@@ -140,10 +140,10 @@ impl Adopted {
             return Ok(None);
         }
         let value = js.dereference(&buffer.reference)?;
-        Ok((!value.is_null()).then_some(value))
+        Ok((!value.is_none()).then_some(value))
     }
 
-    fn remember(&self, js: Js<'_>, memory: &Arc<SharedMemory>, buffer: JsValue) -> JsResult<()> {
+    fn remember(&self, js: Js<'_>, memory: &Arc<SharedMemory>, buffer: JsValue<'_>) -> JsResult<()> {
         let reference = js.weak_reference(buffer)?;
         let mut buffers = self.buffers.borrow_mut();
         if buffers.len().is_power_of_two() {
@@ -158,26 +158,27 @@ impl Adopted {
         Ok(())
     }
 
-    fn make(&self, js: Js<'_>, memory: &Arc<SharedMemory>) -> Option<JsValue> {
+    fn make<'a>(&self, js: Js<'a>, memory: &Arc<SharedMemory>) -> Option<JsValue<'a>> {
         let create = create_external()?;
         let owner = Box::into_raw(Box::new(self.external(Arc::clone(memory), memory.len()))).cast::<c_void>();
         let mut buffer = ptr::null_mut();
-        // SAFETY: the memory is valid for its length while the lease lives, which `let_go` ends. `js` proves that a callback of this
+        // SAFETY: the memory is valid for its length while the lease lives, which `release` ends. `js` proves that a callback of this
         // environment runs.
         let status =
-            unsafe { create(js.env(), memory.pointer().cast(), memory.len(), Some(let_go), owner, &raw mut buffer) };
+            unsafe { create(js.env(), memory.pointer().cast(), memory.len(), Some(release), owner, &raw mut buffer) };
         if status != sys::Status::napi_ok {
-            // SAFETY: a host that refuses has taken nothing and does not call `let_go`.
+            // SAFETY: a host that refuses has taken nothing and does not call `release`.
             drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
             return None;
         }
         self.report(js);
-        Some(buffer)
+        // SAFETY: returned by the host just now.
+        Some(unsafe { js.returned(buffer) })
     }
 }
 
 /// The host calls this once, on any thread, when none of its buffers has the memory any more.
-unsafe extern "C" fn let_go(_data: *mut c_void, owner: *mut c_void) {
+unsafe extern "C" fn release(_data: *mut c_void, owner: *mut c_void) {
     // SAFETY: `owner` is the box that `make` gave away.
     drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
 }

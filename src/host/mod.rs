@@ -4,6 +4,7 @@ mod abortable;
 mod answers;
 mod arena;
 mod call;
+mod call_info;
 mod carrier;
 mod context;
 mod engine;
@@ -28,25 +29,43 @@ mod streams;
 mod strings;
 mod warm;
 
-use napi::bindgen_prelude::Object;
-use napi::{Env, JsValue, Result, Status, sys};
+use std::ptr;
+use std::sync::Once;
 
-use js::Js;
+use napi_sys as sys;
+
+use js::{Js, JsResult};
 
 type Callback = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> sys::napi_value;
 
-/// The addon's exports, created for each environment that loads it.
-#[napi_derive::napi(module_exports)]
-pub fn exports(exports: Object, env: Env) -> Result<()> {
-    // SAFETY: the host calls this with the environment that loads the addon, on its thread.
-    let js = unsafe { Js::new(env.raw()) };
-    // SAFETY: the host may call both functions on this thread, and they ignore the data.
-    let [open, ship] = [(c"open", call::open as Callback), (c"ship", engine::ship)].map(|(name, function)| unsafe {
-        js.function(name, Some(function), std::ptr::null_mut())
-            .and_then(|function| js.set(exports.raw(), name, function))
+/// Sets the addon's exports. The host calls this in each environment that loads the addon.
+///
+/// # Safety
+/// Only the host may call it, on the environment's thread, with values of that environment.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: sys::napi_value) -> sys::napi_value {
+    static FUNCTIONS: Once = Once::new();
+    FUNCTIONS.call_once(|| {
+        // SAFETY: no function of Node-API was called before. The functions are the host's own, which is never unloaded.
+        drop(unsafe { sys::setup() });
     });
-    let version = js.string(crate::engine::version()).and_then(|version| js.set(exports.raw(), c"v8", version));
-    open.and(version)
-        .and(ship)
-        .map_err(|_| napi::Error::new(Status::GenericFailure, "isolated-v8: the addon could not be set up"))
+    let run = |js: Js<'_>| {
+        // SAFETY: the caller's promise.
+        let exports = unsafe { js.returned(exports) };
+        if export(js, exports).is_err() {
+            js.throw_type_error(c"isolated-v8: the addon could not be set up");
+        }
+    };
+    // SAFETY: the caller's promise.
+    unsafe { Js::inside(env, run) };
+    exports
+}
+
+fn export(js: Js<'_>, exports: js::JsValue<'_>) -> JsResult<()> {
+    for (name, function) in [(c"open", call::open as Callback), (c"ship", engine::ship)] {
+        // SAFETY: the host may call both functions on this thread, and they ignore the data.
+        let function = unsafe { js.function(name, Some(function), ptr::null_mut()) }?;
+        js.set(exports, name, function)?;
+    }
+    js.set(exports, c"v8", js.string(crate::engine::version())?)
 }

@@ -45,7 +45,7 @@ impl Pins {
     pub fn share(
         &self,
         js: Js<'_>,
-        view: JsValue,
+        view: JsValue<'_>,
         key: u32,
         data: *mut u8,
         length: usize,
@@ -57,7 +57,7 @@ impl Pins {
     }
 
     /// Lends the memory of a buffer that only its carrier refers to (`surface/host/moving.js`).
-    pub fn lend(&self, js: Js<'_>, buffer: JsValue, data: *mut u8, length: usize) -> JsResult<Bytes> {
+    pub fn lend(&self, js: Js<'_>, buffer: JsValue<'_>, data: *mut u8, length: usize) -> JsResult<Bytes> {
         let (number, unpin) = self.pin(js, buffer)?;
         // SAFETY: the host gave address and length of the memory, which does not move while the buffer lives, and the reference keeps the
         // buffer alive. The surface has created the buffer for this purpose and kept no reference to it. `Local::close` revokes the loan
@@ -69,15 +69,15 @@ impl Pins {
         Ok(Bytes::Lent(Arc::new(Lease::new(loan))))
     }
 
-    fn pin(&self, js: Js<'_>, value: JsValue) -> JsResult<(usize, Box<Unpin>)> {
+    fn pin(&self, js: Js<'_>, value: JsValue<'_>) -> JsResult<(usize, Box<Unpin>)> {
         // First, so that code that creates many pins in one turn of the event loop holds no more memory than isolates do.
-        self.let_go(js);
+        self.release_unused(js);
         let number = self.all.borrow_mut().insert(Pin { reference: js.reference(value)?, loan: None });
         Ok((number, Box::new(Unpin(self.shared.me.clone(), number))))
     }
 
     /// Releases the pins that no isolate uses any more.
-    pub fn let_go(&self, js: Js<'_>) {
+    pub fn release_unused(&self, js: Js<'_>) {
         if !self.shared.unpinned.is_any() {
             return;
         }
@@ -85,7 +85,7 @@ impl Pins {
             let Some(Pin { reference, loan }) = self.all.borrow_mut().try_remove(number) else { continue };
             if loan.is_some() {
                 // Frees its memory now instead of when the host collects it. If the host refuses, it is freed then.
-                let _ = js.scoped(|| js.dereference(&reference).and_then(|buffer| js.detach(buffer)));
+                let _ = js.scoped(|js| js.dereference(&reference).and_then(|buffer| js.detach(buffer)));
             }
             js.delete_reference(reference);
         }

@@ -17,7 +17,7 @@ use crate::value::{Code, ErrorClass, Fault, Owner, Text, Value};
 
 /// `executeApart(request, process, execution)`: starts an execution in a process of its own. Returns its number; the outcome settles
 /// `request`.
-pub fn execute(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn execute<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, process, execution, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
     let (process, execution) = (read(js, local, *process, &[])?, read(js, local, *execution, LISTS)?);
@@ -36,14 +36,14 @@ pub fn execute(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<
 }
 
 /// `terminateApart(number)`: ends an execution, if it has not ended.
-pub fn terminate(js: Js<'_>, _local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn terminate<'a>(js: Js<'a>, _local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [number, ..] = args else { return Err(Refused) };
     child::terminate(js.read_number(*number)? as u64);
     js.undefined()
 }
 
 /// `surveyApart(request, process)`: settles `request` with what confines such processes: name, whether it holds, and detail of each layer.
-pub fn survey(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn survey<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, process, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
     let process = read(js, local, *process, &[])?;
@@ -110,8 +110,8 @@ fn parts_of(mut record: Record) -> Result<Parts, Fault> {
         column,
         deadline: 0.0,
         max_output: record.number(execution::MAX_OUTPUT)?,
-        most_lines: u32::try_from(logging.most_lines).unwrap_or(u32::MAX),
-        most_length: u32::try_from(logging.most_length).unwrap_or(u32::MAX),
+        max_lines: u32::try_from(logging.max_lines).unwrap_or(u32::MAX),
+        max_length: u32::try_from(logging.max_length).unwrap_or(u32::MAX),
         modules: modules(&mut record)?.map(|Modules { sources, main }| (sources, main)),
         tools: places,
     };

@@ -2,9 +2,9 @@
 
 use std::ptr;
 
-use napi::sys;
+use napi_sys as sys;
 
-use super::js::{Js, JsResult, JsValue, Refused};
+use super::js::{Js, JsResult, JsValue, Refused, check};
 
 /// What keeps a value of the host's engine, until [`Js::delete_reference`] takes it. Dropping it leaks the value.
 pub struct Reference {
@@ -12,37 +12,34 @@ pub struct Reference {
     reference: sys::napi_ref,
 }
 
-fn check(status: sys::napi_status) -> JsResult<()> {
-    if status == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
-}
-
-impl Js<'_> {
+impl<'a> Js<'a> {
     /// Keeps `value` alive until the reference is deleted.
-    pub fn reference(self, value: JsValue) -> JsResult<Reference> {
+    pub fn reference(self, value: JsValue<'_>) -> JsResult<Reference> {
         self.counted_reference(value, 1)
     }
 
-    fn counted_reference(self, value: JsValue, count: u32) -> JsResult<Reference> {
+    fn counted_reference(self, value: JsValue<'_>, count: u32) -> JsResult<Reference> {
         let mut reference = ptr::null_mut();
         // SAFETY: `self` proves that a callback of this environment runs; the pointer is to a local.
-        check(unsafe { sys::napi_create_reference(self.env(), value, count, &raw mut reference) })?;
+        check(unsafe { sys::napi_create_reference(self.env(), value.raw(), count, &raw mut reference) })?;
         Ok(Reference { env: self.env(), reference })
     }
 
     /// A reference that shows whether `value` is still alive; see [`Js::dereference`].
-    pub fn weak_reference(self, value: JsValue) -> JsResult<Reference> {
+    pub fn weak_reference(self, value: JsValue<'_>) -> JsResult<Reference> {
         self.counted_reference(value, 0)
     }
 
     /// Null if the reference is weak and its value is gone. [`Refused`] for a reference of another environment.
-    pub fn dereference(self, reference: &Reference) -> JsResult<JsValue> {
+    pub fn dereference(self, reference: &Reference) -> JsResult<JsValue<'a>> {
         if reference.env != self.env() {
             return Err(Refused);
         }
         let mut value = ptr::null_mut();
         // SAFETY: the reference belongs to this environment. It was not deleted: that would have taken it.
         check(unsafe { sys::napi_get_reference_value(self.env(), reference.reference, &raw mut value) })?;
-        Ok(value)
+        // SAFETY: returned by the host just now.
+        Ok(unsafe { self.returned(value) })
     }
 
     pub fn delete_reference(self, reference: Reference) {

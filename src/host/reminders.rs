@@ -32,7 +32,7 @@ impl Ledger for Shared {
 impl Shared {
     fn remind_later(&self, stage: usize) {
         let made = self.pressure.made.load(Ordering::Acquire);
-        let Some(pause) = REMINDERS.get(stage) else { return self.remind_no_more(made) };
+        let Some(pause) = REMINDERS.get(stage) else { return self.stop_reminding(made) };
         let shared = self.me.clone();
         clock::after(*pause, move || {
             let Some(shared) = shared.upgrade() else { return };
@@ -43,13 +43,13 @@ impl Shared {
             {
                 shared.remind_later(stage + 1);
             } else {
-                shared.remind_no_more(made);
+                shared.stop_reminding(made);
             }
         });
     }
 
     /// Schedules no more reminders until there are more isolates than the first `made`.
-    fn remind_no_more(&self, made: u32) {
+    fn stop_reminding(&self, made: u32) {
         self.pressure.reminds.store(false, Ordering::SeqCst);
         if self.pressure.made.load(Ordering::SeqCst) != made {
             self.expect_reminder();
@@ -63,7 +63,7 @@ impl Shared {
     }
 
     /// The surface gets a handle on an isolate. From now on, its memory counts for the host as well.
-    pub fn reckon_with(&self, js: Js<'_>, isolate: &IsolateHandle) {
+    pub fn count_isolate(&self, js: Js<'_>, isolate: &IsolateHandle) {
         let ledger: Weak<dyn Ledger> = self.me.clone();
         let Some(bytes) = Remote::from_owner(&isolate.0).and_then(|remote| remote.charge(ledger)) else { return };
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);

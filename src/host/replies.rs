@@ -11,7 +11,7 @@ use crate::value::{Outcome, Owner};
 
 impl Local {
     /// Reads the carrier of a value that `asker` has requested.
-    pub fn read_answer(&self, js: Js<'_>, asker: Option<&Weak<dyn Owner>>, carrier: JsValue) -> JsResult<Outcome> {
+    pub fn read_answer(&self, js: Js<'_>, asker: Option<&Weak<dyn Owner>>, carrier: JsValue<'_>) -> JsResult<Outcome> {
         let asker = asker.and_then(Weak::upgrade).and_then(|owner| Remote::from_owner(&owner));
         let before = self.context.asker.replace(asker);
         let outcome = carrier::read(js, self, carrier);
@@ -49,7 +49,7 @@ impl Local {
 }
 
 /// `reply(request, carrier)`: the answer to a request, or the outcome of a promise of the surface.
-pub fn reply(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn reply<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, carrier, ..] = args else {
         return Err(Refused);
     };
@@ -61,7 +61,7 @@ pub fn reply(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<Js
 }
 
 /// `recipient(request)`: the number of the isolate or child process that receives the reply; 0 if it is unknown.
-pub fn recipient(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn recipient<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else {
         return Err(Refused);
     };
@@ -70,7 +70,7 @@ pub fn recipient(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResul
 }
 
 /// `isAwaited(request)`: whether anything still waits for the reply.
-pub fn is_awaited(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn is_awaited<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else {
         return Err(Refused);
     };

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use crate::child;
 use crate::isolate::{Remote, Stop, clock, next_owner_id};
 use crate::native::{Guard, context, lock};
 use crate::sandbox::Pool;
-use crate::value::{Chain, Code, Completion, ErrorClass, Fault, Host, Owner, Request, Value, Wake};
+use crate::value::{Ask, Chain, Code, Completion, ErrorClass, Fault, Host, Owner, Request, Value, Wake};
 
 #[derive(Default)]
 struct Queue {
@@ -45,7 +46,7 @@ struct Operations {
 }
 
 /// How the environment's thread waits in a sync call.
-struct Waiting {
+pub(super) struct Waiting {
     /// See [`context::thread`].
     thread: usize,
     parked: Condvar,
@@ -55,11 +56,15 @@ struct Waiting {
     version: AtomicU32,
     /// It waits no more.
     closed: AtomicBool,
+    /// It serves only requests.
+    pub(super) only_requests: AtomicBool,
 }
 
 thread_local! {
     /// The request of a guest that runs on this thread of a host, and waits.
     static ASKED: Cell<Option<Request>> = const { Cell::new(None) };
+    /// The same for what is not a request.
+    static HERE: Cell<Option<Rc<Ask>>> = const { Cell::new(None) };
 }
 
 /// The environment as seen from any thread.
@@ -67,7 +72,7 @@ pub struct Shared {
     pub(super) id: u64,
     pub(super) me: Weak<Shared>,
     queue: Mutex<Queue>,
-    waiting: Waiting,
+    pub(super) waiting: Waiting,
     /// Events of an isolate have to wait. Written under the queue's lock.
     holds_back: AtomicBool,
     /// There are events, and the event loop was signalled. Written under the queue's lock.
@@ -97,6 +102,7 @@ impl Shared {
                 calls: AtomicU32::new(0),
                 version: AtomicU32::new(0),
                 closed: AtomicBool::new(false),
+                only_requests: AtomicBool::new(false),
             },
             holds_back: AtomicBool::new(false),
             signalled: AtomicBool::new(false),
@@ -257,8 +263,18 @@ impl Shared {
     }
 
     /// Whether this is the environment's thread.
-    fn is_here(&self) -> bool {
+    fn is_own_thread(&self) -> bool {
         self.waiting.thread == context::thread()
+    }
+
+    /// What the guest that waits on this thread asks.
+    pub(super) fn take_ask(&self) -> Option<Rc<Ask>> {
+        let ask = HERE.take()?;
+        if ask.slot.owner().id() == self.id {
+            return Some(ask);
+        }
+        HERE.set(Some(ask));
+        None
     }
 
     pub(super) fn take_call(&self) -> Option<Request> {
@@ -361,7 +377,7 @@ impl Shared {
 impl Wake for Shared {
     /// Wakes a thread that waits in a sync call.
     fn wake(&self) {
-        if self.is_here() {
+        if self.is_own_thread() {
             // It does not sleep.
             self.waiting.version.fetch_add(1, Ordering::Release);
         } else {
@@ -384,6 +400,10 @@ impl Owner for Shared {
 
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
+    }
+
+    fn host(&self) -> Option<&dyn Host> {
+        Some(self)
     }
 
     fn as_host(self: Arc<Self>) -> Option<Arc<dyn Host>> {
@@ -433,9 +453,24 @@ impl Host for Shared {
         }
     }
 
+    fn is_here(&self) -> bool {
+        self.is_own_thread() && !self.waiting.only_requests.load(Ordering::Relaxed)
+    }
+
+    fn ask_here(&self, ask: &Rc<Ask>, chain: &Chain) -> bool {
+        if !Host::is_here(self) || !chain.waits_in(self.id) || self.waiting.closed.load(Ordering::Acquire) {
+            return false;
+        }
+        // One that is still there is over, or waits for another environment of this thread.
+        let before = HERE.take().filter(|before| !before.is_over());
+        let is_free = before.is_none();
+        HERE.set(before.or_else(|| Some(Rc::clone(ask))));
+        is_free
+    }
+
     fn ask(&self, request: Request) {
         // The guest runs on this thread, which serves the request as soon as the guest waits.
-        if self.is_here() && request.chain.waits_in(self.id) && !self.waiting.closed.load(Ordering::Acquire) {
+        if self.is_own_thread() && request.chain.waits_in(self.id) && !self.waiting.closed.load(Ordering::Acquire) {
             let before = ASKED.replace(Some(request));
             let Some(request) = before else { return };
             // Another one was not taken.

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::js::{Js, JsResult, Refused};
 use crate::native::locks;
@@ -68,7 +68,7 @@ impl Signal {
     }
 
     /// Lets the event loop end.
-    pub fn let_go(&self, js: Js<'_>) {
+    pub fn release(&self, js: Js<'_>) {
         let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
             // SAFETY: as in `hold`.
@@ -108,7 +108,7 @@ impl Signal {
                 js.env(),
                 ptr::null_mut(),
                 ptr::null_mut(),
-                name,
+                name.raw(),
                 0,
                 1,
                 ptr::null_mut(),

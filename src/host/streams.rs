@@ -53,7 +53,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// Whether a message of so many bytes on behalf of `call` is still wanted.
+    /// Whether a message of this many bytes on behalf of `call` is still wanted.
     fn admits(&self, call: i64, bytes: impl FnOnce() -> usize) -> bool {
         self.stopped
             .iter()

@@ -6,7 +6,7 @@ use std::mem::transmute;
 use std::ptr;
 use std::sync::OnceLock;
 
-use napi::sys;
+use napi_sys as sys;
 
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::memory::{Adopted, External};
@@ -53,7 +53,7 @@ fn host() -> &'static Host {
 }
 
 /// A string of the host.
-pub fn write(js: Js<'_>, adopted: &Adopted, text: Text) -> JsResult<JsValue> {
+pub fn write<'a>(js: Js<'a>, adopted: &Adopted, text: Text) -> JsResult<JsValue<'a>> {
     let bytes = text.byte_len();
     if !(MIN_EXTERNAL..=MAX_EXTERNAL).contains(&bytes) {
         return js.text(&text);
@@ -81,19 +81,23 @@ pub fn write(js: Js<'_>, adopted: &Adopted, text: Text) -> JsResult<JsValue> {
 
 /// # Safety
 /// The characters stay valid and unchanged while `owner` lives. The host only reads them.
-unsafe fn external<T>(
-    js: Js<'_>,
+unsafe fn external<'a, T>(
+    js: Js<'a>,
     create: Create<T>,
     characters: *mut T,
     length: usize,
     owner: Box<External<Text>>,
-) -> JsResult<JsValue> {
+) -> JsResult<JsValue<'a>> {
     let mut value = ptr::null_mut();
     let owner = Box::into_raw(owner).cast::<c_void>();
     // SAFETY: the caller vouches for the characters; the pointer is to a local. A host that copies them calls `free` at once.
     let status = unsafe { create(js.env(), characters, length, free, owner, &raw mut value, ptr::null_mut()) };
     // After a failure the memory is lost: the host may have kept it.
-    if status == sys::Status::napi_ok { Ok(value) } else { Err(Refused) }
+    if status != sys::Status::napi_ok {
+        return Err(Refused);
+    }
+    // SAFETY: returned by the host just now.
+    Ok(unsafe { js.returned(value) })
 }
 
 /// The host calls this once, on any thread, when the string is gone.

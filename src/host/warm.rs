@@ -36,7 +36,7 @@ pub fn isolate_of(local: &Local, handle: usize) -> JsResult<Arc<Remote>> {
 }
 
 /// `prewarm(flags, web, memoryLimit, snapshot)`: an execution like this follows at once.
-pub fn prewarm(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn prewarm<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [flags, web, memory_limit, snapshot, ..] = args else {
         return Err(Refused);
     };
@@ -51,7 +51,7 @@ pub fn prewarm(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<
 }
 
 /// `keepSnapshot(memoryLimit, snapshot)`: a copy of the snapshot for sandboxes with this memory limit, in megabytes.
-pub fn keep_snapshot(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn keep_snapshot<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [memory_limit, snapshot, ..] = args else {
         return Err(Refused);
     };
@@ -62,7 +62,7 @@ pub fn keep_snapshot(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsR
 }
 
 /// `takeIsolate(memoryLimit, warm, snapshot)`: an isolate for a plugin, whose first context already exists if that is possible.
-pub fn take_isolate(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn take_isolate<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [memory_limit, wanted, snapshot, ..] = args else {
         return Err(Refused);
     };
@@ -84,7 +84,7 @@ pub fn take_isolate(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsRe
 }
 
 /// `makeWarm(memoryLimit)`: an isolate that counts as a warm one, whatever runs in it.
-pub fn make_warm(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn make_warm<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [memory_limit, ..] = args else {
         return Err(Refused);
     };
@@ -96,7 +96,7 @@ pub fn make_warm(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResul
 }
 
 /// `makeInspectable(flags, web, memoryLimit, snapshot)`: an isolate for one execution, to which a debugger can be attached before.
-pub fn make_inspectable(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn make_inspectable<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [flags, web, memory_limit, snapshot, ..] = args else {
         return Err(Refused);
     };
@@ -115,7 +115,7 @@ pub fn make_inspectable(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> 
 
 /// `meter(isolate, anew)`: the nanoseconds for which the isolate has run, the most bytes of heap in use since the last call with `anew`, and
 /// the bytes of memory in use now.
-pub fn meter(js: Js<'_>, local: &'static Local, args: &[JsValue]) -> JsResult<JsValue> {
+pub fn meter<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [isolate, anew, ..] = args else {
         return Err(Refused);
     };

@@ -16,12 +16,12 @@ pub type HeapFigures = [usize; heap_statistic::ALL.len()];
 /// A value may take more bytes outside a heap than inside: what the heap holds once is written at each reference to it.
 const CLONE_PER_HEAP: usize = 4;
 
-/// Bounds of [`most_outside`].
-pub const MIN_OUTSIDE: usize = 64 << 20;
+/// Bounds of [`max_outside`].
+const MIN_OUTSIDE: usize = 64 << 20;
 const MAX_OUTSIDE: usize = 512 << 20;
 
 /// The most bytes that one value may carry out of an isolate with this memory limit, and that a host may hold for its guest.
-pub fn most_outside(memory_limit: usize) -> usize {
+pub fn max_outside(memory_limit: usize) -> usize {
     memory_limit.saturating_mul(CLONE_PER_HEAP).clamp(MIN_OUTSIDE, MAX_OUTSIDE)
 }
 
@@ -86,7 +86,7 @@ impl Accounts {
             quota,
             space: engine::address_space(),
             outstanding,
-            held: Budget::new(most_outside(memory_limit)),
+            held: Budget::new(max_outside(memory_limit)),
             posted,
             copies,
             references: shared_references.unwrap_or_else(|| references(memory_limit)),
@@ -137,8 +137,13 @@ impl Accounts {
     }
 
     /// The peak of V8's memory outside its heap and buffers.
-    pub(super) fn most_native(&self) -> usize {
+    pub(super) fn max_native(&self) -> usize {
         self.quota.as_ref().map_or(0, |quota| quota.peak())
+    }
+
+    /// Whether V8 may take so much more memory outside the heap and buffers. False if that has no limit.
+    pub(super) fn has_native_room(&self, bytes: usize) -> bool {
+        self.quota.as_ref().is_some_and(|quota| quota.used().saturating_add(bytes) <= quota.limit())
     }
 
     /// Whether the isolate has memory that belongs to a host.

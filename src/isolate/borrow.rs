@@ -5,10 +5,11 @@ use std::ffi::c_void;
 use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::body::Body;
-use super::current::{address, as_current, entered};
+use super::current::as_current;
 use super::deferred_disposal::{self, DeferredDisposal};
 use super::guest::Guest;
 use super::job::Job;
@@ -16,33 +17,41 @@ use super::lifecycle::{Action, Event};
 use super::reason::Stop;
 use super::remote::Remote;
 use super::{entry, policy, pulse, run};
-use crate::engine;
+use crate::engine::{self, Entered};
+use crate::native;
 use crate::native::context::Context;
 use crate::native::fiber::{self, Fiber, Pause};
-use crate::native::{self, locks};
 use crate::value::spin;
 
 /// A fiber of this thread, with what its guest needs. It is used for one call after another.
 struct GuestFiber {
+    /// No other fiber has had it.
+    id: usize,
     native: Box<Fiber>,
     /// What the thread is to the guest, while it waits; and to its host, while the guest runs.
     context: Context,
     /// The isolate whose guest runs on it.
     remote: RefCell<Option<Arc<Remote>>>,
     /// What the guest begins with.
-    job: Cell<Option<(Box<Body>, Job)>>,
+    job: Cell<Option<(Box<Body>, Box<Job>)>>,
+    /// What it returns.
+    body: Cell<Option<Box<Body>>>,
     /// The version of the mailbox when the guest began to wait.
     version: Cell<u32>,
     /// The guest waits only to let the host's loop look around.
     pulsed: Cell<bool>,
-    /// V8's isolate, once the guest has begun.
-    isolate: Cell<Option<v8::UnsafeRawIsolatePtr>>,
+    /// V8's isolate, once it is entered.
+    entered: Cell<Option<Entered>>,
 }
 
 impl Drop for GuestFibers {
     /// The thread ends. Nothing runs on the stacks of guests that still wait, but V8's own threads may refer to them.
     fn drop(&mut self) {
-        std::mem::forget(self.taken.take());
+        let taken = self.taken.take();
+        for remote in taken.iter().filter_map(|fiber| fiber.remote.try_borrow().ok()?.clone()) {
+            remote.execution.loan.set_waiting(false);
+        }
+        std::mem::forget(taken);
     }
 }
 
@@ -81,16 +90,16 @@ const MAX_SPARE: usize = 4;
 
 impl Remote {
     /// Begins `job` on this thread, if the isolate is idle. Returns the job if it is not. [`resume`] must follow until it is done.
-    pub fn begin_here(self: &Arc<Self>, job: Job) -> Result<(), Box<Job>> {
+    pub fn begin_here(self: &Arc<Self>, job: Box<Job>) -> Result<(), Box<Job>> {
         // V8 may report fatal errors where it reads a snapshot of a host; threads of ours survive these.
         let keeps_thread = self.settings.inspector || self.settings.snapshot.is_some();
         if keeps_thread || self.inspector.profiles.are_wanted() || fiber::active() != 0 {
-            return Err(Box::new(job));
+            return Err(job);
         }
-        let Some(fiber) = GuestFiber::find() else { return Err(Box::new(job)) };
-        let Some(body) = self.borrow_body() else {
-            fiber.keep();
-            return Err(Box::new(job));
+        let Some(body) = self.borrow_body() else { return Err(job) };
+        let Some(fiber) = GuestFiber::find(&body) else {
+            self.take_back(body);
+            return Err(job);
         };
         pulse::watch(self);
         fiber.begin(self, body, job);
@@ -122,7 +131,10 @@ impl Remote {
     /// The guest waits until something has changed since `version`. This does not count as running time.
     pub(super) fn sleep(&self, version: u32) {
         let ran = self.accounts.meter.set_running(false);
-        if !suspend(self, version) {
+        self.execution.loan.set_waiting(fiber::active() != 0);
+        let was_suspended = suspend(self, version);
+        self.execution.loan.set_waiting(false);
+        if !was_suspended {
             self.mailbox.park(version, None);
         }
         self.accounts.meter.set_running(ran);
@@ -161,12 +173,7 @@ fn suspend(remote: &Remote, version: u32) -> bool {
     // SAFETY: the thread keeps the fiber while its guest runs.
     let Some(fiber) = (unsafe { running.as_ref() }).filter(|fiber| fiber.is_of(remote)) else { return false };
     fiber.version.set(version);
-    fiber::suspend();
-    // On the fiber: V8 takes the bounds of the stack when it enters an isolate.
-    if let Some(isolate) = fiber.isolate.get().filter(|isolate| !same(Some(*isolate), entered())) {
-        set_entered(isolate, true);
-    }
-    true
+    fiber::suspend()
 }
 
 /// Resumes the guest of `remote`, which was stopped while it waited on this thread, until it has returned.
@@ -213,38 +220,51 @@ pub fn resume() -> Progress {
     }
 }
 
-/// Enters or exits an isolate, which this thread has locked.
-fn set_entered(isolate: v8::UnsafeRawIsolatePtr, enters: bool) {
-    // SAFETY: the callers name isolates that are locked by this thread, which are alive, and exit only the one that was entered last.
-    unsafe {
-        let isolate = v8::Isolate::from_raw_isolate_ptr(isolate);
-        if enters { isolate.enter() } else { isolate.exit() }
+/// Resumes the guest of this isolate, if it waits on this thread.
+pub fn resume_guest(isolate: u64) {
+    let is_of = |fiber: &&Rc<GuestFiber>| fiber.remote.borrow().as_ref().is_some_and(|remote| remote.id() == isolate);
+    let found = FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(is_of).map(Rc::clone));
+    if let Some(fiber) = found {
+        fiber.resume();
     }
 }
 
-fn same(one: Option<v8::UnsafeRawIsolatePtr>, other: Option<v8::UnsafeRawIsolatePtr>) -> bool {
-    one.map(address) == other.map(address)
+/// The isolate with this number, if its guest waits on this thread.
+pub fn guest(isolate: u64) -> Option<Arc<Remote>> {
+    FIBERS.with(|fibers| {
+        fibers
+            .taken
+            .borrow()
+            .iter()
+            .find_map(|fiber| fiber.remote.borrow().clone().filter(|remote| remote.id() == isolate))
+    })
 }
 
 impl GuestFiber {
-    /// A fiber without a guest; `None` if this thread can have no more.
-    fn find() -> Option<Rc<Self>> {
-        let spare = FIBERS.with(|fibers| fibers.spare.borrow_mut().pop());
+    /// A fiber without a guest, if possible the one that has the isolate's lock; `None` if this thread can have no more.
+    fn find(body: &Body) -> Option<Rc<Self>> {
+        let spare = FIBERS.with(|fibers| {
+            let mut spare = fibers.spare.borrow_mut();
+            let found = spare.iter().position(|fiber| Some(fiber.id) == body.fiber());
+            found.map(|index| spare.swap_remove(index)).or_else(|| spare.pop())
+        });
         if spare.is_some() {
             return spare;
         }
-        let native = if fiber::prepare_thread() { Fiber::new() } else { None }?;
-        if entered().is_none() {
-            FIBERS.with(|fibers| fibers.allowed.set(Some(engine::Allowed::now())));
-        }
+        let is_ready = fiber::prepare_thread() && engine::accept_suspension();
+        let native = if is_ready { Fiber::new() } else { None }?;
+        FIBERS.with(|fibers| fibers.allowed.set(Some(engine::Allowed::now())));
+        static NEXT_ID: AtomicUsize = AtomicUsize::new(0);
         Some(Rc::new(Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             native,
             context: Context::new(),
             remote: RefCell::default(),
             job: Cell::default(),
+            body: Cell::default(),
             version: Cell::new(0),
             pulsed: Cell::new(false),
-            isolate: Cell::new(None),
+            entered: Cell::new(None),
         }))
     }
 
@@ -258,10 +278,10 @@ impl GuestFiber {
         });
     }
 
-    fn begin(&self, remote: &Arc<Remote>, body: Box<Body>, job: Job) {
-        self.context.begin(self.native.reserve(), as_current(remote));
+    fn begin(&self, remote: &Arc<Remote>, body: Box<Body>, job: Box<Job>) {
+        self.context.begin(self.native.reserve(), body.thread(), as_current(remote));
         self.remote.replace(Some(Arc::clone(remote)));
-        self.isolate.set(None);
+        self.entered.set(body.entered().filter(|_| body.fiber() == Some(self.id)));
         self.job.set(Some((body, job)));
         // SAFETY: the thread keeps it until its guest is done or left.
         unsafe { self.native.begin(serve, ptr::from_ref(self).cast()) };
@@ -276,13 +296,14 @@ impl GuestFiber {
     }
 
     fn resume(self: &Rc<Self>) {
-        // One isolate is entered at a time. The guest enters its own again.
-        if let Some(other) = entered().filter(|entered| !same(Some(*entered), self.isolate.get())) {
-            set_entered(other, false);
-        }
         RUNNING.set(Rc::as_ptr(self));
         self.context.exchange();
+        if let Some(entered) = self.entered.get() {
+            // SAFETY: the guest has entered it on this fiber, and has the body.
+            unsafe { entered.resume() };
+        }
         let pause = self.native.resume();
+        Entered::suspend();
         self.context.exchange();
         RUNNING.set(ptr::null());
         if pause == Pause::Waiting {
@@ -291,13 +312,14 @@ impl GuestFiber {
         FIBERS.with(|fibers| fibers.taken.borrow_mut().retain(|fiber| !Rc::ptr_eq(fiber, self)));
         let remote = self.remote.take();
         if pause == Pause::Done {
-            return Rc::clone(self).keep();
+            Rc::clone(self).keep();
+            if let (Some(remote), Some(body)) = (remote, self.body.take()) {
+                remote.take_back(body);
+            }
+            return;
         }
         if let Some(allowed) = FIBERS.with(|fibers| fibers.allowed.get()) {
             allowed.restore();
-        }
-        while let Some(own) = entered() {
-            set_entered(own, false);
         }
         if let Some(remote) = remote {
             remote.was_left(pause == Pause::Failed, self);
@@ -312,13 +334,14 @@ fn serve(fiber: *const c_void) {
     // SAFETY: `GuestFiber::begin` passes the fiber, which the thread keeps.
     let fiber = unsafe { &*fiber.cast::<GuestFiber>() };
     let remote = fiber.remote.borrow().clone();
-    if let (Some((body, job)), Some(remote)) = (fiber.job.take(), remote) {
-        run_job(fiber, &remote, &body, job);
-        remote.take_back(body);
+    if let (Some((mut body, job)), Some(remote)) = (fiber.job.take(), remote) {
+        run_job(fiber, &remote, &mut body, job);
+        // When nothing runs here any more, as another thread may take it at once.
+        fiber.body.set(Some(body));
     }
 }
 
-fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &Body, job: Job) {
+fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &mut Body, job: Box<Job>) {
     /// A panic is a bug of ours; without this, the callers of the isolate would wait forever.
     struct Watch<'a> {
         remote: &'a Arc<Remote>,
@@ -337,16 +360,13 @@ fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &Body, job: Job) {
         native::draw_on(accounts.quota.as_ref(), || {
             // Dropped before the body, also on a panic.
             let _lent = remote.execution.thread.lend();
-            let mut locker = body.shared.lock();
-            locks::disregard_held();
-            // SAFETY: only the pointer is taken.
-            fiber.isolate.set(Some(unsafe { locker.as_raw_isolate_ptr() }));
-            engine::limit_stack(&locker);
+            let isolate = body.lock_on(fiber.id);
+            fiber.entered.set(Entered::now());
             // `make` has attached it.
-            let Ok(guest) = Guest::of(&locker) else { return remote.abandon("Internal error") };
+            let Ok(guest) = Guest::of(isolate) else { return remote.abandon("Internal error") };
             guest.tidy(remote);
-            v8::scope!(let scope, &mut *locker);
-            entry::run(scope, &guest, remote, job);
+            v8::scope!(let scope, isolate);
+            entry::run(scope, &guest, remote, *job);
         });
     });
     watch.is_done = true;

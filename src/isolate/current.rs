@@ -47,25 +47,7 @@ pub fn as_current(isolate: &Arc<Remote>) -> *const c_void {
 
 /// The isolate's address, as V8 passes it around.
 pub fn address_of(isolate: &v8::Isolate) -> *const std::ffi::c_void {
-    // SAFETY: only the pointer is taken.
-    address(unsafe { isolate.as_raw_isolate_ptr() })
-}
-
-/// The same for its pointer.
-pub fn address(isolate: v8::UnsafeRawIsolatePtr) -> *const std::ffi::c_void {
     // SAFETY: only the address is taken, to compare it with what V8 gives its platform; `UnsafeRawIsolatePtr` is a
     // pointer in a newtype.
-    unsafe { std::mem::transmute(isolate) }
-}
-
-/// The isolate that V8 has entered on this thread.
-pub fn entered() -> Option<v8::UnsafeRawIsolatePtr> {
-    unsafe extern "C" {
-        /// `v8::Isolate::TryGetCurrent`.
-        #[link_name = "v8__Isolate__TryGetCurrent"]
-        fn current() -> v8::UnsafeRawIsolatePtr;
-    }
-    // SAFETY: only reads thread-local data; `UnsafeRawIsolatePtr` is a pointer in a newtype.
-    let current = unsafe { current() };
-    (!current.is_null()).then_some(current)
+    unsafe { std::mem::transmute(isolate.as_raw_isolate_ptr()) }
 }

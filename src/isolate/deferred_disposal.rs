@@ -13,6 +13,7 @@ use super::clock;
 use super::current::address_of;
 use super::descendants::Membership;
 use super::guest::Guest;
+use super::reason::Stop;
 use super::registry::Account;
 use super::remote::Remote;
 use crate::native::lock;
@@ -96,7 +97,7 @@ fn work() {
         };
         match disposal {
             DeferredDisposal::Forgotten { body, account, membership, native } => {
-                dispose(*body);
+                dispose(*body, None);
                 drop((account, membership));
                 tidy_after(native);
             }
@@ -107,22 +108,21 @@ fn work() {
 
 /// Ends a stopped isolate.
 pub fn end(remote: &Remote, body: Body) {
-    remote.end(|| dispose(body));
-    tidy_after(remote.accounts.most_native());
+    remote.end(|| dispose(body, Some(remote)));
+    tidy_after(remote.accounts.max_native());
 }
 
-fn dispose(body: Body) {
-    let Body { shared, snapshot } = body;
-    {
-        let mut locker = shared.lock();
-        engine::forget_isolate(address_of(&locker));
-        // A termination may still be pending; nothing of the guest runs from here on.
-        locker.cancel_terminate_execution();
-        if let Ok(guest) = Guest::of(&locker) {
-            guest.clear();
+/// `remote`: the isolate was stopped.
+fn dispose(mut body: Body, remote: Option<&Remote>) {
+    let mut locker = body.lock();
+    engine::forget_isolate(address_of(&locker));
+    // A termination may still be pending; nothing of the guest runs from here on.
+    locker.cancel_terminate_execution();
+    if let Ok(guest) = Guest::of(&locker) {
+        if let Some(remote) = remote.filter(|remote| remote.stop_reason() == Some(Stop::Disposed)) {
+            native::draw_on(remote.accounts.quota.as_ref(), || guest.compiled.write(&mut locker, remote, true));
         }
-        detach::<Guest>(&mut locker);
+        guest.clear();
     }
-    drop(shared);
-    drop(snapshot);
+    detach::<Guest>(&mut locker);
 }

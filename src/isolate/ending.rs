@@ -127,6 +127,10 @@ impl Remote {
         let remote = self.me.clone();
         clock::after(GRACE_CHECK, move || {
             let Some(remote) = remote.upgrade().filter(|remote| remote.entries.runs(serial)) else { return };
+            // It can stop only after its host's function has returned.
+            if remote.execution.loan.is_waiting() {
+                return remote.abandon_after(serial, Grace::begin(&remote.execution.thread));
+            }
             if grace.is_over(&remote.execution.thread) {
                 return remote.abandon("Script failed to terminate");
             }
@@ -188,7 +192,7 @@ impl Remote {
             // A host waits for its thread, or until its memory is safe.
             let urgent = self.may_touch_host() || matches!(state, ThreadState::Borrowed(..));
             self.suspend_after(if urgent { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
-            deferred_disposal::tidy_after(self.accounts.most_native());
+            deferred_disposal::tidy_after(self.accounts.max_native());
         }
         if !self.may_touch_host() {
             self.announce_gone(Event::Retire);
@@ -218,7 +222,7 @@ impl Remote {
             // for its size or terminate its execution, nor other isolates, since heaps share only read-only pages.
             unsafe { self.execution.thread.give_back_heap() };
             native::give_back_blocks(quota);
-            deferred_disposal::tidy_after(self.accounts.most_native());
+            deferred_disposal::tidy_after(self.accounts.max_native());
             return;
         }
         let remote = self.me.clone();
@@ -251,7 +255,7 @@ impl Remote {
                     remote.accounts.account.freeze();
                 }
                 // Memory that grows while the thread runs leaves its previous blocks free.
-                deferred_disposal::tidy_after(remote.accounts.most_native());
+                deferred_disposal::tidy_after(remote.accounts.max_native());
                 if !matches!(state, ThreadState::Working(_) | ThreadState::Borrowed(..)) {
                     return remote.announce_gone(Event::Retire);
                 }
@@ -302,7 +306,7 @@ impl Drop for Remote {
             if !self.creation.is_warm() {
                 registry::stir();
             }
-            let native = self.accounts.most_native();
+            let native = self.accounts.max_native();
             deferred_disposal::defer(DeferredDisposal::Forgotten {
                 body,
                 account: Arc::clone(&self.accounts.account),

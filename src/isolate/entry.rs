@@ -119,7 +119,8 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Re
     if outermost && !remote.is_stopping() {
         scope.perform_microtask_checkpoint();
         // An error of the call itself takes precedence, as in isolated-vm.
-        if let Some(rejection) = take_rejection(scope, guest)
+        if guest.has_rejections()
+            && let Some(rejection) = take_rejection(scope, guest)
             && outcome.is_ok()
         {
             outcome = Err(rejection);

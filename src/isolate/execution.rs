@@ -23,6 +23,8 @@ pub struct Execution {
 #[derive(Default)]
 pub struct Loan {
     lent: AtomicBool,
+    /// The guest is suspended there, and cannot continue before its host does.
+    waits: AtomicBool,
     /// A thread of a host would have borrowed the isolate.
     wanted: AtomicBool,
     /// Counts the loans.
@@ -39,6 +41,14 @@ impl Loan {
             self.count.fetch_add(1, Ordering::SeqCst);
         }
         self.lent.store(lent, Ordering::Release);
+    }
+
+    pub fn set_waiting(&self, waits: bool) {
+        self.waits.store(waits, Ordering::Release);
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        self.waits.load(Ordering::Acquire)
     }
 
     /// A thread of a host makes sync calls.

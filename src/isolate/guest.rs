@@ -8,7 +8,9 @@ use std::sync::{Arc, Weak};
 
 use slab::Slab;
 
+use super::accounts::max_outside;
 use super::attachments::attached;
+use super::compiled::CompiledSources;
 use super::handles::{Carried, Handles, Own};
 use super::held::Held;
 use super::inspector::Agent;
@@ -18,9 +20,10 @@ use super::place::Binding;
 use super::realm::{Realm, Realms};
 use super::remote::Remote;
 use crate::convert;
+use crate::native::context;
 use crate::value::{
-    Chain, ContextHandle, Fault, Handle, IsolateHandle, Outcome, Owner, Reference, Reply, SharedMemory, Slot, TypeOf,
-    Value,
+    Ask, Chain, ContextHandle, Fault, Handle, Host, IsolateHandle, Outcome, Owner, Reference, Reply, SharedMemory,
+    Slot, TypeOf, Value,
 };
 
 /// New slots between two cleanups of released ones: a guest that runs for long releases slots while it runs.
@@ -29,13 +32,28 @@ const HOLDS_PER_TIDY: u32 = 1_000;
 /// Capacity that an empty table keeps.
 const MAX_SPARE_SLOTS: usize = 4_096;
 
+/// What runs in an isolate.
+#[derive(Default)]
+struct Running {
+    /// One per entry on the stack.
+    chains: RefCell<Vec<(Chain, Limits)>>,
+    /// The host's event loop stays alive until the running job ends.
+    lingers: Cell<bool>,
+    /// Limits of the last call that had any; tasks that V8 runs by itself get them.
+    last_limits: Cell<Limits>,
+}
+
 pub struct Guest {
     remote: Weak<Remote>,
+    /// The most bytes of one value outside the heap.
+    pub max_outside: usize,
     pub(super) slots: RefCell<Slab<Held>>,
     /// Counts all slots ever given.
     holds: Cell<u32>,
     pub realms: Realms,
     pub modules: Modules,
+    /// Code that may go into the process's cache.
+    pub compiled: CompiledSources,
     /// Handles and functions that guest code holds.
     pub handles: Handles,
     /// How realms represent handles.
@@ -44,12 +62,9 @@ pub struct Guest {
     shared: RefCell<BTreeMap<usize, Weak<SharedMemory>>>,
     /// At least one realm has received a handle.
     pub has_surface: Cell<bool>,
-    /// One per entry on the stack.
-    chains: RefCell<Vec<(Chain, Limits)>>,
-    /// The host's event loop stays alive until the running job ends.
-    lingers: Cell<bool>,
-    /// Limits of the last call that had any; tasks that V8 runs by itself get them.
-    last_limits: Cell<Limits>,
+    /// The surface's script, compiled.
+    pub surface: RefCell<Option<v8::Global<v8::UnboundScript>>>,
+    running: Running,
     /// Rejected promises without a handler, in order.
     rejections: RefCell<Vec<(v8::Global<v8::Promise>, v8::Global<v8::Value>)>>,
     /// Set if the isolate can be inspected.
@@ -66,17 +81,18 @@ impl Guest {
     pub(super) fn new(remote: &Arc<Remote>) -> Arc<Self> {
         Arc::new(Self {
             remote: Arc::downgrade(remote),
+            max_outside: max_outside(remote.settings.memory_limit),
             slots: RefCell::default(),
             holds: Cell::new(0),
             realms: Realms::default(),
             modules: Modules::default(),
+            compiled: CompiledSources::default(),
             handles: Handles::default(),
             binding: OnceCell::new(),
             shared: RefCell::default(),
             has_surface: Cell::new(false),
-            chains: RefCell::default(),
-            lingers: Cell::new(false),
-            last_limits: Cell::default(),
+            surface: RefCell::default(),
+            running: Running::default(),
             rejections: RefCell::default(),
             agent: RefCell::default(),
         })
@@ -106,6 +122,16 @@ impl Guest {
         self.remote.upgrade().ok_or_else(Fault::disposed_during_execution)
     }
 
+    /// Uses the isolate as other threads see it, without counting.
+    pub fn with_remote<T>(&self, use_it: impl FnOnce(&Remote) -> T) -> Result<T, Fault> {
+        let current = context::with(|context| context.isolate.get()).cast::<Remote>();
+        if current.is_null() || current != self.remote.as_ptr() {
+            return self.remote().map(|remote| use_it(&remote));
+        }
+        // SAFETY: as in `current`: the pointer is set as long as this thread works for the isolate.
+        Ok(use_it(unsafe { &*current }))
+    }
+
     /// Drops everything, before the isolate is disposed of.
     pub(super) fn clear(&self) {
         // First: it refers to contexts, and its sessions end a pause.
@@ -113,8 +139,10 @@ impl Guest {
         drop(std::mem::take(&mut *self.slots.borrow_mut()));
         self.handles.clear();
         self.modules.clear();
+        self.compiled.clear();
         drop(std::mem::take(&mut *self.rejections.borrow_mut()));
         self.realms.clear();
+        drop(self.surface.take());
     }
 
     pub fn agent(&self) -> Option<Rc<Agent>> {
@@ -213,12 +241,12 @@ impl Guest {
 
     /// What identifies this isolate as an owner.
     pub fn owner_id(&self) -> Option<u64> {
-        self.remote.upgrade().map(|remote| Owner::id(&*remote))
+        self.with_remote(Owner::id).ok()
     }
 
     /// Releases what guest code no longer holds, and frees the slots whose last handle is gone.
     pub(super) fn tidy(&self, remote: &Remote) {
-        self.handles.put_down_collected();
+        self.handles.release_collected();
         self.free_slots(remote);
     }
 
@@ -240,15 +268,15 @@ impl Guest {
     /// Returns true for the outermost entry.
     pub(super) fn push_chain(&self, chain: Chain, limits: Limits) -> bool {
         if limits.is_some() {
-            self.last_limits.set(limits);
+            self.running.last_limits.set(limits);
         }
-        let mut chains = self.chains.borrow_mut();
+        let mut chains = self.running.chains.borrow_mut();
         chains.push((chain, limits));
         chains.len() == 1
     }
 
     pub(super) fn pop_chain(&self) {
-        let mut chains = self.chains.borrow_mut();
+        let mut chains = self.running.chains.borrow_mut();
         chains.pop();
         if chains.is_empty() {
             self.realms.release_retained();
@@ -257,31 +285,36 @@ impl Guest {
 
     /// A promise that others await may settle only after the running job has ended. Keeps their host alive until then.
     pub(super) fn linger(&self, remote: &Remote) {
-        if !self.lingers.replace(true) {
+        if !self.running.lingers.replace(true) {
             remote.keep_alives.hold();
         }
     }
 
     /// The outermost job has ended.
     pub(super) fn stop_lingering(&self, remote: &Remote) {
-        if self.lingers.take() {
+        if self.running.lingers.take() {
             remote.keep_alives.release(|| remote.is_disposed());
         }
     }
 
     /// The chain of the running job.
     pub fn chain(&self) -> Chain {
-        self.chains.borrow().last().map(|(chain, ..)| chain.clone()).unwrap_or_default()
+        self.running.chains.borrow().last().map(|(chain, ..)| chain.clone()).unwrap_or_default()
+    }
+
+    /// Whether `host` will answer `ask` on this thread.
+    pub fn asks_here(&self, host: &dyn Host, ask: &Rc<Ask>) -> bool {
+        self.running.chains.borrow().last().is_some_and(|(chain, ..)| host.ask_here(ask, chain))
     }
 
     /// Whether a host's thread waits for a job that runs here.
     pub(super) fn serves_waiting_host(&self) -> bool {
-        self.chains.borrow().iter().any(|(chain, ..)| chain.is_rooted())
+        self.running.chains.borrow().iter().any(|(chain, ..)| chain.is_rooted())
     }
 
     /// The limits of the running job, for what it causes.
     pub fn limits(&self) -> Limits {
-        self.chains.borrow().last().map(|(_, limits)| *limits).unwrap_or_default()
+        self.running.chains.borrow().last().map(|(_, limits)| *limits).unwrap_or_default()
     }
 
     /// The deadline of the running job.
@@ -290,7 +323,11 @@ impl Guest {
     }
 
     pub(super) fn last_limits(&self) -> Limits {
-        self.last_limits.get()
+        self.running.last_limits.get()
+    }
+
+    pub(super) fn has_rejections(&self) -> bool {
+        !self.rejections.borrow().is_empty()
     }
 
     /// Takes the first rejection that stayed unhandled. The others are dropped, as in isolated-vm.
@@ -339,7 +376,7 @@ impl Guest {
     /// [`Fault::Stopped`] if the guest is being stopped. V8 lets it run to its next check, but nothing that it does until then may leave
     /// the isolate.
     pub fn check_stopping(&self) -> Result<(), Fault> {
-        if self.remote()?.is_stopping() { Err(Fault::Stopped) } else { Ok(()) }
+        if self.with_remote(Remote::is_stopping)? { Err(Fault::Stopped) } else { Ok(()) }
     }
 
     /// Terminates execution now. V8 by itself would notice only at the next loop or call, and run on until then.

@@ -5,11 +5,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::held::Held;
 use crate::engine;
-use crate::value::{Budget, Handle, TypeOf, Value};
+use crate::value::{Budget, CallbackMode, Handle, Slot, TypeOf, Value};
 
 /// Smaller ids are those of the module: 0 is the module itself, 1 its `lib`.
 const FIRST_ID: usize = 2;
@@ -128,7 +129,7 @@ impl Handles {
 
     /// Keeps `carried` for guest code. Returns its id in guest code.
     pub(super) fn insert(&self, carried: Carried) -> usize {
-        self.put_down_collected();
+        self.release_collected();
         let id = self.next.get();
         self.next.set(id + 1);
         self.entries.borrow_mut().insert(id, Entry { carried, object: None });
@@ -137,6 +138,24 @@ impl Handles {
 
     pub(super) fn get(&self, id: usize) -> Option<Carried> {
         self.entries.borrow().get(&id).map(|entry| entry.carried.clone())
+    }
+
+    /// The slot of a carried function that is called synchronously.
+    pub fn sync_function(&self, id: usize) -> Option<Arc<Slot>> {
+        match &self.entries.borrow().get(&id)?.carried {
+            Carried::Foreign(Value::Function(callable)) if callable.mode == CallbackMode::Sync => {
+                Some(Arc::clone(&callable.slot))
+            }
+            _ => None,
+        }
+    }
+
+    /// The slot of a carried Reference to a value elsewhere.
+    pub fn foreign_reference(&self, id: usize) -> Option<Arc<Slot>> {
+        match &self.entries.borrow().get(&id)?.carried {
+            Carried::Foreign(Value::Handle(Handle::Reference(reference))) => Some(Arc::clone(&reference.slot)),
+            _ => None,
+        }
     }
 
     /// Puts down what is carried as `id` when `object`, which represents it, is collected.
@@ -154,15 +173,15 @@ impl Handles {
         }
     }
 
-    pub fn put_down(&self, id: usize) {
+    pub fn release(&self, id: usize) {
         if id >= FIRST_ID {
             let entry = self.entries.borrow_mut().remove(&id);
             drop(entry);
         }
     }
 
-    /// Puts down the entries whose objects V8 has collected.
-    pub(super) fn put_down_collected(&self) {
+    /// Releases the entries whose objects V8 has collected.
+    pub(super) fn release_collected(&self) {
         let entries = self.take_collected();
         // Not while the table is borrowed: this may drop the last handle of an isolate.
         drop(entries);
@@ -175,13 +194,13 @@ impl Handles {
         if budget.used() < collection.due {
             return;
         }
-        self.put_down_collected();
+        self.release_collected();
         if !collection.is_due(budget) {
             return;
         }
         let start = Instant::now();
         isolate.low_memory_notification();
-        self.put_down_collected();
+        self.release_collected();
         let left = budget.used();
         let room = budget.limit().saturating_sub(left);
         let due = left + left.max(MIN_COLLECTED).min(room);
@@ -189,9 +208,9 @@ impl Handles {
         self.collection.set(Collection { left, due, end: Some(end), took: end - start });
     }
 
-    /// Runs a collection and puts down everything that the guest no longer holds.
+    /// Runs a collection and releases everything that the guest no longer holds.
     pub fn collect(&self, isolate: &mut v8::Isolate) {
         isolate.low_memory_notification();
-        self.put_down_collected();
+        self.release_collected();
     }
 }

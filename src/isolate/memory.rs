@@ -112,7 +112,7 @@ impl Remote {
         }
     }
 
-    /// Makes sure that a value of about so many bytes fits into the heap. Collects garbage if necessary.
+    /// Makes sure that a value of about this many bytes fits into the heap. Collects garbage if necessary.
     pub fn make_room(&self, isolate: &mut v8::Isolate, bytes: usize) -> Result<(), Fault> {
         let limit = self.settings.memory_limit;
         let fits = |isolate: &mut v8::Isolate| {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::remote::Remote;
 use crate::native::lock;
+use crate::value::{Completion, Outcome, Owner};
 
 /// Keeps the isolate and its host's event loop alive.
 struct Kept {
@@ -32,6 +33,41 @@ impl Drop for PendingEvent {
         {
             remote.update_kept();
         }
+    }
+}
+
+/// The completion of a job that an event causes. The event stays pending until the job is over, with its microtasks: they may settle the promise
+/// that a caller awaits.
+pub struct Caused {
+    completion: Arc<dyn Completion>,
+    _event: PendingEvent,
+}
+
+impl Caused {
+    pub fn by(event: PendingEvent, completion: Arc<dyn Completion>) -> Arc<dyn Completion> {
+        Arc::new(Self { completion, _event: event })
+    }
+}
+
+impl Completion for Caused {
+    fn complete(&self, outcome: Outcome) {
+        self.completion.complete(outcome);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.completion.is_complete()
+    }
+
+    fn is_discarded(&self) -> bool {
+        self.completion.is_discarded()
+    }
+
+    fn recipient(&self) -> Option<Arc<dyn Owner>> {
+        self.completion.recipient()
+    }
+
+    fn comes_from(&self, origin: &Arc<dyn Owner>) {
+        self.completion.comes_from(origin);
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use super::accounts::{MIN_OUTSIDE, most_outside};
 use super::guest::Guest;
 use super::realm::Realm;
 use super::remote::Remote;
@@ -106,7 +105,7 @@ impl Exchange for Place {
     }
 
     fn limit(&self) -> usize {
-        self.guest.remote().map_or(MIN_OUTSIDE, |remote| most_outside(remote.settings.memory_limit))
+        self.guest.max_outside
     }
 
     fn budget(&self) -> Arc<Budget> {

@@ -15,7 +15,7 @@ pub enum End {
     /// Its host's environment has ended.
     Environment,
     /// It did not stop within its grace period.
-    GivenUp,
+    Abandoned,
 }
 
 /// Why an isolate ends. The first reason is kept.
@@ -65,7 +65,7 @@ impl Stop {
             Stop::Disposed => End::Disposed,
             Stop::Memory | Stop::Refused => End::OutOfMemory,
             Stop::Environment => End::Environment,
-            Stop::Lost | Stop::Unlimited | Stop::NoThread => End::GivenUp,
+            Stop::Lost | Stop::Unlimited | Stop::NoThread => End::Abandoned,
         }
     }
 }

@@ -107,6 +107,11 @@ impl Remote {
         self.lifecycle.is_stopped()
     }
 
+    /// Whether it was disposed of, or has exceeded a limit, before it ended by itself.
+    pub fn was_stopped(&self) -> bool {
+        self.is_disposed() && !self.listeners.undelivered.is_complete()
+    }
+
     /// See [`Lifecycle::is_stopping`].
     pub fn is_stopping(&self) -> bool {
         self.lifecycle.is_stopping()

@@ -13,13 +13,14 @@ use super::deferred_disposal::{self, DeferredDisposal};
 use super::guest::{Guest, on_promise_reject};
 use super::job::{IsolateScope, Job, Kind};
 use super::lifecycle::{Action, Event};
+use super::pending::Caused;
 use super::reason::Stop;
 use super::remote::Remote;
 use super::sessions::open_inspector;
 use super::{arrivals, clock, entry, memory, registry, snapshot_creator};
 use crate::engine::{self, TaskSink, Unavailable, background};
 use crate::native;
-use crate::value::{NoCompletion, Value, spin};
+use crate::value::{Completion, NoCompletion, Value, spin};
 
 /// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
 const SPIN: Duration = Duration::from_micros(30);
@@ -157,7 +158,7 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
     let mut sitting = remote.execution.thread.take();
     loop {
         let ended = {
-            let mut locker = body.shared.lock();
+            let mut locker = body.lock();
             native::locks::disregard_held();
             // `make` has attached it.
             let Ok(guest) = Guest::of(&locker) else { return remote.abandon("Internal error") };
@@ -172,9 +173,12 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
                             remote.finish_detached();
                         }
                     }
-                    Next::Idle => {
+                    Next::Idle { wanted } => {
                         remote.check_memory(&mut locker);
                         guest.tidy(remote);
+                        if !wanted {
+                            guest.compiled.write(&mut locker, remote, false);
+                        }
                         break false;
                     }
                     Next::Ended => break true,
@@ -241,7 +245,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     // (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
     // that. This is the thread that created the isolate.
     match unsafe { isolate.try_into_shared() } {
-        Ok(shared) => Some(Body { shared, snapshot }),
+        Ok(shared) => Some(Body::new(shared, snapshot)),
         Err(_) => {
             remote.abandon("The isolate cannot be shared between threads");
             None
@@ -251,8 +255,10 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
 
 enum Next {
     Job(Job),
-    /// No work has come: the thread can be returned.
-    Idle,
+    /// No work has come: the thread can be returned. `wanted`: a host's thread waits for the isolate.
+    Idle {
+        wanted: bool,
+    },
     /// The isolate was stopped.
     Ended,
 }
@@ -279,12 +285,12 @@ impl Remote {
                 return Next::Job(job);
             }
             if self.execution.loan.take_wanted() {
-                return Next::Idle;
+                return Next::Idle { wanted: true };
             }
             // V8's profiler, which sessions may have started, samples the thread it was started on.
             let limit = if self.inspector.port.has_sessions() { None } else { Some(LINGER) };
             if !self.spin(version) && !self.expect_work(version) && !self.mailbox.park(version, limit) {
-                return Next::Idle;
+                return Next::Idle { wanted: false };
             }
         }
     }
@@ -303,26 +309,25 @@ impl Remote {
 }
 
 /// A job that runs a task of V8's platform.
-fn platform_job(task: v8::Task) -> Job {
+fn platform_job(task: v8::Task, completion: Arc<dyn Completion>) -> Job {
     let work = Box::new(|_: &mut IsolateScope<'_, '_>| {
         task.run();
         Ok(Value::Undefined)
     });
-    Job::new(Kind::Background, Arc::new(NoCompletion), work)
+    Job::new(Kind::Background, completion, work)
 }
 
 impl TaskSink for Remote {
     fn post(&self, task: v8::Task, delay: Duration) {
         if delay.is_zero() {
-            Remote::post(self, platform_job(task));
+            Remote::post(self, platform_job(task, Arc::new(NoCompletion)));
         } else {
             let me = self.me.clone();
             let pending = self.pending_event();
             self.execution.delayed_tasks.add(self.accounts.quota.as_ref(), delay, move || {
                 if let Some(remote) = me.upgrade() {
-                    remote.post(platform_job(task));
+                    remote.post(platform_job(task, Caused::by(pending, Arc::new(NoCompletion))));
                 }
-                drop(pending);
             });
         }
     }

@@ -23,6 +23,8 @@ pub struct Settings {
     pub inspector: bool,
     /// Guests see the locations of the host's code, in the stacks of what the host's functions throw.
     pub host_stacks: bool,
+    /// Its code may go into the cache of the process, and come from there.
+    pub shares_code: bool,
     /// Loads what scripts import: a function of the host, or of the guest that made the isolate.
     pub importer: Option<Arc<Callable>>,
     /// The budget for WebAssembly types, if it is not the isolate's own.

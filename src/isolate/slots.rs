@@ -49,7 +49,7 @@ impl Slots {
 
     /// The slots that were released since the last call.
     pub fn take_released(&self) -> Vec<u32> {
-        if !self.has_released.swap(false, Ordering::AcqRel) {
+        if !self.has_released.load(Ordering::Relaxed) || !self.has_released.swap(false, Ordering::AcqRel) {
             return Vec::new();
         }
         std::mem::take(&mut *lock(&self.released))

@@ -32,12 +32,17 @@ impl Undelivered {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Whether large messages are no longer read.
-    pub fn is_over(&self) -> bool {
-        self.ended.load(Ordering::Acquire) && !self.complete.load(Ordering::Acquire)
+    /// Whether the isolate ends, or has ended, by itself.
+    pub fn is_complete(&self) -> bool {
+        self.complete.load(Ordering::Acquire)
     }
 
-    /// Whether a message of so many bytes is still read. Must be called once for each message.
+    /// Whether large messages are no longer read.
+    pub fn is_over(&self) -> bool {
+        self.ended.load(Ordering::Acquire) && !self.is_complete()
+    }
+
+    /// Whether a message of this many bytes is still read. Must be called once for each message.
     pub fn admits(&self, bytes: impl FnOnce() -> usize) -> bool {
         if !self.is_over() {
             return true;

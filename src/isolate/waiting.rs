@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::entry;
 use super::guest::Guest;
 use super::job::{IsolateScope, Job};
-use super::remote::Remote;
 use super::sessions::drain;
-use crate::value::{Completion, Fault, Outcome, Reply};
+use crate::value::{Awaited, Fault, Outcome};
 
 impl Guest {
     /// Runs `job` nested in the running job.
@@ -19,15 +18,14 @@ impl Guest {
 
     /// Waits on this thread until `reply` is answered. Serves sync calls to this isolate meanwhile. Timeouts are paused if the guest waits
     /// for a `host`. If it waits for another guest, they are not.
-    pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &Reply<Remote>, host: bool) -> Outcome {
+    pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &impl Awaited, host: bool) -> Outcome {
         let remote = self.remote()?;
         let paused = remote.entries.pause(host);
         let outcome = loop {
             let version = remote.mailbox.version();
             // First: an answer may have come, and a stopped guest must not continue with it.
             if remote.is_stopping() {
-                // Work for this reply that has not begun need not begin.
-                reply.complete(Err(Fault::Stopped));
+                reply.give_up();
                 self.terminate(scope);
                 break Err(Fault::Stopped);
             }

@@ -32,6 +32,8 @@ pub struct Context {
     pub adds_date: Cell<bool>,
     /// The budgets for pages; null for none. Only `engine::pages` uses it.
     pub pages: Cell<*const c_void>,
+    /// The number by which V8 knows a guest on a fiber; 0 for that of the thread.
+    pub v8_thread: Cell<i32>,
     /// The isolate; null for none. Only `isolate::current` uses it.
     pub isolate: Cell<*const c_void>,
 }
@@ -53,6 +55,7 @@ impl Context {
             creates_numbering_systems: Cell::new(false),
             adds_date: Cell::new(false),
             pages: Cell::new(ptr::null()),
+            v8_thread: Cell::new(0),
             isolate: Cell::new(ptr::null()),
         }
     }
@@ -73,14 +76,16 @@ impl Context {
             self.creates_numbering_systems.swap(&current.creates_numbering_systems);
             self.adds_date.swap(&current.adds_date);
             self.pages.swap(&current.pages);
+            self.v8_thread.swap(&current.v8_thread);
             self.isolate.swap(&current.isolate);
         });
     }
 
-    /// For a guest that begins on a stack whose reserve begins at `reserve`. Everything else is what the previous one has restored, unless it
-    /// was left.
-    pub fn begin(&self, reserve: usize, isolate: *const c_void) {
+    /// For a guest that begins on a stack whose reserve begins at `reserve`, and that V8 knows as `v8_thread`. Everything else is what the
+    /// previous one has restored, unless it was left.
+    pub fn begin(&self, reserve: usize, v8_thread: i32, isolate: *const c_void) {
         self.reserve.set(reserve);
+        self.v8_thread.set(v8_thread);
         self.isolate.set(isolate);
         self.compiles.set(false);
     }

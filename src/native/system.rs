@@ -35,7 +35,7 @@ pub unsafe fn give_back_pages(start: usize, size: usize) -> usize {
             return 0;
         }
         if size >= LARGE {
-            // If that fails, they merely still count.
+            // If that fails, they still count.
             libc::mprotect(start, size, libc::PROT_READ);
         }
     }

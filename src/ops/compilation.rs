@@ -6,6 +6,7 @@ use v8::script_compiler::{CachedData, CompileOptions, Source};
 
 use super::args::{Args, malformed};
 use super::cache::{self, Cache, Identity};
+use super::compiling::{Compiling, Form};
 use crate::convert;
 use crate::isolate::Remote;
 use crate::protocol::FILENAME;
@@ -72,11 +73,20 @@ impl Compilation {
         Ok((remote, Self { code, origin, cached, produce, identity }))
     }
 
+    /// Code whose cache the caller passes or wants does not use that of the process.
+    pub fn begin(&self, isolate: &mut v8::Isolate, form: Form) -> Compiling {
+        match self.identity {
+            Some(_) => Compiling::alone(),
+            None => Compiling::begin(isolate, &self.code, &self.origin, form),
+        }
+    }
+
     /// The source for V8, and how to compile it.
     pub fn source(
         &self,
         scope: &v8::PinScope<'_, '_>,
         origin: &v8::ScriptOrigin<'_>,
+        compiling: &Compiling,
     ) -> Result<(Source, CompileOptions), Fault> {
         let code = convert::text_to_v8(scope, &self.code)?;
         Ok(match self.cached.as_ref().and_then(Cache::contents) {
@@ -84,7 +94,7 @@ impl Compilation {
                 Source::new_with_cached_data(code, Some(origin), CachedData::new(contents)),
                 CompileOptions::ConsumeCodeCache,
             ),
-            None => (Source::new(code, Some(origin)), CompileOptions::NoCompileOptions),
+            None => compiling.source(code, origin),
         })
     }
 

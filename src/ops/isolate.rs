@@ -40,7 +40,10 @@ pub fn plan_child(args: Vec<Value>, settings: &Settings, limits: Limits) -> Resu
     if matches!(args.get(2), Some(Value::Boolean(true))) {
         return Err(refused("inspector"));
     }
-    plan(Args::new(args), settings, limits, settings.host_stacks)
+    let mut plan = plan(Args::new(args), settings, limits, settings.host_stacks)?;
+    // The time to compile a text would tell the guest whether others run it.
+    plan.settings.shares_code = false;
+    Ok(plan)
 }
 
 /// The configuration of a new isolate.

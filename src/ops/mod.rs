@@ -5,6 +5,7 @@ mod args;
 mod cache;
 mod caller;
 mod compilation;
+mod compiling;
 mod context;
 mod copy;
 mod evals;
@@ -25,6 +26,7 @@ pub use args::{Args, DEFAULT_MEMORY, Record, malformed, milliseconds};
 pub use cache::contents_of as cache_contents;
 pub use caller::{Caller, may_end_caller, returns_number};
 pub use compilation::Origin;
+pub use compiling::{Compiling, Form};
 #[cfg(any(test, fuzzing))]
 pub use evals::may_call_eval;
 pub use function::{call_callable, call_function};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::args::malformed;
 use super::compilation::Compilation;
+use super::compiling::Form;
 use super::{Args, Prepared, Transfer, transfer_out};
 use crate::convert;
-use crate::isolate::{CompiledModule, Guest, Held, Limits, Place, Remote, async_context};
+use crate::isolate::{CompiledModule, Guest, Held, Limits, Place, Remote, Unit, async_context};
 use crate::value::{
     Callable, Code, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Reference, Text, TypeOf, Value,
 };
@@ -86,10 +87,12 @@ fn compile_source<'s>(
 ) -> Result<(v8::Local<'s, v8::Module>, Option<bool>), Fault> {
     use v8::script_compiler::{NoCacheReason, compile_module2};
     let origin = compilation.origin.to_v8_module(scope, options)?;
-    let (mut source, how) = compilation.source(scope, &origin)?;
+    let compiling = compilation.begin(scope, Form::Module);
+    let (mut source, how) = compilation.source(scope, &origin, &compiling)?;
     v8::tc_scope!(let scope, scope);
     let module = compile_module2(scope, &mut source, how, NoCacheReason::NoReason)
         .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))?;
+    compiling.end(scope, &source, |scope| Unit::of_module(scope, module));
     Ok((module, compilation.cache_rejected(&source)))
 }
 

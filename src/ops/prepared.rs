@@ -51,7 +51,8 @@ impl Prepared {
         };
         let is_own = remote.settings.host.as_ref().is_some_and(|own| std::ptr::eq(own.as_ptr().cast(), host));
         let job = Job::new(Kind::Call, Arc::clone(completion), work).limited(limits).in_chain(chain.clone());
-        let begun = if is_own { remote.begin_here(job) } else { Err(Box::new(job)) };
+        let job = Box::new(job);
+        let begun = if is_own { remote.begin_here(job) } else { Err(job) };
         begun.err().map(|job| {
             let work = job.work;
             if makes_context {
@@ -156,10 +157,10 @@ fn lifeless_context(remote: &Arc<Remote>) -> Arc<ContextHandle> {
 /// The isolate or the host that owns `slot`.
 pub fn locate(slot: &Arc<Slot>) -> Result<Location, Fault> {
     let owner = slot.owner();
-    if let Some(remote) = Remote::from_owner(owner) {
-        return Ok(Location::Isolate(remote));
+    if let Some(host) = Arc::clone(owner).as_host() {
+        return Ok(Location::Host(host));
     }
-    Arc::clone(owner).as_host().map(Location::Host).ok_or_else(Fault::environment_gone)
+    Remote::from_owner(owner).map(Location::Isolate).ok_or_else(Fault::environment_gone)
 }
 
 pub enum Location {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::args::malformed;
 use super::compilation::{Compilation, Origin};
+use super::compiling::{Compiling, Form};
 use super::{Args, Caller, Prepared, Transfer, cache, work_in_realm};
 use crate::convert;
-use crate::isolate::{CompiledScript, Guest, Held, Limits, Place, Remote};
+use crate::isolate::{CompiledScript, Guest, Held, Limits, Place, Remote, Unit};
 use crate::value::{Code, ErrorClass, Fault, Handle, Outcome, Text, Value};
 
 /// Compiles `code` for any context of its isolate.
@@ -16,21 +17,25 @@ pub fn compile<'s>(
     code: &Text,
     origin: &Origin,
 ) -> Result<v8::Local<'s, v8::UnboundScript>, Fault> {
+    let compiling = Compiling::begin(scope, code, origin, Form::Script);
     let code = convert::text_to_v8(scope, code)?;
     let origin = origin.to_v8(scope)?;
-    let mut source = v8::script_compiler::Source::new(code, Some(&origin));
-    compile_source(scope, &mut source, v8::script_compiler::CompileOptions::NoCompileOptions)
+    let (mut source, options) = compiling.source(code, &origin);
+    compile_source(scope, &mut source, options, compiling)
 }
 
 fn compile_source<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     source: &mut v8::script_compiler::Source,
     options: v8::script_compiler::CompileOptions,
+    compiling: Compiling,
 ) -> Result<v8::Local<'s, v8::UnboundScript>, Fault> {
     v8::tc_scope!(let scope, scope);
     let reason = v8::script_compiler::NoCacheReason::NoReason;
-    v8::script_compiler::compile_unbound_script(scope, source, options, reason)
-        .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))
+    let script = v8::script_compiler::compile_unbound_script(scope, source, options, reason)
+        .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))?;
+    compiling.end(scope, source, |scope| Unit::Script(v8::Global::new(scope, script)));
+    Ok(script)
 }
 
 /// Runs a compiled script in the current context and transfers its last value out.
@@ -58,8 +63,9 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             let origin = compilation.origin.to_v8(scope)?;
-            let (mut source, options) = compilation.source(scope, &origin)?;
-            let script = compile_source(scope, &mut source, options)?;
+            let compiling = compilation.begin(scope, Form::Script);
+            let (mut source, options) = compilation.source(scope, &origin, &compiling)?;
+            let script = compile_source(scope, &mut source, options, compiling)?;
             let cache_rejected = compilation.cache_rejected(&source);
             let cache = compilation.cache(cache_rejected, || script.create_code_cache());
             let script = v8::Global::new(scope, script);

@@ -39,7 +39,8 @@ pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
     }
     // Compiled code stays compiled in the snapshot, unless it may call `eval`.
     let keep = !sources.iter().map(|source| &source.code).chain(&warmup).any(may_call_eval);
-    let settings = Settings { memory_limit, snapshot: None, importer: None, ..settings.clone() };
+    // Its code becomes part of the snapshot, so it is compiled for it alone.
+    let settings = Settings { memory_limit, snapshot: None, shares_code: false, importer: None, ..settings.clone() };
     let remote = Remote::create_snapshot_creator(settings);
     caller.owns(&remote);
     Ok(Prepared::Enter {

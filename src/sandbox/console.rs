@@ -253,7 +253,7 @@ fn log<'s>(
     let Some(index) = index else { return };
     let (method, level) = method_at(scope, index);
     let count = args.length().unsigned_abs();
-    let how = (logs.logging.style, logs.logging.most_length);
+    let how = (logs.logging.style, logs.logging.max_length);
     let argument = |_: &mut _, index: u32| Some(args.get(index as i32));
     if let Some(line) = print(scope, method, how, count, argument, || logs.has_room()) {
         let text = logs.push(level, line);

@@ -75,7 +75,9 @@ fn install(
     }
     match equipment.modules {
         Some(sources) => Graph::install(scope, sources),
-        None => refused_modules::refuse(scope),
+        None if equipment.is_plugin => refused_modules::refuse(scope),
+        // `import()` belongs to the isolate: its option, or the resolvers of its modules, handle it.
+        None => {}
     }
     web::begin(scope, equipment.web, Instant::now());
     web::install(scope, equipment.web)

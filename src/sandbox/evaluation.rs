@@ -1,10 +1,13 @@
 //! How the code of an execution is compiled and called.
 
+use v8::script_compiler::CompileOptions;
+
 use super::code::Body;
 use super::modules::{Graph, MAIN};
 use super::refused_modules::{self, is_for_modules};
 use super::spec::Spec;
 use crate::convert;
+use crate::isolate::Unit;
 use crate::ops;
 use crate::value::{Fault, Text};
 
@@ -85,15 +88,15 @@ fn compiles(scope: &mut v8::PinScope<'_, '_>, code: &Text) -> Result<bool, Fault
     let code = convert::text_to_v8(scope, code)?;
     v8::tc_scope!(let scope, scope);
     let mut source = v8::script_compiler::Source::new(code, None);
-    Ok(compile_body(scope, &mut source, &[]).is_some())
+    Ok(compile_body(scope, &mut source, &[], CompileOptions::NoCompileOptions).is_some())
 }
 
 fn compile_body<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     source: &mut v8::script_compiler::Source,
     names: &[v8::Local<'s, v8::String>],
+    options: CompileOptions,
 ) -> Option<v8::Local<'s, v8::Function>> {
-    let options = v8::script_compiler::CompileOptions::NoCompileOptions;
     let reason = v8::script_compiler::NoCacheReason::NoReason;
     v8::script_compiler::compile_function(scope, source, names, &[], options, reason)
 }
@@ -116,17 +119,20 @@ fn evaluate_text<'s>(
     spec: &Spec,
     body: &Body,
 ) -> Result<v8::Local<'s, v8::Value>, Failure> {
-    let code = convert::text_to_v8(scope, &body.text).map_err(Failure::Run)?;
     // Positions are those of the user's own text.
     let origin = ops::Origin { filename: Text::from(MAIN), line: body.line, column: body.column };
+    let form = ops::Form::Body { shadows: spec.shadows_global() };
+    let compiling = ops::Compiling::begin(scope, &body.text, &origin, form);
+    let code = convert::text_to_v8(scope, &body.text).map_err(Failure::Run)?;
     let origin = origin.to_v8(scope).map_err(Failure::Run)?;
     let shadowed = convert::text_to_v8(scope, &Text::from("globalThis")).map_err(Failure::Run)?;
     let names: &[_] = if spec.shadows_global() { &[shadowed] } else { &[] };
     v8::tc_scope!(let scope, scope);
-    let mut source = v8::script_compiler::Source::new(code, Some(&origin));
-    let Some(function) = compile_body(scope, &mut source, names) else {
+    let (mut source, options) = compiling.source(code, &origin);
+    let Some(function) = compile_body(scope, &mut source, names, options) else {
         return Err(Failure::Syntax(convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped)));
     };
+    compiling.end(scope, &source, |scope| Unit::Function(v8::Global::new(scope, function)));
     let receiver = v8::undefined(scope).into();
     function
         .call(scope, receiver, &[])

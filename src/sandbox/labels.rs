@@ -1,4 +1,4 @@
-//! What calls of a guest's `console` leave behind: counts, times and the depth of groups. The contexts of an isolate share it.
+//! What a guest's `console` keeps between calls: counts, times and the depth of groups. The contexts of an isolate share it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -22,8 +22,8 @@ pub enum LogStyle {
 pub struct Logging {
     pub style: LogStyle,
     /// The maximum number of lines that are kept, and of characters of each.
-    pub most_lines: usize,
-    pub most_length: usize,
+    pub max_lines: usize,
+    pub max_length: usize,
     /// A function of the host that receives each line at once, with its level.
     pub listener: Option<Arc<Callable>>,
 }
@@ -61,7 +61,7 @@ impl Logs {
     /// Whether there is room for another line. If not, it counts as lost.
     pub fn has_room(&self) -> bool {
         let mut lines = lock(&self.lines);
-        let room = lines.texts.len() < self.logging.most_lines && lines.bytes < MAX_BYTES;
+        let room = lines.texts.len() < self.logging.max_lines && lines.bytes < MAX_BYTES;
         if !room {
             lines.dropped = lines.dropped.saturating_add(1);
         }
@@ -81,7 +81,7 @@ impl Logs {
             (LogStyle::Tagged, "stderr") => "[stderr] ",
             _ => "",
         };
-        cut(&mut line, self.logging.most_length);
+        cut(&mut line, self.logging.max_length);
         let text = Text::from_utf16(line.clone());
         let marked =
             if mark.is_empty() { text.clone() } else { Text::from_utf16(mark.encode_utf16().chain(line).collect()) };

@@ -29,7 +29,7 @@ pub use equip::{Equipment, adopt, equip};
 pub use logs::{LogStyle, Logging, Logs};
 pub use modules::Sources;
 pub use result::ExecutionResult;
-pub use session::{Supply, most_clone, start};
+pub use session::{Supply, max_clone, start};
 pub use spec::{Modules, Spec};
 pub use template::{IsolateTemplate, RealmTemplate};
 pub use tools::Tool;

@@ -11,7 +11,7 @@ use super::code::Body;
 use super::specifier::{self, MAX_SPECIFIER, shown};
 use crate::convert::{self, cap};
 use crate::guest::import;
-use crate::isolate::{self, Place};
+use crate::isolate::{self, Place, Unit};
 use crate::native::{Guard, lock};
 use crate::ops;
 use crate::protocol::{MAIN_FILE, MODULE_ROOT as ROOT};
@@ -318,14 +318,16 @@ impl Graph {
         let origin = ops::Origin { filename: source.name.clone(), line: source.line, column: source.column };
         // Module numbers are small, so strings for them are cached.
         let known = ops::numbered(scope, number as u32);
+        let compiling = ops::Compiling::begin(scope, &source.text, &origin, ops::Form::Module);
         let origin = origin.to_v8_module(scope, Some(known))?;
         let text = convert::text_to_v8(scope, &source.text)?;
         v8::tc_scope!(let scope, scope);
-        let mut source = v8::script_compiler::Source::new(text, Some(&origin));
-        let options = v8::script_compiler::CompileOptions::NoCompileOptions;
+        let (mut source, options) = compiling.source(text, &origin);
         let reason = v8::script_compiler::NoCacheReason::NoReason;
-        v8::script_compiler::compile_module2(scope, &mut source, options, reason)
-            .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))
+        let module = v8::script_compiler::compile_module2(scope, &mut source, options, reason)
+            .ok_or_else(|| convert::fault_from_compilation(scope).unwrap_or(Fault::Stopped))?;
+        compiling.end(scope, &source, |scope| Unit::of_module(scope, module));
+        Ok(module)
     }
 
     /// Makes a module whose default export is the parsed text. The value is kept until the module is evaluated.

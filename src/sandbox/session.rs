@@ -146,9 +146,8 @@ impl Session {
         };
         drop(alarm);
         self.timers.clear();
-        // A limit on the result is not a limit on the running time.
         let stopped = match &outcome {
-            Err(Fault::Error(error)) => error.code.is_some_and(|code| !matches!(code, Code::Limit | Code::Transfer)),
+            Err(Fault::Error(error)) => error.code.is_some_and(Code::is_stop),
             Err(Fault::Stopped) => true,
             _ => false,
         };
@@ -186,7 +185,7 @@ impl Session {
     /// Refuses a result that is far too large to be worth reading. The surface measures all others as JSON.
     fn check_size(&self, value: Value) -> Outcome {
         let size = value.byte_size();
-        if size <= most_clone(self.max_output) {
+        if size <= max_clone(self.max_output) {
             return Ok(value);
         }
         let most = self.max_output;
@@ -200,7 +199,7 @@ impl Session {
 const PAUSE_CHECK: Duration = Duration::from_millis(50);
 
 /// The maximum number of bytes of a result's clone if the result may take `max_output` bytes as JSON.
-pub fn most_clone(max_output: usize) -> usize {
+pub fn max_clone(max_output: usize) -> usize {
     max_output.saturating_mul(CLONE_PER_JSON).max(WORTH_READING)
 }
 

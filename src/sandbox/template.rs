@@ -102,7 +102,7 @@ impl IsolateTemplate {
                 agent.show_context(scope, context);
             }
             let scope = &mut v8::ContextScope::new(scope, context);
-            furnish(scope, shadow_global, timers)?;
+            install_names(scope, shadow_global, timers)?;
             if self.snapshot.is_none() {
                 web::install(scope, web)?;
             } else {
@@ -123,7 +123,7 @@ pub fn names(timers: bool, web: Names) -> impl Iterator<Item = &'static str> {
     iter::once("console").chain(timers.iter().copied()).chain(web.list())
 }
 
-fn furnish(scope: &mut v8::PinScope<'_, '_>, shadow_global: bool, timers: bool) -> Result<(), Fault> {
+fn install_names(scope: &mut v8::PinScope<'_, '_>, shadow_global: bool, timers: bool) -> Result<(), Fault> {
     v8::tc_scope!(let scope, scope);
     let global = scope.get_current_context().global(scope);
     console::install(scope, global)?;

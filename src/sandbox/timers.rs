@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use super::property::put;
 use crate::convert::{self, cap};
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{self, Guest, IsolateScope, Job, Kind as JobKind, Limits, PendingEvent, Remote, async_context};
+use crate::isolate::{
+    self, Caused, Guest, IsolateScope, Job, Kind as JobKind, Limits, PendingEvent, Remote, async_context,
+};
 use crate::native::{Guard, lock};
 use crate::value::{Chain, Completion, Fault, Outcome, Value};
 
@@ -121,7 +123,7 @@ impl Timers {
         drop(table);
         let timers = Arc::clone(self);
         let work = Guest::work(move |scope, guest| fire(scope, guest, &timers, id));
-        let job = Job::new(JobKind::Timer, completion, work);
+        let job = Job::new(JobKind::Timer, Caused::by(remote.pending_event(), completion), work);
         remote.post(job.in_chain(Chain::of_request(request)).limited(limits));
     }
 

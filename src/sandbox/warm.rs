@@ -25,11 +25,11 @@ const MAX_WARM: usize = 64;
 pub struct Pool {
     me: Weak<Pool>,
     keep: Duration,
-    groups: Mutex<Shelves>,
+    groups: Mutex<Groups>,
 }
 
 #[derive(Default)]
-struct Shelves {
+struct Groups {
     /// The most recently used group is the last.
     groups: Vec<Group>,
     closed: bool,
@@ -48,7 +48,7 @@ struct Group {
     alarm: Option<Alarm>,
 }
 
-impl Shelves {
+impl Groups {
     fn find(&mut self, template: &IsolateTemplate) -> Option<&mut Group> {
         self.groups.iter_mut().find(|group| group.template == *template)
     }

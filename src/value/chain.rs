@@ -29,7 +29,7 @@ impl Chain {
     }
 
     /// The same chain, on behalf of another call of the host.
-    pub fn on_behalf_of(self, request: i64) -> Self {
+    pub fn in_async_context(self, request: i64) -> Self {
         Self { request, ..self }
     }
 
@@ -45,6 +45,11 @@ impl Chain {
     /// Whether the thread of `environment` waits at the root and can serve a request now.
     pub fn waits_in(&self, environment: u64) -> bool {
         self.root.as_ref().is_some_and(|root| root.environment == environment && root.active.load(Ordering::Acquire))
+    }
+
+    /// Whether nothing else knows the chain, so that no request of it exists, and none will.
+    pub fn is_sole(&self) -> bool {
+        self.root.as_ref().is_none_or(|root| Arc::strong_count(root) == 1)
     }
 
     /// The sync call at the root has returned; its thread no longer serves requests of this chain.

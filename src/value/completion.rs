@@ -17,6 +17,11 @@ pub trait Completion: Send + Sync {
         false
     }
 
+    /// Whether work for it may still begin.
+    fn is_wanted(&self) -> bool {
+        !self.is_complete()
+    }
+
     /// Whether the outcome is dropped, be it a value or an error.
     fn is_discarded(&self) -> bool {
         false
@@ -37,6 +42,15 @@ pub trait Wake: Send + Sync {
     fn wake(&self);
 }
 
+/// What a guest waits for.
+pub trait Awaited {
+    /// Takes the outcome, if there is one. It can be taken once.
+    fn take(&self) -> Option<Outcome>;
+
+    /// The guest no longer waits. Work for the outcome that has not begun need not begin.
+    fn give_up(&self);
+}
+
 /// The answer that a thread waits for.
 pub struct Reply<W: Wake> {
     waiter: Weak<W>,
@@ -55,6 +69,16 @@ impl<W: Wake> Reply<W> {
             return None;
         }
         lock(&self.outcome).take()
+    }
+}
+
+impl<W: Wake> Awaited for Reply<W> {
+    fn take(&self) -> Option<Outcome> {
+        self.take()
+    }
+
+    fn give_up(&self) {
+        self.complete(Err(Fault::Stopped));
     }
 }
 

@@ -58,6 +58,11 @@ pub enum Code {
 }
 
 impl Code {
+    /// Whether an execution that fails with this was stopped. A limit on its result is not a limit on its running time.
+    pub const fn is_stop(self) -> bool {
+        !matches!(self, Self::Limit | Self::Transfer)
+    }
+
     const ALL: [Self; 15] = [
         Self::Timeout,
         Self::Deadline,
@@ -241,7 +246,7 @@ impl Fault {
     }
 
     pub fn unresponsive() -> Self {
-        Self::coded(ErrorClass::Error, "Script failed to terminate; its isolate was given up", Code::Unresponsive)
+        Self::coded(ErrorClass::Error, "Script failed to terminate; its isolate was abandoned", Code::Unresponsive)
     }
 
     pub fn environment_gone() -> Self {

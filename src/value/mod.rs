@@ -3,6 +3,7 @@
 //! Primitives and strings travel as they are. Everything else that can be cloned is a [`Payload`]: bytes in V8's own serialization format,
 //! and a table of what bytes cannot hold (buffers, shared memory, handles).
 
+mod ask;
 mod budget;
 mod bytes;
 mod chain;
@@ -18,10 +19,11 @@ mod weight;
 
 use std::sync::Arc;
 
+pub use ask::Ask;
 pub use budget::{Budget, Charge};
 pub use bytes::{Bytes, Lease, Lent, Loan};
 pub use chain::Chain;
-pub use completion::{Completion, NoCompletion, Reply, Settlement, Wake};
+pub use completion::{Awaited, Completion, NoCompletion, Reply, Settlement, Wake};
 pub use details::{Details, DetailsRoom};
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};

@@ -3,9 +3,10 @@
 
 use std::any::Any;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
-use super::{Chain, Charge, Completion, Fault, Value};
+use super::{Ask, Chain, Charge, Completion, Fault, Value};
 
 /// An owner of slots: an isolate or a host environment.
 pub trait Owner: Any + Send + Sync {
@@ -18,6 +19,10 @@ pub trait Owner: Any + Send + Sync {
     fn has_settled(&self) {}
     /// For the layer that knows isolates.
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    /// This owner as a host environment, if it is one that can be on this thread.
+    fn host(&self) -> Option<&dyn Host> {
+        None
+    }
     /// This owner as a host environment, if it is one.
     fn as_host(self: Arc<Self>) -> Option<Arc<dyn Host>> {
         None
@@ -28,6 +33,16 @@ pub trait Owner: Any + Send + Sync {
 pub trait Host: Owner {
     /// Makes `isolate` end with this host.
     fn register(&self, isolate: &Arc<dyn Owner>);
+
+    /// Whether this is the thread of the host, and it can answer without a request.
+    fn is_here(&self) -> bool {
+        false
+    }
+
+    /// Makes the host answer `ask` as soon as the guest waits for it. False if it is not here, or does not wait at the root of `chain`.
+    fn ask_here(&self, _ask: &Rc<Ask>, _chain: &Chain) -> bool {
+        false
+    }
 
     /// Sends the request to the host's thread. It is always answered, even if only to say that the host is gone.
     fn ask(&self, request: Request);

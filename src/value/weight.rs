@@ -29,7 +29,7 @@ const VIEW: usize = 160;
 const ERROR: usize = 420;
 const REGEXP: usize = 512;
 
-/// V8 reads a sparse array of at most so many elements as one that has all of them, with so many bytes for each.
+/// V8 reads a sparse array of at most this many elements as one that has all of them, with this many bytes for each.
 const MAX_FILLED: usize = 33_000_000;
 const FILLED: usize = 8;
 

@@ -1,10 +1,10 @@
 'use strict';
 // Heap statistics of an isolate, with the names of isolated-vm.
 
-const { define, freeze } = require('../core/primordials.js');
+const { define, entries, freeze } = require('../core/primordials.js');
 const { HEAP_STATISTIC } = require('../core/protocol.js');
 
-const NAMES = freeze(Object.entries(HEAP_STATISTIC));
+const NAMES = freeze(entries(HEAP_STATISTIC));
 
 /**
  * @param {ArrayLike<number>} figures

@@ -2,9 +2,7 @@
 // CPU profiles in isolated-vm's format, created from those of V8's inspector: lines and columns are 1-based, script ids are numbers, and
 // the times of samples count from the profile's start.
 
-const { freeze, inner, parse, stringIndexOf, stringSlice, uncurryThis } = require('../core/primordials.js');
-
-const lastIndexOf = uncurryThis(String.prototype.lastIndexOf);
+const { freeze, inner, parse, stringIndexOf, stringLastIndexOf, stringSlice } = require('../core/primordials.js');
 
 /** Characters that are parsed in one piece. */
 const PIECE = 65_536;
@@ -67,7 +65,7 @@ async function nodesOf(text, work) {
  */
 async function profileOf(answer, work) {
   const first = stringIndexOf(answer, NODES) + NODES.length;
-  const last = lastIndexOf(answer, END_OF_NODES);
+  const last = stringLastIndexOf(answer, END_OF_NODES);
   const { result: { profile: { endTime, samples, startTime, timeDeltas } } } = parse(stringSlice(answer, 0, first) + stringSlice(answer, last));
   let time = 0;
   for (let index = 0; index < timeDeltas.length; index += 1) {

@@ -46,7 +46,7 @@ const isKey = (key) => typeof key === 'string' || (typeof key === 'number' && sa
 /** @param {import('../index.js').Core} core */
 function createAccess(core) {
   const { binding } = core;
-  const { invoke, local, pack } = binding;
+  const { invoke, invokeSync, local, pack } = binding;
 
   /**
    * @param {ReferenceRecord} record
@@ -265,20 +265,21 @@ function createAccess(core) {
     const id = idOf(record);
     let carrier;
     // Written out for common numbers of arguments.
+    const start = mode === MODE.SYNC ? invokeSync : invoke;
     switch (size) {
       case 0:
         carrier = options === undefined && self === undefined
-          ? invoke(op, mode, request, id, bits)
-          : invoke(op, mode, request, id, bits, timeout, deadline, self);
+          ? start(op, mode, request, id, bits)
+          : start(op, mode, request, id, bits, timeout, deadline, self);
         break;
       case 1:
-        carrier = invoke(op, mode, request, id, bits, timeout, deadline, self, first);
+        carrier = start(op, mode, request, id, bits, timeout, deadline, self, first);
         break;
       case 2:
-        carrier = invoke(op, mode, request, id, bits, timeout, deadline, self, first, second);
+        carrier = start(op, mode, request, id, bits, timeout, deadline, self, first, second);
         break;
       case 3:
-        carrier = invoke(op, mode, request, id, bits, timeout, deadline, self, first, second, third);
+        carrier = start(op, mode, request, id, bits, timeout, deadline, self, first, second, third);
         break;
       default:
         carriers[0] = op;

@@ -4,7 +4,7 @@
 // boundary line. No object of one realm ever reaches the other.
 
 const {
-  asIntN, bigintValueOf, captureStackTrace, define, Error, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isArray, isView, RangeError,
+  asIntN, bigintValueOf, captureStackTrace, define, Error, errorToString, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isArray, isView, RangeError,
   ReferenceError, String, stringIncludes, stringIndexOf, stringSlice, stringStartsWith, SyntaxError, TypeError,
 } = require('./primordials.js');
 const { CODE, CODE_PREFIX, DETAIL, TAG } = require('./protocol.js');
@@ -232,6 +232,28 @@ function isShortList(array) {
 }
 
 /**
+ * Whether the text of a value is available at once. Converting an array or a long BigInt may take any time.
+ * @param {unknown} value
+ */
+function isReadable(value) {
+  return typeof value === 'bigint' ? asIntN(MAX_BIGINT_BITS, value) === value : value === null || (typeof value !== 'object' && typeof value !== 'function');
+}
+
+/**
+ * Whether an error can be rendered in bounded time. Engines convert its name and message to text when `stack` is read for the first time, and hosts
+ * may have given an error a guest's values as such.
+ * @param {any} error
+ */
+function isRenderable(error) {
+  try {
+    return isReadable(error.name) && isReadable(error.message);
+  } catch {
+    // Engines ignore what a getter throws.
+    return true;
+  }
+}
+
+/**
  * The text of something that was thrown, or of a part of it. Its size may be a guest's choice: what takes long to convert is only named.
  * @param {any} value
  * @returns {string}
@@ -242,6 +264,9 @@ function thrownText(value) {
   if (typeof value === 'object' && value !== null) {
     if (isArray(value) ? !isShortList(value) : isView(value)) {
       return '[object Array]';
+    }
+    if (!isRenderable(value) && value.toString === errorToString) {
+      return '[object Error]';
     }
     try {
       unboxed = bigintValueOf(value);
@@ -266,6 +291,20 @@ function textOf(object, key) {
     return undefined;
   }
 }
+
+/**
+ * The name or message of an error as text. Throws for a symbol, as converting it does.
+ * @param {any} value
+ * @returns {string}
+ */
+const readableText = (value) => (isReadable(value) ? `${value}` : thrownText(value));
+
+/**
+ * The stack of an error; undefined if there is none, or if it cannot be rendered.
+ * @param {any} error
+ * @returns {string | undefined}
+ */
+const stackOf = (error) => (isRenderable(error) ? textOf(error, 'stack') : undefined);
 
 /**
  * The name of an object's constructor, as far as it can be read without running getters.
@@ -314,7 +353,7 @@ function faultOf(thrown, showPaths, details) {
   const made = constructorName(thrown);
   const standard = made === 'Error' || classOf(made) !== Error;
   const message = textOf(thrown, 'message');
-  const stack = textOf(thrown, 'stack');
+  const stack = stackOf(thrown);
   if (!standard && message === undefined && stack === undefined) {
     return [TAG.FAULT, 'Error', undefined, NOT_AN_ERROR, '', undefined, undefined];
   }
@@ -420,4 +459,4 @@ function hidePaths(stack, name, message) {
   return stringSlice(stack, start, stack.length - frames.length) + withoutPaths(frames);
 }
 
-module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, isOurCode, refused, released, thrownText });
+module.exports = freeze({ CODE, callSite, coded, errorOf, faultOf, hidePaths, invalid, isOurCode, isRenderable, readableText, refused, released, stackOf, thrownText });

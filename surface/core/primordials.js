@@ -3,7 +3,7 @@
 // replaces `Map.prototype.get` or `Object.defineProperty` therefore has no effect here. For the same reason, shared files avoid everything
 // that reads prototypes implicitly: array spread and destructuring, `for … of`, `push`, and plain objects as property descriptors.
 
-const { freeze, create, getOwnPropertyDescriptor, defineProperty, hasOwn, is: sameValue, setPrototypeOf } = Object;
+const { freeze, create, getOwnPropertyDescriptor, defineProperty, entries, hasOwn, is: sameValue, setPrototypeOf } = Object;
 const { apply, ownKeys, getPrototypeOf } = Reflect;
 const { isArray } = Array;
 const { call, bind } = Function.prototype;
@@ -71,7 +71,9 @@ module.exports = freeze({
   cutOff,
   define,
   defineProperty,
+  entries,
   Error,
+  errorToString: Error.prototype.toString,
   FinalizationRegistry,
   finalizationRegister: uncurryThis(FinalizationRegistry.prototype.register),
   freeze,
@@ -96,6 +98,7 @@ module.exports = freeze({
   String,
   stringIncludes: uncurryThis(String.prototype.includes),
   stringIndexOf: uncurryThis(String.prototype.indexOf),
+  stringLastIndexOf: uncurryThis(String.prototype.lastIndexOf),
   stringSlice: uncurryThis(String.prototype.slice),
   stringStartsWith: uncurryThis(String.prototype.startsWith),
   Symbol,

@@ -78,8 +78,10 @@ const TAG = freeze({
   LIST: 14,
   /** An unencoded value of this realm. Inside an isolate the native side reads and writes it directly; hosts create it from a WIRE. */
   VALUE: 15,
+  /** Instead of the answer to a call on the host's own thread: it must be a request. */
+  AGAIN: 16,
   /** A string of which the host's surface knows that its characters are below U+0100. Used only from a host. */
-  ONE_BYTE: 16,
+  ONE_BYTE: 17,
 });
 
 /** How a function of another realm is called. */
@@ -136,6 +138,8 @@ const OP = freeze({
   STOP_PROFILER: 54, // isolate: title
   /** A bit added to a guest's request to a host: the guest may see the locations of the host's code. */
   SHOWS_STACKS: 256,
+  /** A bit added to what a guest asks of a host on the host's own thread: it applies a Reference. */
+  REFERENCE: 1024,
   /** A bit added to an operation that a host serves: its result or error is discarded. */
   DISCARDED: 512,
 });

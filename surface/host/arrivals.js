@@ -4,13 +4,13 @@
 // the messages that follow it from the same isolate. All messages that are being read share the time, and the memory that one may take.
 
 const { now, setImmediate } = require('./clock.js');
+const { codec } = require('./codec.js');
 const { CODE, coded } = require('../core/error.js');
 const { alone } = require('../core/primordials.js');
 const { TAG } = require('../core/protocol.js');
 const { ORIGIN } = require('./host-calls.js');
 const { runMicrotasks } = require('./microtasks.js');
 const { LIMIT, WANTED } = require('./protocol.js');
-const { FIXED_TIME, MAX_WEIGHT, mayHaveRegexps, Reader } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
 /** Messages of up to this many bytes are read at once, since that takes negligible time, unless they have regular expressions. */
@@ -62,7 +62,7 @@ const wiresIn = (carriers) => carriers.flatMap((carrier) => {
  */
 const haveRegexps = (carriers) => carriers.some((carrier) => {
   if (isList(carrier)) return haveRegexps(carrier);
-  return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && mayHaveRegexps(carrier[1]);
+  return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && codec().mayHaveRegexps(carrier[1]);
 });
 
 /** @param {any[]} carriers */
@@ -98,7 +98,7 @@ class Message {
   /** Why the remaining values are not read. @type {Error | undefined} */
   failure = undefined;
   #work;
-  /** Reads the next value. @type {InstanceType<typeof Reader> | undefined} */
+  /** Reads the next value. @type {InstanceType<typeof import('./wire/index.js').Reader> | undefined} */
   #reader = undefined;
   #hooks;
 
@@ -111,7 +111,7 @@ class Message {
    */
   constructor(carriers, hooks, deliver, drop, { until, stopped }) {
     this.#wires = wiresIn(carriers);
-    this.#work = new Work({ time: FIXED_TIME, until, stopped: () => stopped?.() ?? this.failure });
+    this.#work = new Work({ time: codec().FIXED_TIME, until, stopped: () => stopped?.() ?? this.failure });
     this.#hooks = hooks;
     this.deliver = deliver;
     this.drop = drop;
@@ -144,7 +144,7 @@ class Message {
     while (this.#results.length < this.#wires.length) {
       const [, bytes, table] = this.#wires[this.#results.length];
       try {
-        this.#reader ??= new Reader(/** @type {any} */ (bytes), table, this.#hooks, this.weight, this.#work);
+        this.#reader ??= new (codec().Reader)(/** @type {any} */ (bytes), table, this.#hooks, this.weight, this.#work);
         if (!this.#reader.readUntil(until, allowance)) {
           this.weight = this.#reader.weight;
           return false;
@@ -186,11 +186,12 @@ class Message {
  * @param {import('./wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
  * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
+ * @param {(slot: number, asked: number, receiver: unknown, args: any[]) => any} host.serveHere
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
  * @param {number} [host.maxWeight] bytes that all messages together may take
  */
-function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown, maxWeight = MAX_WEIGHT }) {
+function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, packThrown, maxWeight }) {
   /** Messages that are being read, oldest first. @type {Message[]} */
   const messages = [];
   /** Index of the message whose turn it is. */
@@ -220,7 +221,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
   const weightBeside = (one) => messages.reduce((bytes, message) => (message === one ? bytes : bytes + message.weight), 0);
 
   /** Bytes that one message may take: what the others leave. `makeRoom` restarts others for the oldest. @param {Message} message */
-  const allowanceOf = (message) => maxWeight - weightBeside(message);
+  const allowanceOf = (message) => (maxWeight ?? codec().MAX_WEIGHT) - weightBeside(message);
 
   /**
    * Whether all of a message is already read. If not, `deliver` is called when it is, or `drop` when it is abandoned.
@@ -395,6 +396,20 @@ function createArrivals({ native, hooks, settle, serveNow, serveFor, packThrown,
       served = undefined;
       try {
         return serveNow(...args);
+      } finally {
+        served = outer;
+      }
+    },
+    /**
+     * The same for a call that is not a request.
+     * @type {(slot: number, asked: number, receiver: unknown, ...args: any[]) => any}
+     */
+    serveHere(slot, asked, receiver, ...args) {
+      if (served === undefined) return serveHere(slot, asked, receiver, args);
+      const outer = served;
+      served = undefined;
+      try {
+        return serveHere(slot, asked, receiver, args);
       } finally {
         served = outer;
       }

@@ -13,6 +13,7 @@ const { createLocal } = require('./local.js');
 const { runMicrotasks } = require('./microtasks.js');
 const { createPack } = require('./pack.js');
 const { createServe } = require('./serve.js');
+const { createServeHere } = require('./serve-here.js');
 const { createSignals } = require('./signals.js');
 const { createUnpack } = require('./unpack.js');
 const { Work } = require('./work.js');
@@ -21,7 +22,7 @@ const { bigint: now } = process.hrtime;
 const isDeno = process.versions.deno !== undefined;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveLater, defer, runMicrotasks, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`
+ * @param {any} native the addon: `open(settle, serve, serveLater, defer, runMicrotasks, flushLater, own, leave, serveHere, exposesGc, hasScopes, missesSignals)`
  * @param {() => NonNullable<import('../index.js').Binding['equipment']>} equipment returns the function that reads options of contexts
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
@@ -54,6 +55,7 @@ function createHostBinding(native, equipment) {
 
   const callers = new Callers(owned);
   const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack });
+  const serveHere = createServeHere({ owned, packResult, packThrown });
   /** @param {number} request @param {any} carrier */
   const settle = (request, carrier) => {
     callers.settled(request, carrier);
@@ -64,7 +66,7 @@ function createHostBinding(native, equipment) {
   };
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */
   const serveFor = (caller, args) => callers.run(caller, serve, args);
-  const arrivals = createArrivals({ native: bound, hooks, settle, serveNow: serve, serveFor, packThrown });
+  const arrivals = createArrivals({ native: bound, hooks, settle, serveNow: serve, serveHere, serveFor, packThrown });
   const environment = native.open(
     arrivals.settle,
     arrivals.serveNow,
@@ -74,6 +76,7 @@ function createHostBinding(native, equipment) {
     () => queueMicrotask(bound.flushWakeUps),
     (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     (/** @type {import('../core/handle.js').Row} */ entry) => surface.core.entries.leave(entry),
+    arrivals.serveHere,
     // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
     // Deno's Node-API handle scopes do nothing.
@@ -88,6 +91,7 @@ function createHostBinding(native, equipment) {
     binding: Object.freeze({
       side: 'host',
       invoke: bound.invoke,
+      invokeSync: bound.invoke,
       pack,
       packMoving,
       unpack,

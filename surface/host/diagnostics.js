@@ -3,7 +3,6 @@
 // are frozen and hold primitives only: nothing of a guest that a subscriber could touch.
 
 const { channel } = require('node:diagnostics_channel');
-const { threadId } = require('node:worker_threads');
 const { now, setTimeout } = require('./clock.js');
 const { recordOf } = require('../core/handle.js');
 const { CODE } = require('../core/error.js');
@@ -49,6 +48,9 @@ const cut = (text) => (typeof text === 'string' ? text.slice(0, MAX_TEXT) : unde
 
 const isWatched = () => CHANNEL.ISOLATE_CREATE.hasSubscribers || CHANNEL.ISOLATE_END.hasSubscribers || CHANNEL.ISOLATE_ABANDON.hasSubscribers;
 
+/** Loaded only for subscribers: `worker_threads` takes two milliseconds to load. */
+const threadId = () => require('node:worker_threads').threadId;
+
 let isolates = 0;
 let executions = 0;
 
@@ -63,7 +65,7 @@ class Life {
    * @param {number} memoryLimit megabytes
    */
   constructor(owner, memoryLimit) {
-    this.#facts = { isolate: (isolates += 1), threadId, owner, memoryLimit };
+    this.#facts = { isolate: (isolates += 1), threadId: threadId(), owner, memoryLimit };
     publish(CHANNEL.ISOLATE_CREATE, this.#facts);
   }
 
@@ -234,7 +236,7 @@ function startExecution(sandbox, { timeout, memoryLimit, pluginId }, code) {
   if (!CHANNEL.EXECUTION_START.hasSubscribers && !CHANNEL.EXECUTION_END.hasSubscribers) {
     return undefined;
   }
-  const facts = { execution: (executions += 1), threadId, sandbox, pluginId, timeout, memoryLimit, codeLength: typeof code === 'string' ? code.length : 0 };
+  const facts = { execution: (executions += 1), threadId: threadId(), sandbox, pluginId, timeout, memoryLimit, codeLength: typeof code === 'string' ? code.length : 0 };
   publish(CHANNEL.EXECUTION_START, facts);
   const start = now();
   return ({ failure, usage, logs, lostLogs }) => publish(CHANNEL.EXECUTION_END, {

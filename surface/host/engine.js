@@ -18,7 +18,7 @@ const MIN_LOST_MEMORY = 16;
 const MAX_LOST_MEMORY = 2 ** 30;
 const MEGABYTE = 2 ** 20;
 
-const SETTINGS = Object.freeze(['terminationGrace', 'timeout', 'deadline', 'lostMemoryLimit', 'syncCalls']);
+const SETTINGS = Object.freeze(['terminationGrace', 'timeout', 'deadline', 'lostMemoryLimit', 'syncCalls', 'codeCache']);
 
 /** Values of `syncCalls`, at the numbers that the native side uses. */
 const SYNC_CALLS = Object.freeze(['thread', 'caller']);
@@ -57,6 +57,17 @@ function readSyncCalls(value) {
   return number;
 }
 
+/** @param {unknown} value */
+function readCodeCache(value) {
+  if (value === undefined || value === null) {
+    return UNSAID;
+  }
+  if (typeof value !== 'boolean') {
+    throw invalid('`codeCache` must be a boolean');
+  }
+  return Number(value);
+}
+
 /**
  * @param {any} environment the native one
  * @returns {object}
@@ -74,6 +85,7 @@ function createEngine(environment) {
     changes[SETTING.LOST_MEMORY_LIMIT] = lost === UNSAID ? UNSAID : lost * MEGABYTE;
     const syncCalls = readSyncCalls(settings?.syncCalls);
     changes[SETTING.SYNC_ON_CALLER] = syncCalls;
+    changes[SETTING.CODE_CACHE] = readCodeCache(settings?.codeCache);
     if (SYNC_CALLS[syncCalls] === 'caller' && !environment.configure()) {
       throw coded(Error, '`syncCalls: "caller"` is not available on this platform', CODE.UNSUPPORTED);
     }
@@ -84,6 +96,7 @@ function createEngine(environment) {
       deadline: current[SETTING.DEADLINE],
       lostMemoryLimit: current[SETTING.LOST_MEMORY_LIMIT] / MEGABYTE,
       syncCalls: SYNC_CALLS[current[SETTING.SYNC_ON_CALLER]],
+      codeCache: current[SETTING.CODE_CACHE] === 1,
     };
   }
 
@@ -96,20 +109,22 @@ function createEngine(environment) {
         collected: figures[STATISTIC.COLLECTED],
         outOfMemory: figures[STATISTIC.OUT_OF_MEMORY],
         environmentGone: figures[STATISTIC.ENVIRONMENT_GONE],
-        givenUp: figures[STATISTIC.GIVEN_UP],
+        abandoned: figures[STATISTIC.ABANDONED],
       };
       const ended = Object.values(endings).reduce((sum, count) => sum + count, 0);
       return {
         made: figures[STATISTIC.MADE],
         alive: figures[STATISTIC.MADE] - ended,
         idle: figures[STATISTIC.IDLE],
-        spare: figures[STATISTIC.WARM],
+        warm: figures[STATISTIC.WARM],
         ended,
         endings,
         threads: figures[STATISTIC.THREADS],
         lostThreads: figures[STATISTIC.LOST_THREADS],
         lostRunning: figures[STATISTIC.LOST_RUNNING],
         lostBytes: figures[STATISTIC.LOST_BYTES],
+        codeCacheBytes: figures[STATISTIC.CODE_CACHE_BYTES],
+        codeCacheHits: figures[STATISTIC.CODE_CACHE_HITS],
       };
     },
   };

@@ -6,7 +6,8 @@ const { types: { isNativeError, isProxy } } = require('node:util');
 const { faultOf, isOurCode } = require('../core/error.js');
 const { DETAIL, MAX_CAUSES, MAX_DETAIL, MAX_DETAILS, MAX_PROPERTIES, RESERVED_PROPERTIES } = require('../core/protocol.js');
 
-const { getOwnPropertyDescriptor, hasOwn, keys } = Object;
+const { getOwnPropertyDescriptor, getPrototypeOf, hasOwn, keys } = Object;
+const ErrorPrototype = Error.prototype;
 const { asIntN } = BigInt;
 
 const RESERVED = Object.freeze(Object.setPrototypeOf(Object.fromEntries(RESERVED_PROPERTIES.map((name) => [name, true])), null));
@@ -103,10 +104,20 @@ function causeOf(cause, showPaths, room, outer) {
 }
 
 /**
- * Whether an object is an error. A host may also throw what a guest has sent, whose keys take long to list if it is no error.
+ * Whether an object is an error, without running traps. A host may also throw what a guest has sent, whose keys take long to list if it is no error.
  * @param {object} object
  */
-const isError = (object) => !isProxy(object) && (isNativeError(object) || object instanceof Error);
+function isError(object) {
+  if (isNativeError(object)) {
+    return true;
+  }
+  /** @type {object | null} */
+  let holder = object;
+  while (holder !== null && holder !== ErrorPrototype && !isProxy(holder)) {
+    holder = getPrototypeOf(holder);
+  }
+  return holder === ErrorPrototype;
+}
 
 /**
  * @param {object} error what was thrown

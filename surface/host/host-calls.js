@@ -5,21 +5,15 @@
 
 const { types } = require('node:util');
 const { TRANSFER } = require('../core/protocol.js');
-const { now, setImmediate } = require('./clock.js');
+const { keysOf, searchAll, searchBeginning, searchResolved } = require('./promise-search.js');
 const { reportUnhandled } = require('./unhandled.js');
-const { noteOf } = require('./wire/notes.js');
 const { culpritOf } = require('./wire/refusal.js');
-const { Work } = require('./work.js');
 
 const { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
 const { hasOwn } = Object;
 const { isArray } = Array;
 const { isView } = ArrayBuffer;
-const { isMap, isNativeError, isPromise, isProxy, isSet, isStringObject } = types;
-const { entries: mapEntries } = Map.prototype;
-const { values: setValues } = Set.prototype;
-const { next: nextEntry } = /** @type {any} */ (getPrototypeOf(new Map().entries()));
-const { next: nextMember } = /** @type {any} */ (getPrototypeOf(new Set().values()));
+const { isMap, isNativeError, isPromise, isProxy, isSet } = types;
 const ThePromise = Promise;
 const PromisePrototype = Promise.prototype;
 const promiseThen = Promise.prototype.then;
@@ -42,52 +36,13 @@ const ORIGIN = Object.freeze({
   INSPECTOR: 'inspector',
 });
 
-/** Most parts of one value that are searched for promises. A guest may choose how many parts a function returns. */
-const MAX_PARTS = 1_000_000;
-/**
- * Most parts other than promises that are searched at once. The others follow on later turns of the event loop. A promise among those is
- * handled unless it rejects before.
- */
-const MAX_PARTS_AT_ONCE = 50_000;
-/** Most parts that are searched of a value that waits for its turn. */
-const MAX_GUARDED_PARTS = 1_000;
-/**
- * Milliseconds of searching, in one turn of the event loop, what promises resolve to, and of those that need no new turn. A guest decides how many
- * promises settle at once. Of the values that follow, only the first parts are searched, however busy the machine is: this takes no longer than the
- * calls themselves, and without it a promise that has rejected would end the process.
- */
-const MAX_SEARCHING = 40;
-const FIRST_PARTS = 32;
-/** Most keys of objects that are listed in one turn for such searches to begin: an object with many is listed as a whole. */
-const MAX_LISTED = 1_000_000;
-const UNNOTICED = 1;
-/** Most values that are searched on later turns. A guest can cause more to be discarded, and each is kept until it is searched. */
-const MAX_UNFINISHED = 8;
-/** Parts between two checks of the clock. */
-const PARTS_PER_CHECK = 1_000;
-/** Most elements of an array whose keys are listed, and most properties of an instance that are searched. */
-const MAX_KEYED = 1_000;
+/** Most properties of an instance that are searched. */
+const MAX_PROPERTIES = 1_000;
+/** Most properties and elements of errors that are searched. */
+const MAX_PARTS_OF_ERRORS = 50_000;
 /** Most thenables that resolve to thenables, nested in each other. */
 const MAX_DEPTH = 100;
 
-/** @type {readonly string[]} */
-const NO_KEYS = Object.freeze([]);
-
-/**
- * The keys of the properties that may hold a promise. Hosts return and throw what guests have sent: listing the keys of a large object, or of a
- * string's characters, would take long.
- * @param {object} object
- * @returns {ArrayLike<any>}
- */
-const keysOf = (object) => noteOf(object)?.keys ?? (isStringObject(object) ? NO_KEYS : ownKeys(object));
-
-/** Searches that continue on later turns. */
-let unfinished = 0;
-/** Milliseconds of searching what promises resolve to, in this turn of the event loop. */
-let searching = 0;
-/** Keys that were listed since the last complete search. */
-let listed = 0;
-let isTurnScheduled = false;
 /** Promises that already have a handler that reports rejections. @type {WeakSet<Promise<unknown>>} */
 const discarded = new WeakSet();
 
@@ -137,12 +92,13 @@ function ignore() {}
  * @param {unknown} value
  */
 function discard(origin, value) {
-  if (typeof value !== 'object' || value === null) {
+  // Looking at a proxy runs its traps, and throws if it is revoked.
+  if (typeof value !== 'object' || value === null || isProxy(value)) {
     return;
   }
   if (isPromise(value) || isArray(value) || isMap(value) || isSet(value) || isPlain(value)) {
     discardWithin(origin, value);
-  } else if (!isProxy(value) && !isView(value)) {
+  } else if (!isView(value)) {
     discardProperties(origin, value);
   }
 }
@@ -155,7 +111,7 @@ function discard(origin, value) {
 function discardProperties(origin, instance) {
   try {
     const keys = keysOf(instance);
-    for (let index = 0; index < keys.length && index < MAX_KEYED; index += 1) {
+    for (let index = 0; index < keys.length && index < MAX_PROPERTIES; index += 1) {
       const part = getOwnPropertyDescriptor(instance, keys[index])?.value;
       if (isPromise(part)) {
         discardPromise(origin, part);
@@ -173,7 +129,7 @@ function discardProperties(origin, instance) {
 function discardPromise(origin, promise) {
   if (!discarded.has(promise)) {
     discarded.add(promise);
-    watch(promise, (inner) => searchResolved(origin, inner, () => discard(origin, inner)), (error) => report(origin, error));
+    watch(promise, (inner) => searchResolved(inner, (found) => discardPromise(origin, found), () => discard(origin, inner)), (error) => report(origin, error));
   }
 }
 
@@ -191,7 +147,7 @@ function discardThrown(origin, thrown) {
   /** Errors and arrays to look at. @type {any[]} */
   const holders = [thrown];
   const found = new Set(holders);
-  let left = MAX_PARTS_AT_ONCE;
+  let left = MAX_PARTS_OF_ERRORS;
   for (let at = 0; at < holders.length; at += 1) {
     const holder = holders[at];
     const keys = isArray(holder) ? undefined : ownKeys(holder);
@@ -211,11 +167,8 @@ function discardThrown(origin, thrown) {
   }
 }
 
-/** @param {object} object */
+/** @param {object} object no proxy */
 function isPlain(object) {
-  if (isProxy(object)) {
-    return false;
-  }
   const prototype = getPrototypeOf(object);
   return prototype === null || (!isProxy(prototype) && getPrototypeOf(prototype) === null);
 }
@@ -227,10 +180,7 @@ function isPlain(object) {
  * @param {unknown} value
  */
 function discardWithin(origin, value) {
-  const search = new Search(origin, value);
-  if (!search.run(MAX_PARTS_AT_ONCE) && unfinished < MAX_UNFINISHED) {
-    search.finish();
-  }
+  searchAll(value, (promise) => discardPromise(origin, promise));
 }
 
 /**
@@ -239,176 +189,7 @@ function discardWithin(origin, value) {
  * @param {unknown} value
  */
 function guard(origin, value) {
-  searchResolved(origin, value, () => new Search(origin, value).run(MAX_GUARDED_PARTS));
-}
-
-/**
- * Searches what a promise resolves to: completely if this turn of the event loop has time for that.
- * @param {string} origin
- * @param {unknown} value
- * @param {() => void} search
- */
-function searchResolved(origin, value, search) {
-  if (typeof value !== 'object' || value === null) {
-    return;
-  }
-  const start = now();
-  if (searching < MAX_SEARCHING) {
-    listed = 0;
-    search();
-  } else if (listed < MAX_LISTED) {
-    new Search(origin, value).run(FIRST_PARTS);
-  }
-  searching += now() - start;
-  if (searching >= UNNOTICED && !isTurnScheduled) {
-    isTurnScheduled = true;
-    setImmediate(endTurn);
-  }
-}
-
-function endTurn() {
-  isTurnScheduled = false;
-  searching = 0;
-}
-
-/** A search for promises inside one value. */
-class Search {
-  /** Parts of objects that may still be examined. */
-  #left = MAX_PARTS;
-  /** How many of them before the search pauses. */
-  #ahead = 0;
-  #origin;
-  /** @type {Set<object>} the objects to search, except promises */
-  #found = new Set();
-  #objects = apply(setValues, this.#found, []);
-  /** The object that is searched now. @type {any} */
-  #object = undefined;
-  /** An iterator over its entries or members, if it is a map or set. @type {any} */
-  #members = undefined;
-  /** The index of its next element and the number of elements, if there are too many to list their keys. */
-  #index = 0;
-  #length = 0;
-  /** Its other keys, and the position of the next key. @type {ArrayLike<any>} */
-  #keys = NO_KEYS;
-  #position = 0;
-
-  /**
-   * @param {string} origin
-   * @param {unknown} value
-   */
-  constructor(origin, value) {
-    this.#origin = origin;
-    this.#add(value);
-  }
-
-  /**
-   * Continues the search.
-   * @param {number} parts how many to examine, not counting promises
-   * @returns {boolean} whether the search is over
-   */
-  run(parts) {
-    this.#ahead = parts;
-    while (this.#left > 0) {
-      if (this.#ahead <= 0) {
-        return false;
-      }
-      try {
-        if (this.#object === undefined ? !this.#open() : !this.#look()) {
-          return true;
-        }
-      } catch {
-        // An object whose properties cannot be read, such as the namespace of a module that has not been evaluated.
-        this.#object = undefined;
-      }
-    }
-    return true;
-  }
-
-  /** Searches the rest on later turns of the event loop. */
-  async finish() {
-    unfinished += 1;
-    const work = new Work();
-    do {
-      await work.turn();
-    } while (!this.#runSlice(work));
-    unfinished -= 1;
-  }
-
-  /** @param {import('./work.js').WorkBudget} work */
-  #runSlice(work) {
-    while (!this.run(PARTS_PER_CHECK)) {
-      work.check();
-      if (work.isSliceOver) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  /** @param {unknown} value */
-  #add(value) {
-    if (typeof value !== 'object' || value === null) {
-      return;
-    }
-    if (isPromise(value)) {
-      // This costs no more than creating the promise did, and a missed promise can end the process.
-      this.#ahead += 1;
-      discardPromise(this.#origin, value);
-    } else if (!isProxy(value) && !isView(value)) {
-      this.#found.add(value);
-    }
-  }
-
-  /** Starts with the next object. Returns false if there is none. */
-  #open() {
-    const { done, value } = apply(nextMember, this.#objects, []);
-    if (done) {
-      return false;
-    }
-    this.#object = value;
-    this.#members = isMap(value) ? apply(mapEntries, value, []) : isSet(value) ? apply(setValues, value, []) : undefined;
-    this.#index = 0;
-    this.#length = isArray(value) && value.length > MAX_KEYED ? value.length : 0;
-    this.#position = 0;
-    this.#keys = NO_KEYS;
-    this.#keys = this.#length > 0 ? NO_KEYS : keysOf(value);
-    listed += this.#keys.length;
-    return true;
-  }
-
-  /** Examines one part of the object, or finishes the object. */
-  #look() {
-    this.#left -= 1;
-    this.#ahead -= 1;
-    const object = this.#object;
-    if (this.#members !== undefined) {
-      this.#lookAtMember();
-    } else if (this.#index < this.#length) {
-      const index = this.#index++;
-      if (hasOwn(object, index)) {
-        this.#add(getOwnPropertyDescriptor(object, index)?.value);
-      }
-    } else if (this.#position < this.#keys.length) {
-      const key = this.#keys[this.#position++];
-      this.#add(getOwnPropertyDescriptor(object, key)?.value);
-    } else {
-      this.#object = undefined;
-    }
-    return true;
-  }
-
-  #lookAtMember() {
-    const isOfMap = isMap(this.#object);
-    const { done, value } = apply(isOfMap ? nextEntry : nextMember, this.#members, []);
-    if (done) {
-      this.#members = undefined;
-    } else if (isOfMap) {
-      this.#add(value[0]);
-      this.#add(value[1]);
-    } else {
-      this.#add(value);
-    }
-  }
+  searchBeginning(value, (promise) => discardPromise(origin, promise));
 }
 
 /**
@@ -466,7 +247,7 @@ function adopt(thenable, depth = 0) {
     const fulfilled = (value) => {
       try {
         if (depth > MAX_DEPTH) {
-          throw new RangeError('Thenables resolve to thenables without end');
+          throw new RangeError('Thenables resolve to thenables endlessly');
         }
         resolve(isThenable(value) ? adopt(value, depth + 1) : value);
       } catch (error) {

@@ -4,24 +4,9 @@
 const createSurface = require('../index.js');
 const { markHandles } = require('../core/handle.js');
 const { createHostBinding } = require('./binding.js');
-const { createEngine } = require('./engine.js');
-const { SANDBOX_ALIASES, SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('./members.js');
-const { createUnavailable } = require('./unavailable.js');
+const { lazily } = require('./lazily.js');
+const { FUNCTIONS, SANDBOX_ALIASES, SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('./members.js');
 const { uncloneable } = require('./uncloneable.js');
-
-/**
- * Getters of members that are loaded when one of them is used for the first time.
- * @param {string[]} names
- * @param {() => any} load
- * @returns {object}
- */
-function lazily(names, load) {
-  const getters = {};
-  for (const name of names) {
-    Object.defineProperty(getters, name, { enumerable: true, get: () => load()[name] });
-  }
-  return getters;
-}
 
 /**
  * @param {any} native the addon
@@ -36,13 +21,22 @@ function createHost(native, { launcher } = {}) {
   const surface = createSurface(binding, (core) => {
     /** @type {any} */
     let loaded;
-    // In the package a file of its own (`scripts/setup/surface.mjs`).
+    // What is required in functions is in other files of the package (`scripts/setup/surface.mjs`).
     sandboxes = () => (loaded ??= require('./sandbox/index.js').createSandboxes(core, environment, () => surface.ivm, launcher));
-    return Object.assign(lazily([...SANDBOX_CLASSES, ...Object.keys(SANDBOX_ALIASES), ...SANDBOX_FUNCTIONS], sandboxes), createEngine(environment));
+    const members = lazily({}, [...SANDBOX_CLASSES, ...Object.keys(SANDBOX_ALIASES), ...SANDBOX_FUNCTIONS], sandboxes);
+    return lazily(members, FUNCTIONS, () => require('./engine.js').createEngine(environment));
   });
   connect(surface);
   markHandles(uncloneable);
   return surface.ivm;
+}
+
+/**
+ * @param {unknown} reason
+ * @returns {object} `ivm` without an addon
+ */
+function createUnavailable(reason) {
+  return require('./unavailable.js').createUnavailable(reason);
 }
 
 module.exports = { createHost, createUnavailable };

@@ -8,12 +8,12 @@ const { alone } = require('../core/primordials.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { CallbackRecord } = require('../api/callback.js');
 const { invalid, refused, released } = require('../core/error.js');
+const { codec } = require('./codec.js');
 const { adopt, notify, ORIGIN, passOn } = require('./host-calls.js');
 const { checkArgument, isPrimitive } = require('./pack.js');
 const { read, remove, write } = require('./reflect.js');
 const { checkShareable } = require('./shared.js');
 const { delegate } = require('./unpack.js');
-const { deserialize, serialize } = require('./wire/index.js');
 
 /**
  * @param {object} host
@@ -195,8 +195,8 @@ function createLocal({ native, surface, unpack }) {
     if (typeof value === 'symbol') {
       throw refused('Unsupported type');
     }
-    const { bytes, table } = serialize(value, writing);
-    return deserialize(bytes, table, reading);
+    const { bytes, table } = codec().serialize(value, writing);
+    return codec().deserialize(bytes, table, reading);
   }
 
   // In a clone that stays in this realm, the table holds the handles and buffers themselves.

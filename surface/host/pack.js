@@ -7,12 +7,12 @@ const { alone } = require('../core/primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { CallbackRecord } = require('../api/callback.js');
 const { faultOf, hidePaths, invalid, refused, released } = require('../core/error.js');
+const { codec } = require('./codec.js');
 const { detailsOf } = require('./error-details.js');
 const { adopt, discard, discardThrown, guard, ORIGIN, passOn } = require('./host-calls.js');
 const { take } = require('./moving.js');
 const { hasTime, postpone, timed } = require('./replies.js');
 const { checkShareable, keyOf } = require('./shared.js');
-const { isOneByte, serialize } = require('./wire/index.js');
 const { isDetached } = require('./wire/views.js');
 
 /** Whether an object is copied, unless it is a handle. @param {number} bits of TRANSFER */
@@ -43,7 +43,7 @@ const canSearch = process.versions.bun === undefined;
  * Tells the native side if a long string has only characters below U+0100, which it would have to read in full to know.
  * @param {any} value
  */
-const packPrimitive = (value) => (canSearch && typeof value === 'string' && value.length >= MIN_ONE_BYTE && isOneByte(value) ? [TAG.ONE_BYTE, value] : value);
+const packPrimitive = (value) => (canSearch && typeof value === 'string' && value.length >= MIN_ONE_BYTE && codec().isOneByte(value) ? [TAG.ONE_BYTE, value] : value);
 
 /**
  * The arguments of a function of another realm are cloned as one list, so the error for a symbol among them names the symbol.
@@ -141,7 +141,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     if (handle !== undefined) {
       return handle;
     }
-    const { bytes, table } = serialize(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing);
+    const { bytes, table } = codec().serialize(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing);
     return [TAG.WIRE, bytes, table];
   }
 
@@ -165,7 +165,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     if (isPrimitive(value) || transfer.length === 0 || kindOf(value) !== -1) {
       return packCopy(value, 0);
     }
-    const { bytes, table } = serialize(value, alone({ ...hooks, transfer }));
+    const { bytes, table } = codec().serialize(value, alone({ ...hooks, transfer }));
     // Listed buffers are transferred even if nothing in the value refers to them.
     const taken = take([...new Set(transfer)]);
     return [TAG.WIRE, bytes, table.map((/** @type {any} */ row) => (row[0] === TAG.MOVE ? taken.get(row[1]) : row))];

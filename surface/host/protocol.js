@@ -127,7 +127,9 @@ const STATISTIC = freeze({
   COLLECTED: 8,
   OUT_OF_MEMORY: 9,
   ENVIRONMENT_GONE: 10,
-  GIVEN_UP: 11,
+  ABANDONED: 11,
+  CODE_CACHE_BYTES: 12,
+  CODE_CACHE_HITS: 13,
 });
 
 /** Arguments of `configure()`, and elements of its result. */
@@ -138,6 +140,8 @@ const SETTING = freeze({
   LOST_MEMORY_LIMIT: 3,
   /** 1 for the caller's thread, 0 for threads of their own. */
   SYNC_ON_CALLER: 4,
+  /** 1 to cache compiled code. */
+  CODE_CACHE: 5,
 });
 
 /** Elements of `meter()`. */

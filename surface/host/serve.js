@@ -209,7 +209,10 @@ const answerLater = (target) => {
   answeringLater.add(target);
 };
 
+/** @param {Function} target */
+const isAnsweredLater = (target) => answeringLater.has(target);
+
 /** Returned instead of a carrier: the answer comes later, or is not wanted. */
 const LATER = Object.freeze([TAG.PROMISE]);
 
-module.exports = { answerLater, createServe };
+module.exports = { answerLater, createServe, isAnsweredLater };

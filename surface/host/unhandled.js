@@ -3,7 +3,7 @@
 
 const { channel } = require('node:diagnostics_channel');
 const { emitWarning } = require('node:process');
-const { thrownText } = require('../core/error.js');
+const { stackOf, thrownText } = require('../core/error.js');
 
 /** The channel of `diagnostics_channel`, and the code of the process warning. Both are documented. */
 const CHANNEL = 'isolated-v8:unhandled-host-error';
@@ -38,25 +38,32 @@ function reportUnhandled(origin, error) {
   warned.add(origin);
   try {
     const subject = origin === 'timer' ? 'A timer of a guest' : `A host function (${origin})`;
-    const text = `${subject} failed, and no caller can receive its error: ${textOf(error, 'message', MAX_MESSAGE)}. Subscribe to the diagnostics channel '${CHANNEL}' for all such errors.`;
-    emitWarning(text, /** @type {any} */ ({ __proto__: null, code: WARNING, detail: textOf(error, 'stack', MAX_STACK) }));
+    const text = `${subject} failed, and no caller can receive its error: ${shown(() => textOf(error), MAX_MESSAGE)}. Subscribe to the diagnostics channel '${CHANNEL}' for all such errors.`;
+    emitWarning(text, /** @type {any} */ ({ __proto__: null, code: WARNING, detail: shown(() => stackOf(error) ?? textOf(error), MAX_STACK) }));
   } catch {
     // The host does not support warnings.
   }
 }
 
 /**
- * A property of an error as text that is safe to show in a terminal.
+ * The message of an error, or the text of what else was thrown.
  * @param {any} error
- * @param {string} key
+ * @returns {string}
+ */
+function textOf(error) {
+  const message = typeof error === 'object' && error !== null ? error.message : undefined;
+  return typeof message === 'string' ? message : thrownText(error);
+}
+
+/**
+ * The beginning of a text, safe to show in a terminal.
+ * @param {() => string} read
  * @param {number} length
  * @returns {string}
  */
-function textOf(error, key, length) {
+function shown(read, length) {
   try {
-    const isObject = typeof error === 'object' && error !== null;
-    const text = isObject && typeof error[key] === 'string' ? error[key] : thrownText(error);
-    return text.slice(0, length).replaceAll(/[^\P{Cc}\n\t]/gu, '');
+    return read().slice(0, length).replaceAll(/[^\P{Cc}\n\t]/gu, '');
   } catch {
     return 'an error that has no text';
   }

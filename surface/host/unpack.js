@@ -2,6 +2,7 @@
 // Converts carriers that arrive at this host to values. A fault is thrown as a new error whose stack joins both sides.
 
 const { now } = require('./clock.js');
+const { codec } = require('./codec.js');
 const { versions } = require('node:process');
 const { CODE, callSite, coded, errorOf } = require('../core/error.js');
 const { alone } = require('../core/primordials.js');
@@ -9,7 +10,6 @@ const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js
 const { checkArgument } = require('./pack.js');
 const { LIMIT } = require('./protocol.js');
 const { bufferOf } = require('./shared.js');
-const { deserialize, FIXED_TIME, mayHaveRegexps } = require('./wire/index.js');
 const { Work } = require('./work.js');
 
 /** Electron forbids buffers over memory that it did not allocate. */
@@ -107,7 +107,8 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
    * @param {unknown[]} table
    */
   function wire(bytes, table) {
-    const value = deserialize(bytes, table, hooks, bytes.length > SMALL || mayHaveRegexps(bytes) ? workOfCall() : undefined);
+    const hasWork = bytes.length > SMALL || codec().mayHaveRegexps(bytes);
+    const value = codec().deserialize(bytes, table, hooks, hasWork ? workOfCall() : undefined);
     // The native side may use the memory again.
     bytes[0] = 0;
     return value;
@@ -147,8 +148,8 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
   function newWork() {
     const { [LIMIT.LEFT]: left, [LIMIT.TIMEOUT]: timeout } = native.limits();
     const start = now();
-    const end = start + Math.max(timeout, FIXED_TIME);
-    return new Work({ time: FIXED_TIME, until: start + left, stopped: () => (now() >= end ? timedOut() : undefined) });
+    const end = start + Math.max(timeout, codec().FIXED_TIME);
+    return new Work({ time: codec().FIXED_TIME, until: start + left, stopped: () => (now() >= end ? timedOut() : undefined) });
   }
 
   /**
@@ -196,7 +197,7 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
   function ownFunction(id, name, length, slot) {
     const target = /** @type {Function} */ (owned.value(slot));
     const mode = owned.note(slot);
-    // The value is at hand, so the slot is not needed.
+    // The value is available, so the slot is not needed.
     native.release(id);
     return delegateTo(target, name, length, mode);
   }

@@ -57,6 +57,16 @@ describe('the event loop stays alive for', () => {
       context.evalSync(code);`, 'done 5'));
   }
 
+  for (const [name, event] of Object.entries({
+    'a timer': 'new Promise((resolve) => { setTimeout(resolve, 20); })',
+    'the end of a wait': 'Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20).value',
+  })) {
+    test(`a promise that a caller awaits, and that a guest settles after ${name} and some work`, () => prints(
+      `const code = ${JSON.stringify(`${event}.then(() => { for (let i = 0; i < 1e8; i++); return 5; })`)};
+      const timed = new ivm.Isolate().createContextSync({ timers: true });
+      timed.eval(code, { promise: true }).then((value) => console.log('done', value));`, 'done 5'));
+  }
+
   test('promises that a disposed isolate abandons', () => prints(
     `context.evalSync('new Promise(() => {})', { promise: true }).catch((error) => console.log(error.message));
     isolate.dispose();`, 'Promise was abandoned'));

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { WebSocket } from 'ws';
 import { ivm } from '../../api/ivm.mjs';
-import { serve } from '../../../inspector.js';
+import { serve } from '../../../adapters/inspector.js';
 import { host, run } from '../../harness.mjs';
 import { Client } from '../../inspector/client.mjs';
 
@@ -216,7 +216,7 @@ test('errors of a listening server do not end the process', { skip: host === 'de
     const { createServer } = http;
     const made = [];
     http.createServer = (...args) => { made.push(createServer(...args)); return made.at(-1); };
-    const { serve } = createRequire(import.meta.url)('../../inspector.js');
+    const { serve } = createRequire(import.meta.url)('../../adapters/inspector.js');
     const isolate = new ivm.Isolate({ inspector: true });
     const server = await serve(isolate, { port: 0 });
     for (let i = 0; i < 3; i += 1) made[0].emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }));

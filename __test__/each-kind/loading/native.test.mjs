@@ -210,7 +210,8 @@ describe('native.js', () => {
     before(() => {
       const place = join(folder, 'package');
       mkdirSync(join(place, 'host'), { recursive: true });
-      for (const name of ['index.js', 'index.cjs', 'index.mjs', 'native.js', 'package.json', 'host/index.js', 'host/sandbox.js']) copyFileSync(join(root, name), join(place, name));
+      const surface = readdirSync(join(root, 'host')).map((name) => join('host', name));
+      for (const name of ['index.js', 'index.cjs', 'index.mjs', 'native.js', 'package.json', ...surface]) copyFileSync(join(root, name), join(place, name));
       unavailable = require(join(place, 'index.js'));
     });
 

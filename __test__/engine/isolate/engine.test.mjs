@@ -5,7 +5,7 @@ import { passes } from '../../isolate/helper.mjs';
 
 test('a grace period sets when a guest is abandoned', () => passes(`
   const { lostMemoryLimit, ...settings } = ivm.configureEngine();
-  assert.deepEqual(settings, { terminationGrace: 1000, timeout: 0, deadline: 0, syncCalls: 'thread' });
+  assert.deepEqual(settings, { terminationGrace: 1000, timeout: 0, deadline: 0, syncCalls: 'thread', codeCache: true });
   assert.equal(ivm.configureEngine({ terminationGrace: 100 }).terminationGrace, 100);
   const time = ms();
   const error = syncError(() => context.evalSync('Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)', { timeout: 20 }));
@@ -75,14 +75,14 @@ test('invalid values are refused', () => passes(`
     [{ timeout: -1 }, '\`timeout\` must be a number of milliseconds from 0 to 2147483647'],
     [{ timeout: NaN }, '\`timeout\` must be a number of milliseconds from 0 to 2147483647'],
     [{ deadline: Infinity }, '\`deadline\` must be a number of milliseconds from 0 to 2147483647'],
-    [{ deadLine: 1 }, 'Unknown option \`deadLine\`. The options are \`terminationGrace\`, \`timeout\`, \`deadline\`, \`lostMemoryLimit\`, \`syncCalls\`'],
+    [{ deadLine: 1 }, 'Unknown option \`deadLine\`. The options are \`terminationGrace\`, \`timeout\`, \`deadline\`, \`lostMemoryLimit\`, \`syncCalls\`, \`codeCache\`'],
     [1, '\`configureEngine\` requires parameter 1 to be an object'],
   ]) assert.throws(() => ivm.configureEngine(options), { name: 'TypeError', code: 'ERR_INVALID_ARG', message });
   // A tiny limit does not count as none.
   assert.ok(ivm.configureEngine({ timeout: 1e-9 }).timeout > 0);
   ivm.configureEngine({ timeout: 0 });
   const { lostMemoryLimit, ...settings } = ivm.configureEngine(null);
-  assert.deepEqual(settings, { terminationGrace: 1000, timeout: 0, deadline: 0, syncCalls: 'thread' });
+  assert.deepEqual(settings, { terminationGrace: 1000, timeout: 0, deadline: 0, syncCalls: 'thread', codeCache: true });
   // Omitted options keep their values.
   assert.equal(ivm.configureEngine({ lostMemoryLimit: 64 }).lostMemoryLimit, 64);
   assert.equal(ivm.configureEngine({ timeout: 0 }).lostMemoryLimit, 64);

@@ -1,4 +1,4 @@
-// Hostile scripts in snapshots: whatever they leave behind, the host keeps working.
+// Hostile scripts in snapshots: whatever they create, the host keeps working.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

@@ -28,13 +28,15 @@ test('counters start at zero', async () => {
     made: 0,
     alive: 0,
     idle: 0,
-    spare: 0,
+    warm: 0,
     ended: 0,
-    endings: { disposed: 0, collected: 0, outOfMemory: 0, environmentGone: 0, givenUp: 0 },
+    endings: { disposed: 0, collected: 0, outOfMemory: 0, environmentGone: 0, abandoned: 0 },
     threads: 0,
     lostThreads: 0,
     lostRunning: 0,
     lostBytes: 0,
+    codeCacheBytes: 0,
+    codeCacheHits: 0,
   });
 });
 
@@ -129,10 +131,10 @@ const STUCK = 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)';
 test('a guest that does not stop', () => counts(`
   const error = syncError(() => context.evalSync(${JSON.stringify(STUCK)}, { timeout: 20 }));
   assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');
-  await become({ made: 1, alive: 0, ended: 1, givenUp: 1, lostThreads: 1 });
+  await become({ made: 1, alive: 0, ended: 1, abandoned: 1, lostThreads: 1 });
   assert.ok(stats().lostBytes >= 1_000_000, stats().lostBytes + ' bytes');
   otherWorks();
-  await become({ made: 2, disposed: 1, givenUp: 1, lostThreads: 1 });
+  await become({ made: 2, disposed: 1, abandoned: 1, lostThreads: 1 });
   process.exit(console.log('the end of the program'));`));
 
 test('a disposed guest that does not stop', () => counts(`
@@ -140,7 +142,7 @@ test('a disposed guest that does not stop', () => counts(`
   await runsOn();
   isolate.dispose();
   assert.equal(stats().alive, 1);
-  await become({ made: 1, alive: 0, disposed: 1, givenUp: 0, lostThreads: 1 });
+  await become({ made: 1, alive: 0, disposed: 1, abandoned: 0, lostThreads: 1 });
   process.exit(console.log('the end of the program'));`));
 
 test('a thread that comes back is not lost', () => counts(`
@@ -159,7 +161,7 @@ test('a thread that comes back is not lost', () => counts(`
   assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');
   assert.equal(stats().lostThreads, 1);
   while (stats().lostThreads > 0) await sleep(50);
-  await become({ made: 1, givenUp: 1, lostThreads: 0, lostBytes: 0 });`, { timeout: 60_000 }));
+  await become({ made: 1, abandoned: 1, lostThreads: 0, lostBytes: 0 });`, { timeout: 60_000 }));
 
 /** Each costs its thread while V8 has a string of hundreds of megabytes. */
 const LARGE = {

@@ -200,14 +200,14 @@ describe('functions that take much memory to optimize', () => {
   }
 
   // V8 stops the thread where more than 65,535 edges meet: one of its own threads, of which all isolates need at least one.
-  const crowded = {
+  const many = {
     'branches': "join([[1, 1, 0x7f, 0x02, 0x40], repeat([0x20, 0, 0x0d, 0, 0x41, 3, 0x21, 0], 66_000), [0x0b, 0x0b]])",
     'branches with a value': "join([[1, 1, 0x7f, 0x02, 0x7f, 0x41, 1], repeat([0x20, 0, 0x0d, 0, 0x1a, 0x41, 2], 66_000), [0x0b, 0x1a, 0x0b]])",
     'a table of branches and others': "join([[1, 1, 0x7f, 0x02, 0x40, 0x20, 0, 0x0d, 0, 0x41, 3, 0x21, 0, 0x20, 0, 0x0e], leb(65_500), new Uint8Array(65_501), [0x0b, 0x0b]])",
     'calls in a try': "join([[0, 0x02, 0x40, 0x1f, 0x40, 1, 2, 0], repeat([0x10, 0], 66_000), [0x0b, 0x0b, 0x0b]])",
     'calls in an old try': "join([[0, 0x06, 0x40], repeat([0x10, 0], 66_000), [0x19, 0x0b, 0x0b]])",
   };
-  for (const [name, code] of Object.entries(crowded)) {
+  for (const [name, code] of Object.entries(many)) {
     wasmTest(`more edges than V8 can join: ${name}`, `
       refused(await guest('outcomes(functions(${code}))', 128), MEMORY);`);
   }
@@ -228,7 +228,7 @@ describe('functions that take much memory to optimize', () => {
       assert.equal(fine.validate, true);`);
   }
 
-  // V8 needs more for each local whose values meet at a loop, or at the end of a block, than for those that a branch merely passes on.
+  // V8 needs more for each local whose values meet at a loop, or at the end of a block, than for those that a branch only passes on.
   const sets = (count) => `join(Array.from({ length: ${count} }, (_, i) => [0x20, ...leb(i), 0x41, 1, 0x6a, 0x21, ...leb(i)]))`;
   const meeting = {
     'nested loops': `functions(join([locals(4_700), repeat([0x03, 0x40], 640), ${sets(4_700)}, repeat([0x20, 0, 0x0d, 0, 0x0b], 640), [0x0b]]))`,

@@ -2,6 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { channel } from 'node:diagnostics_channel';
 import { runInThisContext } from 'node:vm';
 import { ivm, withContext } from '../../api/ivm.mjs';
 
@@ -133,6 +134,33 @@ test('no getters and traps run', () => withContext(({ context }) => {
     throw Object.defineProperty(failure, 'a', { get: assert.fail, enumerable: true });
   }));
   assert.equal(context.evalSync(`try { fail() } catch (error) { (${VIEW})(error) }`), '["Error","Error","m","","none"]');
+}));
+
+test('no text is made of a name or message that is no text', () => withContext(async ({ context }) => {
+  let texts = 0;
+  // As a guest's array, which may have so many elements that its text takes minutes.
+  const list = [[{ toString() { texts += 1; return 'x'; } }]];
+  const big = 1n << 100_000n;
+  for (const key of ['message', 'name']) for (const [value, text] of [[list, '[object Array]'], [big, 'BigInt']]) {
+    const make = () => Object.assign(new RangeError('m'), { [key]: value, kept: 1 });
+    const throwing = new ivm.Callback(() => { throw make(); });
+    const rejecting = new ivm.Reference(async () => { throw new Error('outer', { cause: make() }); });
+    const code = 'try { $0() } catch (error) { return [error.KEY, error.kept] }'.replace('KEY', key);
+    assert.deepEqual(await context.evalClosure(code, [throwing], { result: { copy: true } }), [text, 1]);
+    const cause = 'return $0.apply(undefined, [], { result: { promise: true } }).catch(({ cause }) => [cause.KEY, cause.kept])'.replace('KEY', key);
+    assert.deepEqual(await context.evalClosure(cause, [rejecting], { result: { copy: true, promise: true } }), [text, 1]);
+    // The copy of a value has a name only if that is the name of a class.
+    const returned = 'return $0.message'.replace('KEY', key);
+    assert.equal(await context.evalClosure(returned, [make()], { arguments: { copy: true } }), key === 'message' ? text : 'm');
+  }
+  // No caller receives this one.
+  const reports = [];
+  const report = ({ error }) => reports.push(error);
+  const reported = channel('isolated-v8:unhandled-host-error');
+  reported.subscribe(report);
+  await context.evalClosure('$0()', [new ivm.Callback(async () => { throw Object.assign(new Error('m'), { message: list }); }, { ignored: true })]);
+  reported.unsubscribe(report);
+  assert.equal(texts, 0);
 }));
 
 test('properties are defined, whatever a guest has put on prototypes', () => withContext(({ context }) => {

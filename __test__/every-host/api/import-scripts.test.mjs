@@ -134,3 +134,15 @@ test('an isolate inside an isolate has its own handler, or none', () => withImpo
     return [await plain('import("a").catch((error) => error.message)'), await own('import("a").then((a) => a.default)')];
   })()`), ['Not supported', 'of the guest, a']);
 }));
+
+test('in contexts that have web APIs, timers or a console, and in modules beside them', () => withImports({ a: 'export default 5' }, async ({ isolate, evaluate }) => {
+  for (const options of [{ web: true }, { timers: true }, { console() {} }, { web: ['URL'], timers: true, console: true }]) {
+    const context = await isolate.createContext(options);
+    assert.equal(await context.eval('import("a").then((a) => a.default)', { promise: true }), 5, JSON.stringify(options));
+    const module = await isolate.compileModule('export default (await import("b")).default');
+    await module.instantiate(context, () => isolate.compileModule('export default 6'));
+    await module.evaluate({ promise: true });
+    assert.equal(await module.namespace.get('default'), 6, JSON.stringify(options));
+  }
+  assert.equal(await evaluate('import("a").then((a) => a.default)'), 5);
+}));

@@ -1,4 +1,4 @@
-// The bytes of small values are in buffers that many share (src/host/shelf.rs, surface/host/wire/sink.js). None may see another's.
+// The bytes of small values are in buffers that many share (src/host/arena.rs, surface/host/wire/sink.js). None may see another's.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';

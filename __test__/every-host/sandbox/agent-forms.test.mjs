@@ -2,7 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { AgentSandbox, createSandbox } from '../../../index.mjs';
+import { AgentSandbox, createSandbox, PluginSandbox } from '../../../index.mjs';
 
 const tools = [{ name: 'shop:price', description: '' }];
 const execute = (code, options = {}) => new AgentSandbox({ form: 'any', ...options }).execute(code, tools, async (name, { item }) => item.length);
@@ -67,6 +67,13 @@ test('an error of code with types names the option', async () => {
     assert.match((await execute('let a = 1;\nconst b: number = a;\nreturn b', { form })).error, hint);
     assert.doesNotMatch((await execute('const b = ;', { form })).error, hint);
   }
+  const plugins = new PluginSandbox();
+  const plugin = await plugins.createIsolate({ id: 'a', permissions: {} });
+  for (const code of ['const a: number = 1;', 'let a = 1;\nconst b: number = a;']) {
+    await assert.rejects(plugins.executeInSandbox(plugin, code, {}), ({ message, failure }) => hint.test(message) && hint.test(failure.message));
+  }
+  await assert.rejects(plugins.executeInSandbox(plugin, 'const c = ;', {}), ({ message }) => !hint.test(message));
+  plugins.dispose(plugin);
   assert.equal((await execute('const a: number = 1; return a', { typescript: true })).result, 1);
   assert.doesNotMatch((await createSandbox({}, { typescript: true }).execute('const a: number = 1; return }')).error, hint);
 });

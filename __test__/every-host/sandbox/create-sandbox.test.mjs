@@ -208,13 +208,33 @@ describe('execute: the value of the code', () => {
     assert.equal(await resultOf('let a = 1;/* such as\n```js\na = 2\n```\n*/\nreturn a'), 1);
   });
 
+  test('a fence may begin within a line, and end on a line of code', async () => {
+    for (const text of [
+      '```js\n6 * 7```', '```js\nreturn 6 * 7```\nThis is the answer.', '~~~\n6 * 7~~~', "Here's the code: ```js\n6 * 7\n```", 'Code:\n1. ```\n6 * 7\n```\nBye.', 'Sure: ```ts\nreturn 6 * 7 as number',
+      'Run ```js 6 * 7``` now.', '```js 6 * 7``` is it.', '**Code**: ```TS 6 * 7 as number```',
+    ]) {
+      assert.equal(await resultOf(text), 42, text);
+    }
+    for (const code of [
+      'const help = "write ```js f()``` here"; return help', 'return 1 // such as ```js f()```', '/**\n * Use ```js f()``` there\n */\nreturn 1', '/*\n Use ```js\n f()\n ```\n*/\nreturn 1',
+    ]) {
+      assert.equal(await resultOf(code), code.includes('help') ? 'write ```js f()``` here' : 1, code);
+    }
+  });
+
+  test('a fence of another language is named', async () => {
+    const { error, failure } = await createSandbox({}).execute('```python\nprint(1)\n```');
+    assert.equal(error, '"" is not a function: the code is in a Markdown fence that does not name JavaScript or TypeScript');
+    assert.equal(failure.line, 1);
+  });
+
   test('a text of many fences, backticks or line breaks is read in linear time', async () => {
     const timeOf = async (text) => {
       const start = performance.now();
       normalizeCode(text);
       return performance.now() - start;
     };
-    for (const unit of ['```\n', '```js\n', '~~~\n', '````\n```\n', '`', '\n', '/*\n```\n', '/*/*\n', '`\n~~~\n', '```python\n', '```a`\n']) {
+    for (const unit of ['```\n', '```js\n', '~~~\n', '````\n```\n', '`', '\n', '/*\n```\n', '/*/*\n', '`\n~~~\n', '```python\n', '```a`\n', '```py\na```\n', 'a ```js ', "it's ", '~~~js a~~~\n', '/* ```js\n']) {
       await timeOf(unit.repeat(1e5));
       const small = await timeOf(unit.repeat(1e5));
       const large = await timeOf(unit.repeat(8e5));
@@ -223,7 +243,8 @@ describe('execute: the value of the code', () => {
   });
 
   test('an error of code with types names the option', async () => {
-    const typed = ['const x: number = 5; return x', 'let x: string', 'function f(a: number) { return a }', '(a: number) => a', 'interface A { a: number }', 'const f = (): void => {}', 'return 1 as number'];
+    const typed = ['const x: number = 5; return x', 'let x: string', 'function f(a: number) { return a }', '(a: number) => a', 'interface A { a: number }', 'const f = (): void => {}', 'return 1 as number',
+      'class A { private a = 1; }', 'class A {\n  a: string;\n}', 'class A implements B {}', 'function f<T>(a) {}', 'const map = new Map<string, number>();', 'const f = <T,>(a) => a', 'return a!.b', 'const f = (\n  a: number,\n) => a'];
     for (const code of typed) {
       const { error } = await createSandbox({}).execute(code);
       assert.match(error, / \(code with types needs the option `typescript: true`\)$/, code);

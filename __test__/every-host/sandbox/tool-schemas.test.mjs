@@ -2,6 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import ivm from '../../../index.mjs';
 import { calls, gate, onceCalled, resultOf, SANDBOXES, thenable, tool } from '../../sandbox/tool-helper.mjs';
 
 /** A Standard Schema. */
@@ -196,6 +197,24 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
       const list = { items: { $ref: '#' } };
       const code = 'let params = []; for (let i = 0; i < 20_000; i += 1) params = [params]; return await t.f(params).then(() => "valid", ({ message }) => message)';
       assert.match(await resultOf(new Sandbox(), code, withSchema(list), echo), /nested too deeply|stack|depth/i);
+    });
+
+    test('a pattern that backtracks endlessly holds neither the host nor the execution', async () => {
+      const schema = withSchema({ properties: { text: { pattern: '^(a+)+$' } }, patternProperties: { '^(b+)+$': {} } });
+      const code = (params) => `return await t.f(${params}).then(() => 'valid', ({ message }) => message)`;
+      assert.equal(await resultOf(new Sandbox({ poolSize: 0 }), code('{ text: "aaa", bb: 1 }'), schema, echo), 'valid');
+      assert.match(await resultOf(new Sandbox({ poolSize: 0 }), code('{ text: "aab" }'), schema, echo), /params\.text must match/);
+      const { warm } = ivm.engineStats();
+      const started = performance.now();
+      for (const params of ['{ text: "a".repeat(34) + "!" }', '{ ["b".repeat(34) + "!"]: 1 }']) {
+        const { result, failure } = await new Sandbox({ poolSize: 0, timeout: 1_000 }).execute(code(params), schema, echo);
+        // The code may see that the time is over before it is stopped.
+        assert.match(failure?.code ?? result, /DEADLINE|deadline|disposed/);
+      }
+      // Their isolates end, too.
+      while (ivm.engineStats().warm > warm && performance.now() - started < 20_000) await new Promise((resolve) => { setTimeout(resolve, 10); });
+      // On the host's thread, each takes more than half a minute.
+      assert.ok(performance.now() - started < 20_000);
     });
 
     test('large params leave the event loop its turns, and stop with the execution', async () => {

@@ -9,6 +9,7 @@ import { until } from '../../sandbox/plugin-helper.mjs';
 import { gate, onceCalled, resultOf, SANDBOXES, tool } from '../../sandbox/tool-helper.mjs';
 
 const forever = new Promise(() => {});
+const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 /** Executes code whose call of `t.f` does not settle; resolves to the outcome and the call's signal. */
 async function ended(Sandbox, { config = {}, code = 'await t.f()', end = () => {} } = {}) {
@@ -54,6 +55,30 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
         }
       });
     }
+
+    test('after the tool was called, however busy the host is', async () => {
+      for (const code of ['for (const n of [1, 2, 3]) t.f({ n }); return 1', 'for (const n of [1, 2, 3]) t.f({ n }); throw 1']) {
+        for (let round = 0; round < 10; round += 1) {
+          const signals = [];
+          const execution = new Sandbox().execute(code, [tool('t:f')], (_name, _params, { signal }) => {
+            signals.push(signal);
+            return forever;
+          });
+          block(round);
+          await execution;
+          assert.equal(signals.length, 3);
+          await until(() => signals.every(({ aborted }) => aborted));
+        }
+      }
+    });
+
+    test('and no tool is called once the code was stopped', async () => {
+      const called = [];
+      const execution = new Sandbox({ timeout: 100 }).execute('for (const n of [1, 2, 3]) t.f({ n }); for (;;);', [tool('t:f')], (_name, { n }) => called.push(n));
+      block(1_000);
+      assert.equal((await execution).failure.code, 'ERR_ISOLATE_DEADLINE');
+      assert.deepEqual(called, []);
+    });
 
     test('unless the call has settled', async () => {
       const signals = [];

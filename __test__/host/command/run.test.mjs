@@ -126,6 +126,21 @@ describe('hostile code', () => {
     assert.ok(stderr.length < 200_000, `${stderr.length}`);
   });
 
+  test('stacks of errors in a value are cut off, since all lines of one are compared with those of its cause', () => {
+    const failed = (cause) => {
+      const error = new Error('x', { cause });
+      error.stack = `Error: x${Array.from({ length: 2_000 }, (_, line) => `\n    at ${cause === undefined ? 'a' : 'b'}${line}`).join('')}`;
+      return error;
+    };
+    for (const value of [failed(failed()), { list: [new Set([failed(failed())])] }, new Map([[failed(), { e: failed(failed()) }]])]) {
+      const lines = shown(value).split('\n').length;
+      assert.ok(lines > 40 && lines < 250, `${lines}`);
+    }
+    const circular = { error: failed() };
+    circular.error.cause = circular;
+    assert.match(shown(circular), /\[Circular/);
+  });
+
   test('it ends when the reader of its output has gone', async () => {
     const child = spawn(process.execPath, [...programArguments(), command, 'run', '--timeout', '60000'], { stdio: ['pipe', 'pipe', 'ignore'] });
     child.stdin.end('for (let i = 0; ; i += 1) { console.log(i); await new Promise((resolve) => setTimeout(resolve, 1)); }');

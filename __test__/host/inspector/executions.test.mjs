@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { AgentSandbox, createSandbox, SubprocessSandbox } from '../../../index.mjs';
-import { serve } from '../../../inspector.js';
+import { serve } from '../../../adapters/inspector.js';
 import { Client } from '../../inspector/client.mjs';
 
 /** An execution that is paused at its `debugger` statement. */

@@ -1,8 +1,9 @@
 // `syncCalls: 'caller'`: sync calls that run on the caller's own thread.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { run } from '../../harness.mjs';
+import { entry, run } from '../../harness.mjs';
 import { passes } from '../../isolate/helper.mjs';
 
 const AVAILABLE = process.platform === 'linux' && process.arch === 'x64';
@@ -16,6 +17,14 @@ const ENDLESS = [
   'new Proxy({}, { get: () => Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1) }).x',
   '"ab".repeat(2 ** 26).replaceAll("a", "xyz").replaceAll("b", "xyz").length',
 ];
+
+/** A worker whose guest does not end. */
+const WORKER = `
+  const ivm = require(${JSON.stringify(entry)});
+  const context = new ivm.Isolate().createContextSync();
+  context.evalSync('1');
+  require('node:worker_threads').parentPort.postMessage('begins');
+  context.evalSync(${JSON.stringify(ENDLESS[0])});`;
 
 const STOPPED = "['ERR_ISOLATE_UNRESPONSIVE', 'ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_MEMORY']";
 
@@ -55,6 +64,71 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     for (let n = 0; n < 200; n += 1) assert.equal(second.evalSync('host(' + n + ')'), 3 * n);
     assert.equal(context.evalSync('const all = []; for (let n = 0; n < 1e6; n += 1) all.push([n]); all.length'), 1e6);`));
 
+  test('leave an isolate to other threads, and get it back', () => here(`
+    // More than V8's lock is kept for.
+    for (let round = 0; round < 2_500; round += 1) assert.equal(context.evalSync('6 * 7'), 42);
+    const all = Array.from({ length: 8 }, () => new ivm.Isolate()).map((isolate) => ({ isolate, context: isolate.createContextSync() }));
+    const run = ({ context }, code) => context.evalSync(code);
+    for (let round = 0; round < 20; round += 1) {
+      for (const one of all) assert.equal(run(one, 'globalThis.n = (globalThis.n ?? 0) + 1'), 5 * round + 1);
+      // On our threads.
+      assert.deepEqual(await Promise.all(all.map(({ context }) => context.eval('n += 1'))), all.map(() => 5 * round + 2));
+      // Each on a fiber of its own, in another order than before.
+      const nest = (rest) => {
+        if (rest.length === 0) return 0;
+        const [one, ...others] = rest;
+        one.context.global.setSync('next', new ivm.Callback(() => nest(others)));
+        return run(one, 'n += 1; next() + 1');
+      };
+      assert.equal(nest(round % 2 === 0 ? all : all.toReversed()), 8);
+      for (const one of all) run(one, 'n += 1; for (let i = 0; i < 100; i += 1) new Array(1000).fill(i); /(a|b)+$/.test("ab".repeat(1000))');
+      // A stack that V8 scans, and one that overflows.
+      const { isolate, context } = all[round % all.length];
+      assert.throws(() => context.evalSync('(function f() { f(); })()'), { name: 'RangeError' });
+      assert.ok(isolate.getHeapStatisticsSync().used_heap_size > 0);
+      for (const one of all) run(one, 'n += 1');
+    }
+    assert.equal(run(all[0], 'n'), 100);
+    for (const { isolate } of all) isolate.dispose();
+    assert.equal(context.evalSync('6 * 7'), 42);`));
+
+  test('call functions of the host with all kinds of arguments and results', () => here(`
+    const seen = [];
+    context.global.setSync('call', new ivm.Callback((...args) => { seen.push(args); return args.at(-1); }));
+    context.global.setSync('refer', new ivm.Reference(function (...args) { seen.push([this, ...args]); return args.at(-1); }));
+    const values = ['undefined', 'null', 'true', '-0', 'NaN', '"short"', '"\\u{1f600}".repeat(300)', '12n', '[1, { a: 2 }]', 'new Date(5)'];
+    for (const value of values) {
+      const expected = eval('(' + value + ')');
+      assert.deepEqual(context.evalSync('call(1, ' + value + ')', { copy: true }), expected);
+      assert.deepEqual(context.evalSync('refer.applySync(3, [' + value + '], { arguments: { copy: true }, result: { copy: true } })', { copy: true }), expected);
+      assert.deepEqual(seen.splice(0), [[1, expected], [3, expected]]);
+    }
+    assert.deepEqual([context.evalSync('call()'), context.evalSync('call(...Array(20).keys())')], [undefined, 19]);
+    assert.equal(context.evalSync('refer.applySync(undefined, Array.from(Array(20).keys()))'), 19);
+    // Results that are not primitives, for primitives.
+    context.global.setSync('give', new ivm.Callback((what) => ({ object: { a: [1] }, symbol: Symbol('s'), promise: Promise.resolve(1), reference: new ivm.Reference(4) })[what]));
+    assert.deepEqual(context.evalSync('give("object")', { copy: true }), { a: [1] });
+    assert.equal(context.evalSync('give("reference").typeof'), 'number');
+    for (const what of ['symbol', 'promise']) assert.throws(() => context.evalSync('give("' + what + '")'), TypeError);
+    context.global.setSync('promise', new ivm.Reference(async (n) => n + 1));
+    assert.equal(await context.evalSync('promise.applySync(undefined, [4], { result: { promise: true } })', { promise: true }), 5);
+    context.global.setSync('object', new ivm.Reference({}));
+    assert.throws(() => context.evalSync('object.applySync(undefined, [1])'), { message: 'Reference is not a function' });
+    context.global.setSync('callback', new ivm.Reference(new ivm.Callback((n) => n * 2)));
+    assert.equal(context.evalSync('callback.applySync(undefined, [4])'), 8);
+    // Errors, in both directions, and the end of the stack.
+    context.global.setSync('fails', new ivm.Callback((n) => { throw n === 1 ? 'text' : Object.assign(new RangeError('no'), { detail: n }); }));
+    assert.equal(context.evalSync('try { fails(1) } catch (error) { error }'), 'text');
+    assert.equal(context.evalSync('try { fails(2) } catch (error) { error.message + error.detail }'), 'no2');
+    assert.throws(() => context.evalSync('call(Symbol("x"))'), TypeError);
+    context.global.setSync('deep', new ivm.Callback((n) => context.evalSync('deep(' + (n + 1) + ')')));
+    assert.throws(() => context.evalSync('deep(0)'), { name: 'RangeError' });
+    // What a stopped guest would have called is not called.
+    context.global.setSync('stop', new ivm.Callback(() => { isolate.dispose(); return 1; }));
+    assert.equal(syncError(() => context.evalSync('stop(1); call(2)')).code, 'ERR_ISOLATE_DISPOSED');
+    assert.deepEqual(seen.splice(0).length, 3);
+    otherWorks();`));
+
   test('meet async calls', () => here(`
     const results = [];
     context.global.setSync('note', new ivm.Callback((value) => { results.push(value); }));
@@ -77,14 +151,17 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     ['the memory limit', '{}', 'syncError(() => context.evalSync("const all = []; for (;;) all.push(new Array(1000).fill(1.5))"));', 'ERR_ISOLATE_MEMORY'],
   ]) {
     test(`end by ${reason} while the host runs`, () => here(`
+      ivm.configureEngine({ terminationGrace: 50 });
       for (let round = 0; round < 2; round += 1) {
         const isolate = new ivm.Isolate({ memoryLimit: 32 });
         const context = isolate.createContextSync();
         context.global.setSync('wait', () => { ${act} block(600); return 'value'; });
         assert.equal(syncError(() => context.evalSync('wait()', ${options})).code, '${outcome}');
         otherWorks();
+        assert.equal(isolate.isDisposed, ${outcome !== 'ERR_ISOLATE_DEADLINE'});
         if (!isolate.isDisposed) assert.equal(context.evalSync('1 + 1'), 2);
-      }`));
+      }
+      assert.equal(ivm.engineStats().endings.abandoned, 0);`));
   }
 
   test('end by their timeout, which stands still while the host runs', () => here(`
@@ -113,7 +190,60 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
       return 8;
     }));
     assert.equal(context.evalSync('nested() + 1'), 9);
-    assert.ok(ivm.engineStats().endings.givenUp > 0);`));
+    assert.ok(ivm.engineStats().endings.abandoned > 0);`));
+
+  test('leave the arithmetic units of the processor as they were', () => here(`
+    ivm.configureEngine({ terminationGrace: 10 });
+    const [x, y] = [1e308, 3e-308];
+    const expected = x % y;
+    // V8 does not stop code without loops and calls. Most of the time is spent in the loop of instructions for one \`%\`.
+    const code = '(' + String.raw\`(x, y) => { let sum = 0; \${'sum += x % y;'.repeat(100_000)} return sum; }\` + ')';
+    for (let round = 0; round < 40 && ivm.engineStats().endings.abandoned < 10; round += 1) {
+      const guest = new ivm.Isolate({ memoryLimit: 256 }).createContextSync();
+      guest.evalSync('const remainders = ' + code + '; remainders(1, 1)');
+      assert.ok(${STOPPED}.includes(syncError(() => guest.evalSync('remainders(1e308, 3e-308)', { timeout: 2 })).code));
+    }
+    assert.ok(ivm.engineStats().endings.abandoned >= 10);
+    assert.deepEqual(Array.from({ length: 8 }, () => x % y), Array(8).fill(expected));
+    assert.deepEqual(context.evalSync('Array.from({ length: 8 }, () => 1e308 % 3e-308)', { copy: true }), Array(8).fill(expected));`));
+
+  const CAN_BLOCK = spawnSync('env', ['--block-signal', 'true']).status === 0;
+
+  test('return although the process was created with blocked signals', { skip: !CAN_BLOCK && '`env` cannot block signals' }, () => {
+    const code = `
+      const ivm = require(${JSON.stringify(entry)});
+      ivm.configureEngine({ syncCalls: 'caller', terminationGrace: 20 });
+      const context = new ivm.Isolate().createContextSync();
+      context.evalSync('1');
+      try { context.evalSync(${JSON.stringify(ENDLESS[0])}, { timeout: 20 }); } catch (error) { console.log(error.code); }
+      process.exit(0);`;
+    const { status, stdout, stderr } = spawnSync('env', ['--block-signal', process.execPath, '-e', code], { timeout: 20_000, killSignal: 'SIGKILL', encoding: 'utf8' });
+    assert.deepEqual([status, stdout], [0, 'ERR_ISOLATE_UNRESPONSIVE\n'], stderr);
+  });
+
+  test('without a limit, let their worker be terminated', () => here(`
+    const { Worker } = await import('node:worker_threads');
+    const worker = new Worker(${JSON.stringify(WORKER)}, { eval: true });
+    await new Promise((resolve) => { worker.once('message', resolve); });
+    await sleep(300);
+    const since = ms();
+    await worker.terminate();
+    assert.ok(ms() - since < 10_000);
+    otherWorks();`));
+
+  for (const syncCalls of ['thread', 'caller']) {
+    test(`end by a time limit of \`node:vm\`, with '${syncCalls}'`, () => here(`
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      const { runInNewContext } = await import('node:vm');
+      for (let round = 0; round < 2; round += 1) {
+        const since = ms();
+        const run = () => context.evalSync('for (;;);', { timeout: 30_000 });
+        assert.throws(() => runInNewContext('run()', { run }, { timeout: 200 }), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
+        assert.ok(ms() - since < 15_000);
+        otherWorks();
+        assert.equal(context.evalSync('6 * 7'), 42);
+      }`));
+  }
 
   test('and the host exits in the middle of them', async () => {
     for (const [code, program] of [

@@ -1,6 +1,6 @@
 // `describeTools`: the declarations of tools for a model.
 
-import { describe, test } from 'node:test';
+import { describe, mock, test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
 
@@ -169,4 +169,21 @@ declare const tree: {
     itself.items = itself;
     assert.match(describeTools([tool('t:f', itself)]), /unknown(?:\[\])+/);
   });
+});
+
+test('names of types that differ only by a number take linear time', () => {
+  const count = 2_000;
+  let looks = 0;
+  const { has: original } = Set.prototype;
+  const $defs = Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, { name: { type: 'string' } }]));
+  const properties = Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, { $ref: `#/$defs/x${index}/name` }]));
+  const counted = mock.method(Set.prototype, 'has', function has(...args) {
+    looks += 1;
+    return Reflect.apply(original, this, args);
+  });
+  const text = describeTools([tool('t:f', { properties, $defs })]);
+  counted.mock.restore();
+  assert.ok(looks < 10 * count, `${looks}`);
+  assert.match(text, /type t_f_name = string;\n\ntype t_f_name2 = string;\n/);
+  assert.match(text, /p1999\?: t_f_name2000;/);
 });

@@ -89,7 +89,7 @@ const programs = {
   URL: ([first]) => [new URL(first).hostname],
   'URL with a base': ([first]) => [new URL(first, 'https://api.example.com/base').hostname],
   'trimmed URL': ([first]) => [new URL(String(first).trim(), 'https://api.example.com/base').hostname],
-  // As some clients complete a text without a scheme. Mere names are not distinguished from other text.
+  // As some clients complete a text without a scheme. Names alone are not distinguished from other text.
   completed: ([first]) => {
     const text = String(first).trim();
     return /^(?:[^/?#\\]+\.[^/?#\\]+|localhost)(?:[/?#\\]|:\d)/.test(text) && !/^[\w.+-]+:(?!\d)/.test(text) ? [new URL(`http://${text}`).hostname].filter((host) => host !== 'unix') : [];

@@ -19,7 +19,7 @@ function sandboxOf(bytes, zeros, config) {
   return { sandbox: new SubprocessSandbox({ poolSize: 0, ...config }), hasSent: () => existsSync(join(folder, 'sent')) };
 }
 
-/** The beginning of a result of so many megabytes, of which `sent` arrive. */
+/** The beginning of a result of `megabytes`, of which `sent` arrive. */
 const unfinished = (length, sent, config) => sandboxOf(Buffer.concat([ready(), u32(length * MEGABYTE), Buffer.from([END, 1, 7])]), sent * MEGABYTE - 3, config);
 const text = (length) => value.string('x'.repeat(length));
 const finished = (length, config) => sandboxOf(Buffer.concat([ready(), end(true, text(length))]), 0, { timeout: 60_000, ...config });

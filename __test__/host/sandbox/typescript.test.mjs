@@ -134,15 +134,15 @@ describe('the type stripper', () => {
     isolate.dispose();
     // A warm isolate with the same settings now waits.
     const until = async (isSo) => { for (const end = Date.now() + 20_000; Date.now() < end && !isSo(ivm.engineStats());) await new Promise((resolve) => { setTimeout(resolve, 5); }); };
-    await until(({ alive, spare }) => alive === 0 && spare === 1);
+    await until(({ alive, warm }) => alive === 0 && warm === 1);
     const { made } = ivm.engineStats();
     const sandbox = ivm.createSandbox({}, { typescript: true, warm: 0 });
     for (let round = 1; round <= 3; round += 1) {
       const { result } = await sandbox.execute('const a: number = 7; return a');
       assert.equal(result, 7);
-      await until(({ alive, spare }) => alive === 0 && spare === 2);
+      await until(({ alive, warm }) => alive === 0 && warm === 2);
       const stats = ivm.engineStats();
-      assert.deepEqual([stats.made - made, stats.alive, stats.spare], [round, 0, 2]);
+      assert.deepEqual([stats.made - made, stats.alive, stats.warm], [round, 0, 2]);
     }`));
 
   test('does not wait forever', async () => {

@@ -27,7 +27,7 @@ async function largeMaps(run) {
   return count;
 }
 
-test('what schemas find is kept only as long as it can be of use', async () => {
+test('what schemas find is kept only as long as it can be used', async () => {
   const forms = Array.from({ length: 5 }, (_, index) => ({ type: 'object', required: ['kind'], properties: { kind: { const: index } } }));
   const item = { anyOf: [...forms, { type: 'object' }] };
   const list = Array.from({ length: 20_000 }, (_, index) => ({ kind: index % 6 }));

@@ -13,7 +13,7 @@ const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); })
 
 /** Waits until isolates are ready; others may take one. */
 const untilReady = async () => {
-  for (let i = 0; i < 100 && ivm.engineStats().spare === 0; i += 1) await sleep(10);
+  for (let i = 0; i < 100 && ivm.engineStats().warm === 0; i += 1) await sleep(10);
 };
 
 const noTools = async () => {};
@@ -82,14 +82,14 @@ test('existing marks are found', async () => {
 test('each isolate serves once', () => passes(`
   isolate.dispose();
   const { createSandbox, engineStats, IsolatedVMSandbox, IsolatedVmSandbox } = ivm;
-  const settled = async (made, spare) => {
+  const settled = async (made, waiting) => {
     for (let i = 0; i < 500; i += 1) {
       const stats = engineStats();
-      if (stats.made === made && stats.alive === 0 && stats.spare === spare) break;
+      if (stats.made === made && stats.alive === 0 && stats.warm === waiting) break;
       await sleep(10);
     }
-    const { alive, ended, idle, spare: spares, made: all } = engineStats();
-    assert.deepEqual({ all, alive, ended, idle, spares }, { all: made, alive: 0, ended: made, idle: 0, spares: spare });
+    const { alive, ended, idle, warm, made: all } = engineStats();
+    assert.deepEqual({ all, alive, ended, idle, warm }, { all: made, alive: 0, ended: made, idle: 0, warm: waiting });
   };
   await settled(1, 0);
   const sandbox = createSandbox({}, { warm: 4 });
@@ -155,7 +155,7 @@ test('figures and clocks are those of the execution', () => passes(`
     assert.equal(usage.hostCalls, 2);
     assert.ok(usage.heapPeak > 100_000 && usage.heapPeak < 8_000_000, String(usage.heapPeak));
     // The next one's isolate is there before its execution.
-    await waitFor(() => ivm.engineStats().spare === 1);
+    await waitFor(() => ivm.engineStats().warm === 1);
     await sleep(50);
   }`, { options: '{ warm: 0 }' }));
 
@@ -187,10 +187,10 @@ test('warm isolates hold no thread and are not disposed', () => passes(`
   const { createSandbox, engineStats } = ivm;
   const sandbox = createSandbox({}, { warm: 12 });
   for (let i = 0; i < 3; i += 1) await sandbox.execute('1');
-  await waitFor(() => engineStats().spare === 12 && engineStats().threads === 0);
+  await waitFor(() => engineStats().warm === 12 && engineStats().threads === 0);
   for (let i = 0; i < 20; i += 1) {
-    const { threads, idle, alive, spare } = engineStats();
-    assert.deepEqual({ threads, idle, alive, spare }, { threads: 0, idle: 0, alive: 0, spare: 12 });
+    const { threads, idle, alive, warm } = engineStats();
+    assert.deepEqual({ threads, idle, alive, warm }, { threads: 0, idle: 0, alive: 0, warm: 12 });
     await sleep(50);
   }`, { options: '{ warm: 0 }' }));
 
@@ -198,8 +198,8 @@ describe('warm isolates end with their host', () => {
   const program = `
     const sandbox = ivm.createSandbox({}, { warm: 8 });
     if ((await sandbox.execute('1')).result !== 1) throw new Error('no result');
-    for (let i = 0; i < 1000 && ivm.engineStats().spare < 8; i += 1) await sleep(10);
-    if (ivm.engineStats().spare !== 8) throw new Error('no spares');`;
+    for (let i = 0; i < 1000 && ivm.engineStats().warm < 8; i += 1) await sleep(10);
+    if (ivm.engineStats().warm !== 8) throw new Error('no warm isolates');`;
 
   // Otherwise it would wait for a minute.
   test('a process ends by itself', () => passes(`${program}\nisolate.dispose();`));
@@ -215,7 +215,7 @@ describe('warm isolates end with their host', () => {
     process.exit(0);`));
 
   test('a worker ends', () => workers(`
-    const stats = () => ivm.engineStats().spare;
+    const stats = () => ivm.engineStats().warm;
     const worker = await ready();
     same(stats(), 8);
     await worker.terminate();
@@ -245,6 +245,6 @@ test('isolates of processes are not affected', async () => {
   const before = ivm.engineStats();
   const { result } = await new SubprocessSandbox({ snapshot }).execute('return 1', [], noTools);
   assert.equal(result, 1);
-  const { made, spare } = ivm.engineStats();
-  assert.deepEqual([made, spare], [before.made, before.spare]);
+  const { made, warm } = ivm.engineStats();
+  assert.deepEqual([made, warm], [before.made, before.warm]);
 });

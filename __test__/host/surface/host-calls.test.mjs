@@ -48,6 +48,12 @@ const ODD = {
   'that is frozen': () => Object.freeze(Promise.reject(new Error('no'))),
 };
 
+/** Milliseconds of CPU time that this process has used since. */
+function cpuTime(since) {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1000;
+}
+
 describe('discardThrown', () => {
   const fail = (message) => Promise.reject(new Error(message));
 
@@ -83,9 +89,9 @@ describe('discardThrown', () => {
 
   test('a large list takes bounded time', async () => {
     const error = new AggregateError(Array.from({ length: 500_000 }, () => 1));
-    const start = performance.now();
+    const start = process.cpuUsage();
     for (let count = 0; count < 20; count += 1) discardThrown('x', error);
-    assert.ok(performance.now() - start < 2_000);
+    assert.ok(cpuTime(start) < 2_000);
   });
 });
 
@@ -122,7 +128,7 @@ describe('discard', () => {
     let reads = 0;
     const large = Array.from({ length: 2e5 }, () => ({}));
     const values = [proxy, Object.create(proxy), [proxy], { get x() { reads += 1; return 1; } }, large, { large }, new Map([[proxy, large]]), null, undefined, 1n, Symbol('s'), () => {}];
-    const start = performance.now();
+    const start = process.cpuUsage();
     assert.deepEqual(await reported(() => {
       for (const value of values) {
         discard('x', value);
@@ -130,7 +136,7 @@ describe('discard', () => {
       }
     }), []);
     assert.equal(reads, 0);
-    assert.ok(performance.now() - start < 5_000);
+    assert.ok(cpuTime(start) < 5_000);
   });
 
   test('promises in properties of instances, and nothing else of those', async () => {
@@ -177,9 +183,9 @@ describe('guard', () => {
   for (const [name, value] of Object.entries(VALUES)) {
     test(`takes little time in a turn, however often it is called: ${name}`, async () => {
       await turn();
-      const start = performance.now();
+      const start = process.cpuUsage();
       for (let call = 0; call < 10_000; call += 1) guard('x', value);
-      const time = performance.now() - start;
+      const time = cpuTime(start);
       assert.ok(time < 1_500, `${time} ms`);
       assert.deepEqual(await reported(async () => {
         await turn();
@@ -189,10 +195,10 @@ describe('guard', () => {
 
     test(`so does what many promises resolve to: ${name}`, async () => {
       await turn();
-      const start = performance.now();
+      const start = process.cpuUsage();
       for (let call = 0; call < 10_000; call += 1) discard('x', Promise.resolve(value));
       await turn();
-      const time = performance.now() - start;
+      const time = cpuTime(start);
       assert.ok(time < 1_500, `${time} ms`);
     });
   }

@@ -3,10 +3,12 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
+import { once } from 'node:events';
 
 const require = createRequire(import.meta.url);
 const { errorOf, faultOf, hidePaths } = require('../../../surface/core/error.js');
 const { failureOf } = require('../../../surface/host/sandbox/common/failure.js');
+const { reportUnhandled } = require('../../../surface/host/unhandled.js');
 const { TAG } = require('../../../surface/core/protocol.js');
 
 const SIZE = 2_000_000;
@@ -74,4 +76,15 @@ test('a long stack keeps its lines', () => {
     const stack = lines.slice(0, count).map((line) => `\n${line}`).join('');
     assert.equal(failureOf({ ok: false, value: 'm', logs: [], lost: 0, name: 'E', stack }, 'code', 'm').stack, `E: m${stack}`);
   }
+});
+
+test('an error whose name or message is no text is reported without making a text of it', async () => {
+  let texts = 0;
+  const list = [[{ toString() { texts += 1; return 'x'; } }]];
+  const warning = once(process, 'warning');
+  reportUnhandled('a test', Object.assign(new Error('m'), { message: list }));
+  const [{ message, detail }] = await warning;
+  assert.match(message, /\(a test\) failed, and no caller can receive its error: \[object Error\]\./);
+  assert.equal(detail, '[object Error]');
+  assert.equal(texts, 0);
 });

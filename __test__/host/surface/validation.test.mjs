@@ -12,7 +12,9 @@ const { issuesOf } = require('../../../surface/host/sandbox/tools/validation.js'
 
 /** The keyword. An object with it is no thenable. */
 const THEN = `th${'en'}`;
-const ENDING = { until: Infinity, stopped: () => undefined };
+const matchHere = async (pattern, text) => pattern.test(text);
+const ENDING = { until: Infinity, stopped: () => undefined, match: matchHere };
+const { Pattern } = require('../../../surface/host/sandbox/tools/patterns.js');
 const issues = (schema, value) => issuesOf(readJsonSchema(schema, 'the schema'), value, ENDING);
 const isValid = async (schema, value) => (await issues(schema, value)).length === 0;
 
@@ -133,6 +135,17 @@ describe('work', () => {
     assert.ok(turns > 1, `${turns}`);
   });
 
+  test('lists of a schema count', async () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => `v${index}`);
+    const dependent = Object.fromEntries(names.map((name) => [name, []]));
+    for (const items of [{ enum: names }, { not: { required: names } }, { dependentRequired: dependent }, { not: { dependentRequired: { v: names } } }]) {
+      let looks = 0;
+      const ending = { ...ENDING, stopped: () => { looks += 1; } };
+      await issuesOf(readJsonSchema({ items }, 's'), Array.from({ length: 100 }, () => (items.enum ? 'v19999' : { v: 1 })), ending);
+      assert.ok(looks >= 50, `${JSON.stringify(items).slice(0, 40)}: ${looks}`);
+    }
+  });
+
   test('ends when it is stopped', async () => {
     let isStopped = false;
     const ending = { until: Infinity, stopped: () => (isStopped ? new Error('stopped') : undefined) };
@@ -167,3 +180,48 @@ describe('work', () => {
     assert.ok(readJsonSchema(itself, 'the schema'));
   });
 });
+
+describe('patterns', () => {
+  /** The longest text of a power of ten that is matched on the host's thread; 0 if none is. */
+  const longest = (source, flags = 'u') => {
+    const pattern = new Pattern(new RegExp(source, flags));
+    return [1, 10, 100, 1_000, 10_000, 100_000].findLast((length) => pattern.stepsFor('a'.repeat(length)) !== undefined) ?? 0;
+  };
+
+  test('are matched on the host\'s thread if that takes no time', () => {
+    for (const [source, length] of [
+      ['^[a-z0-9-]+$', 10_000], ['^[a-z]{1,64}$', 1_000], ['^\\d{4}-\\d{2}-\\d{2}$', 10_000], ['^(?:foo|bar)$', 10_000], ['^a?b?c?$', 10_000], ['^(?:abc)*$', 10_000],
+      ['^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$', 1_000], ['^[^\\s@]+@[^\\s@]+\\.[^\\s@]+$', 10], ['abc', 10_000], ['^[\\]a]*$', 10_000],
+    ]) assert.ok(longest(source) >= length, `${source}: ${longest(source)}`);
+  });
+
+  test('are matched elsewhere if that may take long', () => {
+    for (const [source, length, flags] of [
+      ['^(a+)+$', 0], ['^(a|a)*$', 0], ['^(?:a*)*$', 0], ['^(?<x>a?){50}$', 0], ['(?=(a|aa)+b)', 0], ['((a{1,2})+)?b', 0], ['^(?:a|b|ab){1,}$', 0], ['^(?:(?:a+){1}){2,}', 0],
+      ['\\s+$', 100], ['a|^b', 10_000], ['^a*a*a*a*$', 10], ['^(a*)\\1*$', 10], ['^a{1,}a{1,}a{1,}$', 10], ['^\\u{1,}\\u{1,}\\u{1,}$', 10, ''], ['^(a*|b*)(a*|b*)(a*|b*)$', 10],
+      ['^[\\]](a+)+', 0], ['^\\((a+)+', 0], ['^(?i:(a+)+)$', 0, ''],
+    ]) {
+      if (source.includes('?i:') && !canParse(source)) continue;
+      assert.ok(longest(source, flags) <= length, `${source}: ${longest(source, flags)}`);
+    }
+  });
+
+  test('a match elsewhere is awaited, and its failure is that of the validation', async () => {
+    const schema = readJsonSchema({ patternProperties: { '^(a+)+$': false }, propertyNames: { pattern: '^(b|a)+$' }, properties: { b: { items: { pattern: '^(c+)+$' } } } }, 's');
+    const texts = [];
+    const ending = { ...ENDING, match: async (pattern, text) => { texts.push(`${pattern} ${text}`); return pattern.test(text); } };
+    assert.deepEqual(await issuesOf(schema, { b: ['cc', 'd'] }, ending), ['params.b[1] must match /^(c+)+$/u']);
+    assert.deepEqual(texts, ['/^(b|a)+$/u b', '/^(c+)+$/u cc', '/^(c+)+$/u d', '/^(a+)+$/u b']);
+    assert.deepEqual(await issuesOf(schema, { aa: 1 }, ending), ['params.aa is not permitted']);
+    await assert.rejects(async () => issuesOf(schema, { aa: 1 }, { ...ENDING, match: async () => { throw new Error('late'); } }), { message: 'late' });
+  });
+});
+
+/** Whether this host knows the syntax. */
+function canParse(source) {
+  try {
+    return Boolean(new RegExp(source));
+  } catch {
+    return false;
+  }
+}

@@ -3,8 +3,8 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { proseOf } from '../../../scripts/checks/prose/passages.mjs';
-import { check, readWords } from '../../../scripts/checks/prose/words.mjs';
+import { namesOf, proseOf } from '../../../scripts/checks/prose/passages.mjs';
+import { check, checkNames, readWords } from '../../../scripts/checks/prose/words.mjs';
 
 /** The lines of the prose in a file, without what is not prose. */
 const linesOf = (path, text) => proseOf(path, text).split('\n').map((line) => line.replaceAll(/\0+/g, ' ').replaceAll(/ +/g, ' ').trim());
@@ -17,13 +17,14 @@ describe('prose', () => {
     ].join('\n')), ['# A', 'See [the page and at', '', '', '', '', '', '', 'after', '[x']);
   });
 
-  test('of sources: comments', () => {
+  test('of sources: comments and messages', () => {
     assert.deepEqual(linesOf('src/x.rs', [
       '//! About `it`.', 'let a = 1; // after code', '/// Of [`x`] a', '/* one', ' * two */ code', '/** three */', 'let url = "http://x"; a / b', '        // SAFETY: four', '//',
     ].join('\n')), ['About .', 'after code', 'Of [ ] a', 'one', 'two', 'three', '', 'SAFETY: four', '']);
     assert.deepEqual(linesOf('surface/x.js', [
       '/**', ' * Text', ' * @param {{ a: Map<string, { b: number }> }} name what it is', ' * @returns {number}', ' */', 'function f(/** @type {any} */ a) {', '',
     ].join('\n')), ['', 'Text', 'what it is', '', '', '', '']);
+    assert.deepEqual(linesOf('surface/x.js', "fail(`it has ${n} parts`, 'name', \"it's one\"); // why"), ["it has parts it's one why"]);
     assert.deepEqual(linesOf('x.toml', '# A comment\nkey = "#1" # after\n'), ['A comment', 'after', '']);
   });
 
@@ -66,7 +67,34 @@ describe('the word list', () => {
   test('the one of the repository', () => {
     const own = readWords(readFileSync(new URL('../../../scripts/checks/prose/words.txt', import.meta.url), 'utf8'));
     const found = (text) => check(text, own).map((one) => one.found);
-    assert.deepEqual(found('Nobody\n  is told of it; the isolate goes on. He who hears of\tit lets go'), ['Nobody', 'is told', 'goes on', 'He who', 'hears of', 'lets go']);
+    assert.deepEqual(found('Nobody\n  is told of it; the isolate goes on. He who hears of\tit lets go'), ['Nobody', 'is told', 'goes on', 'He who', 'hears', 'lets go']);
+    for (const turn of [
+      'A guest that cannot be stopped does not hold its caller.',
+      'Who wants something else makes it of isolates.',
+      'The oldest makes room of those who have more of them than he.',
+      'It takes no execution along.',
+      'It ends after a second without a word.',
+      'In callbacks of a FinalizationRegistry nobody acts.',
+      'What a guest has set going by then is over.',
+      'No caller hears of the result, nor of what the code throws.',
+      'Objects that say themselves what their text is.',
+      'It sets a timer in motion.',
+      'The end takes the whole sandbox along.',
+      'Somebody must release it.',
+      'Its threads live on.',
+      'Messages of at most so many bytes.',
+      'A result is to be had at once.',
+      'Whoever waits gives up.',
+      'It merely counts.',
+    ]) assert.notDeepEqual(found(turn), [], turn);
     assert.deepEqual(found('A caller is notified. The isolate continues, and JavaScript in TypeScript on macOS uses Node-API.'), []);
+  });
+
+  test('finds words of names in code, and in the name of a file', () => {
+    const own = readWords('[turns]\nshelf => a\n[names]\n^most \\w+ => max_…\nshelf => arena\n');
+    const text = "// the shelf\nconst MOST_LINES = 'shelf';\nlet bookShelf = mostly, almost, shelfish;\n";
+    assert.deepEqual(checkNames(namesOf('src/shelf.js', text), own), [
+      { line: 1, found: 'src/shelf.js', advice: 'arena' }, { line: 2, found: 'MOST_LINES', advice: 'max_…' }, { line: 3, found: 'bookShelf', advice: 'arena' },
+    ]);
   });
 });

@@ -16,8 +16,10 @@ const COMMENT = /^( *)\/\*\*\n[^]*?^ *\*\/$/gm;
 const FENCE = /^```(\w*)\n([^]*?)^```$/gm;
 
 const { CODE } = createRequire(import.meta.url)(join(root, 'surface/core/protocol.js'));
-const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-const declarations = files.filter((name) => /\.d\.m?ts$/.test(name)).map((name) => [name, readFileSync(join(root, name), 'utf8')]);
+const packageJson = readFileSync(join(root, 'package.json'), 'utf8');
+/** Those of the package's exports. */
+const declarations = [...new Set(Array.from(packageJson.matchAll(/"types": "\.\/([^"]+)"/g), ([, name]) => name))]
+  .map((name) => [name, readFileSync(join(root, name), 'utf8')]);
 
 /** The blocks of code in comments, without the comments' marks. */
 const examplesOf = (text) => [...text.matchAll(COMMENT)].flatMap(({ 0: comment, index }) => {
@@ -38,7 +40,7 @@ test('examples compile', async () => {
     for (const [name, text] of declarations) {
       for (const { line, language, code } of examplesOf(text)) {
         assert.equal(language, 'ts', `${name}:${line}`);
-        writeFileSync(join(folder, `${name.replaceAll('.', '-')}-${line}-${(count += 1)}.mts`), code);
+        writeFileSync(join(folder, `${name.replaceAll(/[./]/g, '-')}-${line}-${(count += 1)}.mts`), code);
       }
     }
     assert.ok(count >= 20, `${count} examples`);

@@ -22,7 +22,7 @@ test('the ES module exports what its declarations say', () => {
   assert.deepEqual(sorted(Object.keys(module)), sorted(['default', ...exported('export')]));
 });
 
-test('every type is exported by name, but for the helpers', () => {
+test('every type is exported by name, except the helpers', () => {
   const types = declared('class|interface|type').filter((name) => !(name in ivm));
   const helpers = types.filter((name) => /^(?:Apply|Argument|Arguments|As|Check|Fallback|Result|With)[A-Z]/.test(name));
   assert.deepEqual(sorted(exported('export type')), sorted(types.filter((name) => !helpers.includes(name))));

@@ -4,7 +4,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import ivm from '../../../index.js';
-import { serve } from '../../../inspector.js';
+import { serve } from '../../../adapters/inspector.js';
 import { host } from '../../harness.mjs';
 
 const LIMIT_MS = 10_000;

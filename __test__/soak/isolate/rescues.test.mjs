@@ -29,7 +29,7 @@ test('200 guests that do not stop, one after the other', { skip: !AVAILABLE && '
     } catch (error) {
       outcomes.add(error.code);
     }
-    left = ivm.engineStats().endings.givenUp;
+    left = ivm.engineStats().endings.abandoned;
     if (!guest.isDisposed) guest.dispose();
     assert.equal(context.evalSync('6 * 7'), 42);
     const other = new ivm.Isolate();

@@ -53,7 +53,7 @@ pub fn processes() -> Result<String, Refusal> {
     let child = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     let error = io::Error::last_os_error();
     if child == 0 {
-        // The parent must know of this process before it gets its first message.
+        // The parent must have the number of this process before it gets its first message.
         // SAFETY: both are this process's own descriptors; `byte` is valid for writes of the byte that never comes.
         unsafe {
             libc::close(holding);
@@ -69,7 +69,7 @@ pub fn processes() -> Result<String, Refusal> {
         && child > 0
     {
         let sent = tell(&handover::message(child));
-        // Ending closes both ends of the pipe, which lets the child continue. A child that the parent does not know of must not continue.
+        // Ending closes both ends of the pipe, which lets the child continue. A child whose number the parent does not have must not continue.
         // SAFETY: this process has created the child. The id stays the child's until the parent reaps it, which the parent does only after
         // it receives the message. Then this process ends.
         unsafe {

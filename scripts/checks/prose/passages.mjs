@@ -1,4 +1,4 @@
-// The prose of a file: comments of sources, names of tests, and Markdown without its code.
+// The prose of a file: comments and messages of sources, names of tests, and Markdown without its code. And the names in its code.
 
 /** Replaces a character that is not prose. It is no space, so no phrase of several words matches across it. */
 const MASK = '\0';
@@ -45,7 +45,20 @@ function namesIn(code) {
   return shown;
 }
 
-/** Comments of a source, and names of tests. Strings are not read, so a mark of a comment in a string counts as one. */
+/** A string of several words. */
+const MESSAGE = /(?<quote>['"`])(?<text>(?:\\.|(?!\k<quote>)[^\\\n])*\w (?:\\.|(?!\k<quote>)[^\\\n])*)\k<quote>/g;
+
+/** The messages in a line of code. */
+function messagesIn(code) {
+  let shown = mask(code);
+  for (const { index, groups: { text } } of code.matchAll(MESSAGE)) {
+    const start = index + 1;
+    shown = shown.slice(0, start) + text.replaceAll(/\$?\{[^}]*\}/g, mask) + shown.slice(start + text.length);
+  }
+  return shown;
+}
+
+/** Comments of a source, and what `ofCode` finds in code. Strings are not read, so a mark of a comment in a string counts as one. */
 function ofSource(text, comment, ofCode) {
   let inBlock = false;
   return text.split('\n').map((line) => {
@@ -61,12 +74,31 @@ function ofSource(text, comment, ofCode) {
   }).join('\n');
 }
 
+/** Sources whose names are checked. */
+const CODE = /\.(?:[cm]?[jt]s|rs)$/;
+const NAME = /[A-Za-z_]\w*/g;
+const STRING = /'[^'\n]*'|"[^"\n]*"/g;
+
 const KINDS = [
   [/\.md$/, ofMarkdown],
   [/\.test\.mjs$|^__test__\/.*\.mjs$/, (text) => withoutCode(ofSource(text, SLASHES, namesIn))],
-  [/\.(?:[cm]?[jt]s|rs)$/, (text) => withoutCode(ofSource(text, SLASHES, mask))],
+  [/^(?:__test__|fuzz|examples|bench)\/.*\.(?:[cm]?[jt]s|rs)$/, (text) => withoutCode(ofSource(text, SLASHES, mask))],
+  [CODE, (text) => withoutCode(ofSource(text, SLASHES, messagesIn))],
   [/\.(?:toml|ya?ml)$/, (text) => withoutCode(ofSource(text, HASH, mask))],
 ];
+
+/**
+ * @param {string} path
+ * @param {string} text
+ * @returns {{ line: number, text: string }[]} the names in the code of a file, and that of the file
+ */
+export function namesOf(path, text) {
+  const prose = CODE.test(path) ? ofSource(text, SLASHES, mask) : undefined;
+  const code = prose === undefined ? '' : [...text].map((char, at) => (char === '\n' || prose[at] === MASK ? char : ' ')).join('');
+  const names = code.replaceAll(STRING, mask).split('\n')
+    .flatMap((line, index) => [...new Set(line.match(NAME) ?? [])].map((name) => ({ line: index + 1, text: name })));
+  return [{ line: 1, text: path }, ...names];
+}
 
 /**
  * @param {string} path

@@ -99,14 +99,14 @@ fn compared(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompR
     SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?])
 }
 
-fn whatever(calls: &[c_long]) -> Rules {
+fn unconditional(calls: &[c_long]) -> Rules {
     calls.iter().map(|call| (*call, Vec::new())).collect()
 }
 
 /// The calls that a child needs. The filters of `probes` and `attacks` are installed in addition.
 pub fn allowed() -> Result<Rules, BackendError> {
     let own = u64::from(std::process::id());
-    let mut rules = whatever(&[
+    let mut rules = unconditional(&[
         // Memory. V8 makes compiled code executable.
         libc::SYS_munmap,
         libc::SYS_mprotect,
@@ -161,7 +161,7 @@ pub fn allowed() -> Result<Rules, BackendError> {
         libc::SYS_seccomp,
     ]);
     #[cfg(target_arch = "x86_64")]
-    rules.extend(whatever(&[libc::SYS_time, libc::SYS_poll, libc::SYS_pause, libc::SYS_arch_prctl]));
+    rules.extend(unconditional(&[libc::SYS_time, libc::SYS_poll, libc::SYS_pause, libc::SYS_arch_prctl]));
     rules.extend([
         (libc::SYS_sendto, vec![masked(3, !PLAIN, 0)?]),
         (libc::SYS_recvfrom, vec![masked(3, !PLAIN, 0)?]),
@@ -180,7 +180,7 @@ pub fn allowed() -> Result<Rules, BackendError> {
     ]);
     // musl signals its own threads with this call. The target can be a thread of another process.
     #[cfg(target_env = "musl")]
-    rules.extend(whatever(&[libc::SYS_tkill]));
+    rules.extend(unconditional(&[libc::SYS_tkill]));
     Ok(rules)
 }
 
@@ -203,7 +203,7 @@ fn writing(argument: u8) -> Result<Vec<SeccompRule>, BackendError> {
 
 pub fn attacks() -> Result<Rules, BackendError> {
     let own = u64::from(std::process::id());
-    let mut rules = whatever(&[
+    let mut rules = unconditional(&[
         // Other programs and processes.
         libc::SYS_execve,
         libc::SYS_execveat,
@@ -270,7 +270,7 @@ pub fn attacks() -> Result<Rules, BackendError> {
     ]);
     #[cfg(target_arch = "x86_64")]
     {
-        rules.extend(whatever(&[
+        rules.extend(unconditional(&[
             libc::SYS_fork,
             libc::SYS_vfork,
             libc::SYS_creat,
@@ -300,7 +300,7 @@ pub fn attacks() -> Result<Rules, BackendError> {
 }
 
 pub fn probes() -> Result<Rules, BackendError> {
-    let rules = whatever(&[
+    let rules = unconditional(&[
         libc::SYS_openat,
         libc::SYS_openat2,
         libc::SYS_newfstatat,
@@ -319,9 +319,11 @@ pub fn probes() -> Result<Rules, BackendError> {
         libc::SYS_seccomp,
     ]);
     #[cfg(target_arch = "x86_64")]
-    let rules =
-        [rules, whatever(&[libc::SYS_open, libc::SYS_stat, libc::SYS_lstat, libc::SYS_access, libc::SYS_readlink])]
-            .concat();
+    let rules = [
+        rules,
+        unconditional(&[libc::SYS_open, libc::SYS_stat, libc::SYS_lstat, libc::SYS_access, libc::SYS_readlink]),
+    ]
+    .concat();
     Ok(rules)
 }
 
@@ -334,17 +336,17 @@ mod tests {
     /// Splits a list into calls without conditions and calls with conditions on their arguments.
     fn split(rules: Rules) -> [BTreeSet<libc::c_long>; 2] {
         let count = rules.len();
-        let [mut whatever, mut some] = [BTreeSet::new(), BTreeSet::new()];
+        let [mut unconditional, mut some] = [BTreeSet::new(), BTreeSet::new()];
         for (call, conditions) in rules {
             if conditions.is_empty() {
-                whatever.insert(call)
+                unconditional.insert(call)
             } else {
                 some.insert(call)
             };
         }
-        assert_eq!(whatever.len() + some.len(), count, "a call is in one list twice");
-        assert!(whatever.is_disjoint(&some));
-        [whatever, some]
+        assert_eq!(unconditional.len() + some.len(), count, "a call is in one list twice");
+        assert!(unconditional.is_disjoint(&some));
+        [unconditional, some]
     }
 
     #[test]

@@ -29,22 +29,22 @@ pub struct Module {
 }
 
 impl Module {
-    /// Reads a module that may have types of `most_types` bytes. Functions that may cost more than `most_code` are examined more closely.
-    pub fn read(bytes: &[u8], most_types: usize, most_code: usize) -> Self {
+    /// Reads a module that may have types of `max_types` bytes. Functions that may cost more than `max_code` are examined more closely.
+    pub fn read(bytes: &[u8], max_types: usize, max_code: usize) -> Self {
         let mut module = Self::default();
         let mut reader = Reader::new(bytes);
         if reader.take(HEADER.len()) == Some(&HEADER[..]) {
-            while module.read_section(&mut reader, most_types, most_code).is_some() {}
+            while module.read_section(&mut reader, max_types, max_code).is_some() {}
         }
         module
     }
 
-    fn read_section(&mut self, reader: &mut Reader<'_>, most_types: usize, most_code: usize) -> Option<()> {
+    fn read_section(&mut self, reader: &mut Reader<'_>, max_types: usize, max_code: usize) -> Option<()> {
         let number = reader.byte()?;
         let size = reader.size()?;
         let section = reader.take_most(size);
         if number == TYPES {
-            self.types.read(section, most_types);
+            self.types.read(section, max_types);
             return Some(());
         }
         let mut section = Reader::new(section);
@@ -74,7 +74,7 @@ impl Module {
                 let elements = sizes.fold(0_usize, usize::saturating_add);
                 self.entries = self.entries.saturating_add(elements.saturating_mul(ELEMENT_BYTES));
             }
-            CODE => self.read_code(&mut section, count, most_code),
+            CODE => self.read_code(&mut section, count, max_code),
             _ => {}
         }
         Some(())

@@ -119,8 +119,8 @@ impl Agent {
     /// The next request of `port` that may be handled between two instructions of the guest.
     pub fn next(&self, port: &Port) -> Option<Request> {
         match self.busy.get() {
-            _ if self.leaves_pause() => port.take_amidst(true),
-            Some(busy) => port.take_amidst(busy.alone),
+            _ if self.leaves_pause() => port.take_nested(true),
+            Some(busy) => port.take_nested(busy.alone),
             None => port.take(),
         }
     }

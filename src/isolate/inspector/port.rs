@@ -104,7 +104,7 @@ impl Port {
 
     /// The next request that may be handled during the handling of a message; `alone` if that message excludes others. The other requests
     /// keep their order.
-    pub fn take_amidst(&self, alone: bool) -> Option<Request> {
+    pub fn take_nested(&self, alone: bool) -> Option<Request> {
         self.take_where(|requests| {
             let mut free = !alone;
             let index = requests.iter().position(|request| {

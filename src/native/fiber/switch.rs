@@ -1,5 +1,5 @@
-//! Switching between stacks. A suspended stack holds the registers that functions preserve, and above them the address at which it
-//! continues.
+//! Switching between stacks. A suspended stack holds the modes of the floating-point units, above them the registers that functions preserve, and
+//! the address at which it continues.
 
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
@@ -16,15 +16,16 @@ isolated_v8_switch:
     push r13
     push r14
     push r15
+    sub rsp, 8
+    stmxcsr [rsp]
+    fnstcw [rsp + 4]
     mov [rdi], rsp
     .cfi_endproc
-    .hidden isolated_v8_continue
-    .globl isolated_v8_continue
-    .type isolated_v8_continue, @function
 isolated_v8_continue:
     .cfi_startproc
     .cfi_undefined rip
     mov rsp, rsi
+    add rsp, 8
     pop r15
     pop r14
     pop r13
@@ -33,6 +34,19 @@ isolated_v8_continue:
     pop rbp
     mov rax, rdx
     ret
+    .cfi_endproc
+
+    .p2align 4
+    .hidden isolated_v8_leave
+    .globl isolated_v8_leave
+    .type isolated_v8_leave, @function
+isolated_v8_leave:
+    .cfi_startproc
+    .cfi_undefined rip
+    fninit
+    fldcw [rsi + 4]
+    ldmxcsr [rsi]
+    jmp isolated_v8_continue
     .cfi_endproc
 
     .p2align 4
@@ -55,16 +69,18 @@ unsafe extern "C" {
     /// `value`.
     #[link_name = "isolated_v8_switch"]
     pub fn switch(from: *mut usize, to: usize, value: usize) -> usize;
-    /// Continues on the stack `to` without saving this one. Its second and third argument registers are what a signal handler sets.
-    #[link_name = "isolated_v8_continue"]
+    /// Continues on the stack `to` without saving this one. Its second and third argument registers are what a signal handler sets. Empties the
+    /// registers of the x87 unit, where V8's code for `%` holds numbers: with those that were left there, the unit would soon be full, and the next
+    /// `%` of the host would result in `NaN`.
+    #[link_name = "isolated_v8_leave"]
     pub fn continue_on(unused: usize, to: usize, value: usize) -> !;
     /// Where a new stack begins.
     #[link_name = "isolated_v8_begin"]
     fn begin();
 }
 
-/// The registers that functions preserve, and the return address.
-const SAVED: usize = 7;
+/// The modes, the registers that functions preserve, and the return address.
+const SAVED: usize = 8;
 
 /// Prepares the stack below `top` so that the first switch to it calls `entry` with `argument`. Returns its stack pointer.
 ///
@@ -72,8 +88,8 @@ const SAVED: usize = 7;
 /// `top` is the aligned end of memory that can be written, and that nothing else uses. `entry` never returns.
 pub unsafe fn prepare(top: usize, entry: extern "C" fn(usize) -> !, argument: usize) -> usize {
     let pointer = top - SAVED * size_of::<usize>();
-    // In the order in which they are popped: r15, r14, r13, r12, rbx, rbp, and the return address.
-    let saved = [0, 0, argument, entry as usize, 0, 0, begin as unsafe extern "C" fn() as usize];
+    // In the order in which they are popped: the modes (of the caller, at the first switch), r15, r14, r13, r12, rbx, rbp, and the return address.
+    let saved = [0, 0, 0, argument, entry as usize, 0, 0, begin as unsafe extern "C" fn() as usize];
     // SAFETY: guaranteed by the caller.
     unsafe { (pointer as *mut [usize; SAVED]).write(saved) };
     pointer

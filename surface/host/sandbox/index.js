@@ -1,17 +1,12 @@
 'use strict';
 // The ready-made sandboxes, which hosts have in addition to isolated-vm's classes.
 
-const { createAgentSandbox } = require('./agent/sandbox.js');
+const { lazily } = require('../lazily.js');
 const { createSandboxFactory } = require('./code/sandbox.js');
 const { createContextEquipment } = require('./context/equipment.js');
-const { describeTools } = require('./tools/descriptions.js');
-const { createReadEquipment } = require('./plugin/equipment.js');
 const { createExecute } = require('./common/execution.js');
 const { createNormalizeCode } = require('./code/parser.js');
-const { createPluginSandbox } = require('./plugin/sandbox.js');
-const { createPluginFetch } = require('./plugin/fetch.js');
 const { createReadSnapshot } = require('./common/snapshot.js');
-const { createSubprocessSandboxes } = require('./subprocess/sandbox.js');
 const { createStripper } = require('./common/typescript.js');
 
 /**
@@ -27,16 +22,23 @@ function createSandboxes(core, environment, ivm, launcher) {
   const makeSpare = (memoryLimit) => core.binding.unpack(environment.makeWarm(memoryLimit), createSandboxes);
   const strip = createStripper(makeSpare);
   const readSnapshot = createReadSnapshot(core, environment);
-  return {
+  const members = {
     createSandbox: createSandboxFactory(execute, strip, readSnapshot),
     contextEquipment: createContextEquipment(core, environment, ivm),
-    describeTools,
     normalizeCode: createNormalizeCode(makeSpare),
-    createPluginFetch,
-    ...createAgentSandbox(execute, strip, readSnapshot),
-    ...createPluginSandbox(core, ivm, createReadEquipment(core, environment, strip, readSnapshot)),
-    ...createSubprocessSandboxes(core, environment, strip, readSnapshot, launcher),
   };
+  // These are in other files of the package.
+  lazily(members, ['describeTools'], () => require('./tools/descriptions.js'));
+  lazily(members, ['AgentSandbox', 'IsolatedVMSandbox', 'createIsolatedVMSandbox'],
+    () => require('./agent/sandbox.js').createAgentSandbox(execute, strip, readSnapshot, makeSpare));
+  lazily(members, ['SubprocessSandbox', 'createSubprocessSandbox'],
+    () => require('./subprocess/sandbox.js').createSubprocessSandboxes(core, environment, { strip, make: makeSpare }, readSnapshot, launcher));
+  lazily(members, ['createPluginFetch'], () => require('./plugin/fetch.js'));
+  lazily(members, ['PluginSandbox', 'IsolatedVmSandbox', 'NotFoundError', 'PluginError', 'SandboxViolationError'], () => {
+    const readEquipment = require('./plugin/equipment.js').createReadEquipment(core, environment, strip, readSnapshot);
+    return require('./plugin/sandbox.js').createPluginSandbox(core, ivm, readEquipment);
+  });
+  return members;
 }
 
 module.exports = { createSandboxes };

@@ -39,7 +39,7 @@ const MIN_TREE = 65_536;
 const trees = new WeakMap();
 
 /**
- * Notes that a value was read from so many bytes, and is a tree: the bytes contain no reference, and refer to nothing outside.
+ * Notes that a value was read from this many bytes, and is a tree: the bytes contain no reference, and refer to nothing outside.
  * @param {any} value
  * @param {number} bytes
  */

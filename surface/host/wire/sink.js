@@ -37,7 +37,7 @@ const SMALLEST = 16_384;
 const LARGEST_KEPT = 1_048_576;
 /** Values of up to this many bytes share one array, since creating an array takes as long as writing such a value. */
 const SMALL = 2048;
-const SHELF = 65_536;
+const ARENA_SIZE = 65_536;
 
 /** @param {number} size */
 function allocate(size) {
@@ -46,22 +46,22 @@ function allocate(size) {
 }
 
 /** Holds small values, one after the other. Nothing is overwritten. */
-let shelf = new Uint8Array(0);
-let shelved = 0;
+let arena = new Uint8Array(0);
+let used = 0;
 
 /**
  * @param {Uint8Array} bytes
  * @param {number} length of the value, up to SMALL
  */
-function shelve(bytes, length) {
-  if (shelved + length > shelf.length) {
-    shelf = new Uint8Array(SHELF);
-    shelved = 0;
+function store(bytes, length) {
+  if (used + length > arena.length) {
+    arena = new Uint8Array(ARENA_SIZE);
+    used = 0;
   }
-  const start = shelved;
-  shelved += length;
-  for (let index = 0; index < length; index++) shelf[start + index] = bytes[index];
-  return subarray(shelf, start, shelved);
+  const start = used;
+  used += length;
+  for (let index = 0; index < length; index++) arena[start + index] = bytes[index];
+  return subarray(arena, start, used);
 }
 
 /** @type {ReturnType<typeof allocate> | null} null while a serialization uses it */
@@ -89,7 +89,7 @@ class Sink {
   take() {
     this.require(0);
     const { bytes, position } = this;
-    if (position <= SMALL) return shelve(bytes, position);
+    if (position <= SMALL) return store(bytes, position);
     // A scratch buffer that is not reused need not be copied.
     return bytes.length > LARGEST_KEPT ? subarray(bytes, 0, position) : copyOf(bytes, 0, position);
   }

@@ -7,6 +7,7 @@
 // Nothing recurses deeper than RECURSION_LEVELS. A container that would is put aside, and so are the containers around it, innermost
 // first. `run` continues them from its own stack.
 
+const { isRenderable, readableText } = require('../../core/error.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
 const { BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { LeafWriter } = require('./leaf-writer.js');
@@ -387,14 +388,14 @@ class Writer extends LeafWriter {
       : getOwnPropertyDescriptor(error, 'message');
     const cause = getOwnPropertyDescriptor(error, 'cause');
     this.byte(TAG.ERROR);
-    const name = `${error.name}`;
+    const name = readableText(error.name);
     if (isOwn(ERROR_PROTOTYPES, name)) this.byte(/** @type {any} */ (ERROR_PROTOTYPES)[name]);
-    const text = message !== undefined && isOwn(message, 'value') ? `${message.value}` : undefined;
+    const text = message !== undefined && isOwn(message, 'value') ? readableText(message.value) : undefined;
     if (text !== undefined) {
       this.byte(ERROR_TAG.MESSAGE);
       this.string(text);
     }
-    const { stack } = error;
+    const stack = isRenderable(error) ? error.stack : undefined;
     if (typeof stack === 'string') {
       this.byte(ERROR_TAG.STACK);
       this.string(this.hooks.stack === undefined ? stack : this.hooks.stack(stack, name, text ?? ''));

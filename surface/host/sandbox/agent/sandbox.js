@@ -34,8 +34,9 @@ const { DEADLINE, DISPOSED, MEMORY } = CODE;
  * @param {import('../common/execution.js').Execute} execute
  * @param {import('../common/typescript.js').Strip} strip
  * @param {import('../common/snapshot.js').ReadSnapshot} readSnapshot
+ * @param {(memoryLimit: number) => any} make creates an isolate
  */
-function createAgentSandbox(execute, strip, readSnapshot) {
+function createAgentSandbox(execute, strip, readSnapshot, make) {
   class AgentSandbox {
     /** @type {Set<import('../common/execution.js').Execution>} */ #running = new Set();
     /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
@@ -146,7 +147,7 @@ function createAgentSandbox(execute, strip, readSnapshot) {
       }
       /** @type {import('../common/execution.js').Execution | undefined} */
       let running;
-      const calls = new ToolCalls({ toolExecutor, calling: this.#calling, count: callCounter(this.#quota.calls), until, isStopped: isGone });
+      const calls = new ToolCalls({ toolExecutor, calling: this.#calling, count: callCounter(this.#quota.calls), until, isStopped: isGone, make });
       /** @type {import('../common/execution.js').Outcome | undefined} */
       let outcome;
       try {

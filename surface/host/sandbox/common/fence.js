@@ -139,6 +139,65 @@ function isInTemplate(text, position) {
 }
 
 /**
+ * Where code in a fence ends: at the fence's closing line, at its characters at the end of another line, or at the end of the text.
+ * @param {string} text
+ * @param {number} from the position of the code
+ * @param {{ mark: string, run: number }} fence
+ * @returns {{ at: number, line: Fence | undefined }} `line`: the closing line, if there is one
+ */
+function closeOf(text, from, { mark, run }) {
+  let close = nextFence(text, from);
+  while (close !== undefined && (close.mark !== mark || close.run < run || close.info !== '')) {
+    close = nextFence(text, close.end + 1);
+  }
+  if (close !== undefined) {
+    return { at: close.start, line: close };
+  }
+  for (let at = text.indexOf(mark.repeat(run), from); at >= 0;) {
+    const after = at + runLength(text, at, mark);
+    const end = text.indexOf('\n', after);
+    if (text.slice(after, end < 0 ? text.length : end).trim() === '') {
+      return { at, line: undefined };
+    }
+    at = end < 0 ? -1 : text.indexOf(mark.repeat(run), end);
+  }
+  return { at: text.length, line: undefined };
+}
+
+/** What precedes a fence in a sentence. A fence in a string or a comment of JavaScript has other characters before it. */
+const PROSE = /^(?:[\p{L}\p{N}\s,.:!?*-]|(?<=\p{L})['\u2019](?=\p{L}))*$/u;
+const MAX_PROSE = 1_000;
+
+/**
+ * The code of the text's first backticks, if they are a fence that begins within a line of text, such as "Run ```js f()``` now".
+ * @param {string} text
+ * @returns {Found | undefined}
+ */
+function withinLine(text) {
+  const at = text.indexOf(BACKTICK.repeat(MIN_RUN));
+  const before = text.lastIndexOf('\n', at) + 1;
+  if (at < 0 || at - before > MAX_PROSE || !PROSE.test(text.slice(before, at)) || isInComment(text, at)) {
+    return undefined;
+  }
+  const run = runLength(text, at, BACKTICK);
+  const content = at + run;
+  const next = text.indexOf('\n', content);
+  const end = next < 0 ? text.length : next;
+  const info = text.slice(content, Math.min(end, content + MAX_INFO)).trim();
+  const language = languageOf(info);
+  if (!LANGUAGES.has(language)) {
+    return undefined;
+  }
+  const isTypeScript = LANGUAGES.get(language) === true;
+  if (info.length === language.length) {
+    // `nextFence` finds those at the start of a line.
+    return next < 0 || text.slice(before, at).trim() === '' ? undefined : part(text, end, closeOf(text, end + 1, { mark: BACKTICK, run }).at, isTypeScript);
+  }
+  const close = text.indexOf(BACKTICK.repeat(run), content);
+  return language === '' || close < 0 || close > end ? undefined : part(text, content + language.length, close, isTypeScript);
+}
+
+/**
  * The code in a text: the first fence with a known language, or one without a language. A fence that is not closed ends with the text, and
  * one that is not opened, at the text's end, starts with it. All of the text, without white space around it, if there is no such fence.
  * @param {string} text
@@ -149,24 +208,21 @@ function findCode(text) {
   let unnamed;
   let isFirst = true;
   for (let fence = nextFence(text, 0); fence !== undefined; isFirst = false) {
-    const { mark, run, info, start, end } = fence;
+    const { mark, info, start, end } = fence;
     const single = onOneLine(text, fence);
     if (single !== undefined) {
       return single;
     }
-    let close = nextFence(text, end + 1);
-    while (close !== undefined && (close.mark !== mark || close.run < run || close.info !== '')) {
-      close = nextFence(text, close.end + 1);
-    }
+    const { at: closes, line: close } = closeOf(text, end + 1, fence);
     const language = languageOf(info);
     const isOpening = mark !== BACKTICK || !info.includes(BACKTICK);
     const isInCode = isFirst && (isInComment(text, start) || (mark !== BACKTICK && isInTemplate(text, start)));
     if (isInCode || (isFirst && close === undefined && info === '' && text.slice(0, start).trim() !== '')) {
       const isAtEnd = text.slice(end).trim() === '';
-      return part(text, 0, isAtEnd ? start : text.length, false);
+      return (isInCode ? undefined : withinLine(text)) ?? part(text, 0, isAtEnd ? start : text.length, false);
     }
     if (isOpening && LANGUAGES.has(language)) {
-      const found = part(text, end, close === undefined ? text.length : close.start, LANGUAGES.get(language) === true);
+      const found = part(text, end, closes, LANGUAGES.get(language) === true);
       if (language !== '') {
         return found;
       }
@@ -174,7 +230,7 @@ function findCode(text) {
     }
     fence = close === undefined ? undefined : nextFence(text, close.end + 1);
   }
-  return unnamed ?? part(text, 0, text.length, false);
+  return unnamed ?? withinLine(text) ?? part(text, 0, text.length, false);
 }
 
 module.exports = { findCode };

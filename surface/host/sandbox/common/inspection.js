@@ -11,13 +11,13 @@ const { apply } = Reflect;
 /** Where DevTools looks for isolates. */
 const USUAL_PORT = 9229;
 
-/** @returns {typeof import('../../../../inspector.js')} */
+/** @returns {typeof import('../../../../adapters/inspector.js')} */
 function loadServer() {
   // Not by its usual name: bundlers would add a server to every program.
   const load = require;
   try {
     // Seen from the file in `host/` that this one becomes a part of.
-    return load('../inspector.js');
+    return load('../adapters/inspector.js');
   } catch (cause) {
     throw Object.assign(new Error('`inspector: true` requires isolated-v8/inspector, which a bundle does not have: pass a function', { cause }), { code: CODE.UNSUPPORTED });
   }

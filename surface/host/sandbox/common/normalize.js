@@ -293,8 +293,21 @@ const codeOfStatements = (body) => without(body, STATEMENTS);
 /** The code in a body that `expressionOf` has made. @param {Body} body */
 const codeOfExpression = (body) => without(body, EXPRESSION);
 
-/** A type annotation, or a declaration of a type. */
-const TYPED = /\b(?:const|let|var)\s+[\w$]+\s*[:!]|[(,]\s*[\w$]+\??\s*:\s*[\w$<[{('"]|\)\s*:\s*[\w$<[{(]|^\s*(?:export\s+)?(?:interface|type|enum|declare|abstract)\s+[\w$]|\b(?:as|satisfies)\s+[\w$<[{('"]/;
+/** What only TypeScript has: annotations, declarations of types, modifiers, type parameters, `!` after a value. */
+const TYPED = new RegExp([
+  /\b(?:const|let|var)\s+[\w$]+\s*[:!]/,
+  /[(,]\s*[\w$]+\??\s*:\s*[\w$<[{('"]/,
+  /\)\s*:\s*[\w$<[{(]/,
+  /^\s*[\w$]+[?!]?\s*:\s*(?:string|number|boolean|bigint|symbol|unknown|any|void|never|object|Record|Map|Set|Array|Promise|Date)\b/,
+  /^\s*(?:export\s+)?(?:interface|type|enum|declare|abstract|namespace)\s+[\w$]/,
+  /^\s*import\s+type\s/,
+  /\b(?:public|private|protected|readonly|override)\s+[\w$#[]/,
+  /\b(?:as|satisfies)\s+[\w$<[{('"]/,
+  /\b(?:function|class|interface|new)\s*[\w$.]*\s*<\s*[\w$[{]/,
+  /[=(,]\s*<[\w$]+(?:\s+extends\b[^>]*|,[^>]*)?>\s*\(/,
+  /\bimplements\s+[\w$]/,
+  /[\w$)\]]!(?:[.;,)\]]|\s*$)/,
+].map(({ source }) => source).join('|'));
 
 /**
  * Whether a line where V8 found a syntax error looks like TypeScript.

@@ -5,7 +5,7 @@ const { MAIN_FILE } = require('../../protocol.js');
 const { nextLine } = require('./lines.js');
 const { endOf, looksTyped } = require('./normalize.js');
 
-const POSITION = /^[^]* \[sandbox\.js:(\d+):\d+\]$/;
+const POSITION = /^[^]* \[sandbox\.js(?:#\d+)?:(\d+):\d+\]$/;
 /** Characters of a line that are searched for types. */
 const MAX_LINE = 1_000;
 
@@ -60,12 +60,26 @@ function namingOption(outcome, code, typescript) {
   return isTyped ? { ...outcome, value: `${outcome.value} (code with types needs the option \`typescript: true\`)` } : outcome;
 }
 
+/** V8's message for a fence that is run as JavaScript: an empty template literal, and a second one that it is called with. */
+const CALLED = '"" is not a function';
+
 /**
- * Explains a syntax error in code of any form.
+ * @template {import('./execution.js').Outcome} O
+ * @param {O} outcome
+ * @param {string} code
+ * @returns {O}
+ */
+function namingFence(outcome, code) {
+  const isFence = !outcome.ok && outcome.value === CALLED && /^\s*```/.test(code);
+  return isFence ? { ...outcome, value: `${CALLED}: the code is in a Markdown fence that does not name JavaScript or TypeScript` } : outcome;
+}
+
+/**
+ * Explains an error in code of any form.
  * @param {import('./execution.js').Outcome} outcome
  * @param {string} code
  * @param {boolean} typescript whether the option is set
  */
-const explained = (outcome, code, typescript) => namingOption(withoutOurs(outcome, code), code, typescript);
+const explained = (outcome, code, typescript) => namingFence(namingOption(withoutOurs(outcome, code), code, typescript), code);
 
 module.exports = { explained, namingOption };

@@ -87,7 +87,7 @@ const failureOfBoth = (body, main, code) =>
 const isBody = (body) => own(body, 'name') === undefined && own(body, 'script') === undefined;
 
 /**
- * @param {(memoryLimit: number) => any} make creates an isolate that `engineStats` counts as spare
+ * @param {(memoryLimit: number) => any} make creates an isolate that `engineStats` counts as warm
  * @param {number} [keep] milliseconds that an isolate waits for a text
  */
 function createStripper(make, keep = KEEP) {

@@ -7,6 +7,7 @@ const { CALLBACK, KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.j
 const { METER } = require('../../protocol.js');
 const { readModules } = require('../common/modules.js');
 const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readPoolSize, readQuota, readWeb } = require('../common/options.js');
+const { namingOption } = require('../common/syntax.js');
 const { errorOf } = require('./failure.js');
 const { readingOf } = require('../common/reading.js');
 
@@ -36,6 +37,7 @@ const MODULES_DEADLINE = 30_000;
  *   import('../common/reading.js').Reading | Promise<import('../common/reading.js').Reading>} read
  * @property {(context: object, reading: import('../common/reading.js').Reading, file: string) => Promise<string | undefined> | undefined} moduleOf
  *   the name by which to import code that is a module
+ * @property {(thrown: unknown, message: string, code: string) => string} describe explains the message of what `code` failed with
  */
 
 /**
@@ -104,6 +106,8 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
       },
       read: (code, file, { timeout, signal }) =>
         readingOf({ code, name: file, bodyOf: (text) => ({ text, line: 0, column: 0, script: file }), typescript, modules, timeout, signal }, strip),
+      describe: (thrown, message, code) => (thrown instanceof SyntaxError
+        ? String(namingOption({ ok: false, name: 'SyntaxError', value: message, logs: [], lost: 0 }, code, typescript).value) : message),
       moduleOf(context, { body, isModule, modules: importable }, file) {
         if (importable === undefined) {
           return undefined;

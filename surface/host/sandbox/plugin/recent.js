@@ -8,11 +8,11 @@
 class Recent {
   /** @type {Map<number, T>} the one used last is the last */ #all = new Map();
   #last = 0;
-  #mostIdle;
+  #maxIdle;
 
-  /** @param {number} mostIdle how many may be kept that are not in use */
-  constructor(mostIdle) {
-    this.#mostIdle = mostIdle;
+  /** @param {number} maxIdle how many may be kept that are not in use */
+  constructor(maxIdle) {
+    this.#maxIdle = maxIdle;
   }
 
   /**
@@ -40,7 +40,7 @@ class Recent {
   }
 
   #forgetIdle() {
-    let excess = this.#all.size - this.#mostIdle;
+    let excess = this.#all.size - this.#maxIdle;
     for (const [number, value] of this.#all) {
       // The newest is not in use yet.
       if (excess <= 0 || number === this.#last) {

@@ -232,7 +232,8 @@ function createPluginSandbox(core, classes, readEquipment) {
         if (ending.signal?.aborted === true && Object.is(error, ending.signal.reason)) {
           throw error;
         }
-        throw this.#located(execution, this.#failed(entry, running, error, ending.deadline), error);
+        const message = this.#equipment.describe(error, messageOf(error), code);
+        throw this.#located(execution, this.#failed(entry, running, error, ending.deadline, message), error, message);
       } finally {
         await running.measure();
         ended?.({ failure, usage: execution.usage });
@@ -250,9 +251,10 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @param {import('./isolate.js').Running} running
      * @param {unknown} error
      * @param {number} [deadline] milliseconds
+     * @param {string} [message]
      * @returns {Error}
      */
-    #failed(entry, running, error, deadline = running.deadline) {
+    #failed(entry, running, error, deadline = running.deadline, message = messageOf(error)) {
       if (error instanceof PluginError || error instanceof SandboxViolationError) {
         return error;
       }
@@ -276,7 +278,7 @@ function createPluginSandbox(core, classes, readEquipment) {
           return new PluginError(pluginId, 'EXECUTE', 'Plugin execution failed: Isolate was disposed during execution', error);
         default:
           return entry.permissions.violationOf(error)
-            ?? new PluginError(pluginId, 'EXECUTE', `Plugin execution failed: ${messageOf(error)}`, causeOf(error));
+            ?? new PluginError(pluginId, 'EXECUTE', `Plugin execution failed: ${message}`, causeOf(error));
       }
     }
 
@@ -284,9 +286,10 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @param {import('./execution.js').PluginExecution} execution
      * @param {Error} error what the host gets
      * @param {unknown} thrown what the plugin failed with
+     * @param {string} [message] its message
      */
-    #located(execution, error, thrown) {
-      return execution.locate(error, thrown, error instanceof SandboxViolationError ? error.message : messageOf(thrown));
+    #located(execution, error, thrown, message = messageOf(thrown)) {
+      return execution.locate(error, thrown, error instanceof SandboxViolationError ? error.message : message);
     }
 
     /**

@@ -127,11 +127,11 @@ function readRequired(names) {
 /**
  * @param {import('../../../index.js').Core} core
  * @param {any} environment the native one
- * @param {import('../common/typescript.js').Strip} strip
+ * @param {{ strip: import('../common/typescript.js').Strip, make: (memoryLimit: number) => any }} helpers `make` creates an isolate
  * @param {import('../common/snapshot.js').ReadSnapshot} readSnapshot
  * @param {string | undefined} launcher
  */
-function createSubprocessSandboxes(core, environment, strip, readSnapshot, launcher) {
+function createSubprocessSandboxes(core, environment, { strip, make }, readSnapshot, launcher) {
   const { execute, survey } = createApart(core, environment, launcher);
 
   class SubprocessSandbox {
@@ -245,6 +245,7 @@ function createSubprocessSandboxes(core, environment, strip, readSnapshot, launc
         count: callCounter(this.#quota.calls),
         until,
         isStopped: () => isGone() || signal?.aborted === true,
+        make,
         parse: (text, ending) => parseJson(text, { ...ending, maxWeight: this.#sort.memoryLimit * BYTES_PER_MB }),
       });
       /** @type {{ terminate(): void } | undefined} */

@@ -14,6 +14,7 @@ const { CallSignals } = require('./call-signals.js');
 const { disposed } = require('../common/execution.js');
 const { bare, member, own, readListed, wrong } = require('../common/options.js');
 const { plain, plainJson } = require('../common/plain.js');
+const { Matcher } = require('./patterns.js');
 const { readSchema } = require('./schema.js');
 
 /** @typedef {{ name: string, check: import('./schema.js').Check | undefined }} Tool */
@@ -67,6 +68,7 @@ function placeOf(name) {
  * @property {() => void} count throws if a call exceeds the limit
  * @property {number} until when the execution's time is over, as a value of `performance.now()`
  * @property {() => boolean} isStopped whether the host has ended the execution
+ * @property {(memoryLimit: number) => any} make creates an isolate
  * @property {(text: string, ending: import('./validation.js').Ending) => any} [parse] for params that arrive as JSON; returns the value, or a promise
  *   for it if it is large
  */
@@ -76,12 +78,19 @@ class ToolCalls {
   #run;
   #signals = new CallSignals();
   /** @type {import('./validation.js').Ending} */ #ending;
+  #matcher;
 
   /** @param {Run} run */
   constructor(run) {
     this.#run = run;
     const isOver = () => this.#signals.hasEnded || run.isStopped() || now() >= run.until;
-    this.#ending = { until: run.until, stopped: () => (isOver() ? disposed() : undefined) };
+    const matcher = new Matcher(run.make);
+    this.#matcher = matcher;
+    this.#ending = {
+      until: run.until,
+      stopped: () => (isOver() ? disposed() : undefined),
+      match: (pattern, text) => matcher.match(pattern, text, run.until),
+    };
   }
 
   /**
@@ -142,6 +151,7 @@ class ToolCalls {
    * @param {import('../../signals.js').Signal | undefined} signal of the execution
    */
   end(outcome, signal) {
+    this.#matcher.end();
     void this.#signals.end(() => reasonOf(outcome, signal));
   }
 }

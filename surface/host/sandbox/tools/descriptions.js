@@ -48,24 +48,49 @@ function joined(types, operator) {
   return all.length === 1 ? all[0] : all.map((type) => (/[|&]|=>/.test(type) ? `(${type})` : type)).join(operator);
 }
 
+/** Names of types and namespaces, each of which is given once. */
+class Names {
+  /** @type {Set<string>} */ #taken;
+  /** The last number behind a name. @type {Map<string, number>} */ #last = new Map();
+
+  /** @param {Iterable<string>} taken */
+  constructor(taken) {
+    this.#taken = new Set(taken);
+  }
+
+  /**
+   * @param {string} base
+   * @returns {string} the name, with a number behind it if it is taken
+   */
+  give(base) {
+    let name = base;
+    for (let number = this.#last.get(base) ?? 1; this.#taken.has(name); name = `${base}${number}`) {
+      number += 1;
+      this.#last.set(base, number);
+    }
+    this.#taken.add(name);
+    return name;
+  }
+}
+
 /** The types of one tool. Schemas that are referred to get names, since they may refer to themselves. */
 class Types {
   #root;
   #prefix;
-  /** @type {Map<string, string>} by reference */ #names = new Map();
-  #taken;
+  /** @type {Map<string, string>} by reference */ #named = new Map();
+  #names;
   /** The schemas around the current one. @type {Set<object>} */ #open = new Set();
   /** @type {string[]} */ declarations = [];
 
   /**
    * @param {unknown} root
    * @param {string} prefix of names
-   * @param {Set<string>} taken names
+   * @param {Names} names
    */
-  constructor(root, prefix, taken) {
+  constructor(root, prefix, names) {
     this.#root = root;
     this.#prefix = prefix;
-    this.#taken = taken;
+    this.#names = names;
   }
 
   /**
@@ -97,7 +122,7 @@ class Types {
     const parts = [];
     const reference = own(schema, '$ref');
     if (typeof reference === 'string') {
-      parts.push(this.#named(reference));
+      parts.push(this.#nameOf(reference));
     }
     const lists = ['allOf', 'anyOf', 'oneOf'].map((name) => /** @type {const} */ ([name, own(schema, name)]));
     for (const [name, list] of lists) {
@@ -180,10 +205,11 @@ class Types {
    */
   #object(schema, indent, depth) {
     const inner = indent + STEP;
-    const required = own(schema, 'required');
+    const list = own(schema, 'required');
+    const required = new Set(Array.isArray(list) ? list : []);
     const properties = own(schema, 'properties');
     const members = Object.entries(isObject(properties) ? properties : {}).map(([name, each]) => {
-      const mark = Array.isArray(required) && required.includes(name) ? '' : '?';
+      const mark = required.has(name) ? '' : '?';
       const comment = commentOf(isObject(each) ? own(each, 'description') : undefined, inner);
       return `${comment}${inner}${keyOf(name)}${mark}: ${this.typeOf(each, inner, depth + 1)};\n`;
     });
@@ -201,8 +227,8 @@ class Types {
    * @param {string} reference
    * @returns {string}
    */
-  #named(reference) {
-    const known = this.#names.get(reference);
+  #nameOf(reference) {
+    const known = this.#named.get(reference);
     if (known !== undefined) {
       return known;
     }
@@ -211,12 +237,8 @@ class Types {
       return 'unknown';
     }
     const base = `${this.#prefix}_${(reference === '#' ? 'params' : reference.slice(reference.lastIndexOf('/') + 1)).replaceAll(/[^\w$]/g, '_')}`;
-    let name = base;
-    for (let number = 2; this.#taken.has(name); number += 1) {
-      name = `${base}${number}`;
-    }
-    this.#taken.add(name);
-    this.#names.set(reference, name);
+    const name = this.#names.give(base);
+    this.#named.set(reference, name);
     const comment = commentOf(isObject(schema) ? own(/** @type {any} */ (schema), 'description') : undefined, '');
     const open = this.#open;
     this.#open = new Set();
@@ -252,14 +274,14 @@ function permitsEmpty(schema) {
 /**
  * @param {any} tool
  * @param {string} key of the method; nothing for the namespace itself
- * @param {Set<string>} taken
+ * @param {Names} typeNames
  * @param {string} prefix
  * @param {string} indent
  */
-function signatureOf(tool, key, taken, prefix, indent) {
+function signatureOf(tool, key, typeNames, prefix, indent) {
   const sides = /** @type {const} */ (['input', 'output']).map((side) => {
     const schema = jsonSchemaOf(member(tool, `${side}Schema`), side);
-    const types = new Types(schema, prefix, taken);
+    const types = new Types(schema, prefix, typeNames);
     const type = types.typeOf(schema, indent);
     return { schema, type, declarations: types.declarations };
   });
@@ -277,16 +299,12 @@ function signatureOf(tool, key, taken, prefix, indent) {
 function describeTools(tools) {
   /** @type {Map<string, Map<string, string>>} */
   const namespaces = new Map();
-  /** @type {Set<string>} */
-  const taken = new Set();
   const declarations = [];
   const places = namesOf(tools).map(placeOf);
-  for (const { namespace } of places) {
-    taken.add(namespace);
-  }
+  const typeNames = new Names(places.map(({ namespace }) => namespace));
   for (const [index, { namespace, method, isFunction }] of places.entries()) {
     const indent = isNameable(namespace) ? STEP : STEP + STEP;
-    const signature = signatureOf(/** @type {any[]} */ (tools)[index], isFunction ? '' : keyOf(method), taken, `${namespace}_${method}`.replace(/^\d/, '_$&'), indent);
+    const signature = signatureOf(/** @type {any[]} */ (tools)[index], isFunction ? '' : keyOf(method), typeNames, `${namespace}_${method}`.replace(/^\d/, '_$&'), indent);
     declarations.push(...signature.declarations);
     const methods = namespaces.get(namespace) ?? new Map();
     // As in the sandbox, the last one of a name counts.

@@ -4,6 +4,7 @@
 
 const { invalid } = require('../../../core/error.js');
 const { bare, own } = require('../common/options.js');
+const { Pattern } = require('./patterns.js');
 
 /** Keywords that assert something and are not supported. */
 const UNSUPPORTED = Object.freeze([
@@ -32,7 +33,7 @@ const MAX_DEPTH = 200;
 
 /**
  * @typedef {{ multipleOf?: number, minimum?: number, maximum?: number, exclusiveMinimum?: number, exclusiveMaximum?: number }} Numbers
- * @typedef {{ minLength?: number, maxLength?: number, pattern?: RegExp }} Strings
+ * @typedef {{ minLength?: number, maxLength?: number, pattern?: import('./patterns.js').SchemaPattern }} Strings
  *
  * @typedef {object} Arrays
  * @property {number} [minItems]
@@ -47,7 +48,7 @@ const MAX_DEPTH = 200;
  * @property {number} [maxProperties]
  * @property {readonly string[]} [required]
  * @property {ReadonlyMap<string, Node>} [properties]
- * @property {readonly { pattern: RegExp, node: Node }[]} [patterns]
+ * @property {readonly { pattern: import('./patterns.js').SchemaPattern, node: Node }[]} [patterns]
  * @property {Node} [additional]
  * @property {Node} [names]
  * @property {readonly { name: string, required?: readonly string[], node?: Node }[]} [dependent] what the presence of a property demands
@@ -241,7 +242,7 @@ class Reader {
     }
     for (const flags of ['u', '']) {
       try {
-        return new RegExp(value, flags);
+        return new Pattern(new RegExp(value, flags));
       } catch {
         // Some patterns are valid only without the flag.
       }

@@ -5,21 +5,20 @@
 
 const { Work } = require('../../work.js');
 const { isObject } = require('./json-schema.js');
-const { bare } = require('../common/options.js');
+const { accessOf, listOf, pathOf, withArticle } = require('./issues.js');
 const { equals, hasCharacters, Identities, isMultiple, Keys, MAX_KNOWN, tooDeep, tooLarge, typeOf } = require('./json-values.js');
 
 /** @typedef {import('./json-schema.js').Node} Node */
+/** @typedef {Generator<Promise<boolean> | undefined, boolean, any>} Judging yields a promise whose value it needs, or undefined for a turn of the event loop */
 
-/**
- * The place of a value in the data.
- * @typedef {{ above: Place | undefined, key: string | number }} Place
- */
+/** @typedef {import('./issues.js').Place} Place */
 
 /**
  * When a validation ends early.
  * @typedef {object} Ending
  * @property {number} until the deadline, as a value of `performance.now()`
  * @property {() => Error | undefined} stopped returns an error when the call is over
+ * @property {(pattern: import('./patterns.js').SchemaPattern, text: string) => Promise<boolean>} match elsewhere, since it may take long
  */
 
 /** Steps that need no look at the clock. */
@@ -30,22 +29,6 @@ const CHARACTERS_PER_STEP = 64;
 const MAX_DEPTH = 400;
 /** Issues that are reported. */
 const MAX_ISSUES = 10;
-/** Characters of a key and of a list of permitted values in a message. */
-const MAX_KEY = 100;
-const MAX_VALUES = 200;
-
-const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-/** Names of types with what precedes them, unless that is `a`. */
-const ARTICLES = Object.freeze(bare({ array: 'an array', integer: 'an integer', object: 'an object', null: 'null' }));
-
-/** @param {string} type */
-const withArticle = (type) => /** @type {Record<string, string>} */ (ARTICLES)[type] ?? `a ${type}`;
-
-/**
- * @param {string} key
- * @returns {string} as it follows the name of an object
- */
-const accessOf = (key) => (IDENTIFIER.test(key) && key.length <= MAX_KEY ? `.${key}` : `[${JSON.stringify(key.slice(0, MAX_KEY))}]`);
 
 /**
  * Whether a value, or a part of it, is looked at by several of a schema's parts.
@@ -91,17 +74,21 @@ class Validation {
   run(node, value) {
     const evaluation = this.#evaluate(node, value, undefined, 0);
     const { done, value: isValid } = evaluation.next();
-    return done === true ? isValid : this.#continue(evaluation);
+    return done === true ? isValid : this.#continue(evaluation, isValid);
   }
 
-  /** @param {Generator<undefined, boolean>} evaluation */
-  async #continue(evaluation) {
+  /**
+   * @param {Judging} evaluation
+   * @param {Promise<boolean> | undefined} wanted
+   */
+  async #continue(evaluation, wanted) {
     for (;;) {
-      await this.#work?.turn();
-      const { done, value } = evaluation.next();
+      const found = await (wanted ?? this.#work?.turn());
+      const { done, value } = evaluation.next(found);
       if (done === true) {
         return value;
       }
+      wanted = value;
     }
   }
 
@@ -126,11 +113,7 @@ class Validation {
    */
   #fail(at, problem) {
     if (this.#quiet === 0 && this.issues.length < MAX_ISSUES) {
-      let path = '';
-      for (let place = at; place !== undefined; place = place.above) {
-        path = `${typeof place.key === 'number' ? `[${place.key}]` : accessOf(place.key)}${path}`;
-      }
-      this.issues.push(`params${path} ${problem}`);
+      this.issues.push(`params${pathOf(at)} ${problem}`);
     }
     return false;
   }
@@ -141,7 +124,7 @@ class Validation {
    * @param {unknown} value
    * @param {Place | undefined} at
    * @param {number} depth
-   * @returns {Generator<undefined, boolean>}
+   * @returns {Judging}
    */
   *#fits(node, value, at, depth) {
     this.#quiet += 1;
@@ -157,7 +140,7 @@ class Validation {
    * @param {unknown} value
    * @param {Place | undefined} at
    * @param {number} depth
-   * @returns {Generator<undefined, boolean>}
+   * @returns {Judging}
    */
   *#evaluate(node, value, at, depth) {
     if (this.isDue(typeof value === 'string' ? 1 + value.length / CHARACTERS_PER_STEP : 1)) {
@@ -191,12 +174,12 @@ class Validation {
   }
 
   /**
-   * Judges the outermost value that several schemas look at. What they find is of no use afterwards.
+   * Judges the outermost value that several schemas look at. What they find is not needed afterwards.
    * @param {Node} node
    * @param {object} value
    * @param {Place | undefined} at
    * @param {number} depth
-   * @returns {Generator<undefined, boolean>}
+   * @returns {Judging}
    */
   *#judgeFork(node, value, at, depth) {
     this.#isForked = true;
@@ -214,7 +197,7 @@ class Validation {
    * @param {any} value
    * @param {Place | undefined} at
    * @param {number} depth
-   * @returns {Generator<undefined, boolean>}
+   * @returns {Judging}
    */
   *#judge(node, value, at, depth) {
     if (node.isFalse) {
@@ -227,7 +210,7 @@ class Validation {
     if (typeof value === 'number' && node.numbers !== undefined) {
       isValid = this.#judgeNumber(node.numbers, value, at);
     } else if (typeof value === 'string' && node.strings !== undefined) {
-      isValid = this.#judgeString(node.strings, value, at);
+      isValid = yield* this.#judgeString(node.strings, value, at);
     } else if (Array.isArray(value) && node.arrays !== undefined) {
       isValid = yield* this.#judgeArray(node.arrays, value, at, depth);
     } else if (isObject(value) && node.objects !== undefined) {
@@ -255,12 +238,14 @@ class Validation {
    * @param {Place | undefined} at
    */
   #hasValue({ values = [] }, value, at) {
-    const missed = values.find((list) => !list.some((each) => equals(value, each, this.#keys)));
+    const missed = values.find((list) => {
+      this.isDue(list.length);
+      return !list.some((each) => equals(value, each, this.#keys));
+    });
     if (missed === undefined) {
       return true;
     }
-    const list = missed.map((each) => JSON.stringify(each)).join(', ');
-    return this.#fail(at, `must be ${missed.length === 1 ? '' : 'one of '}${list.length > MAX_VALUES ? `${list.slice(0, MAX_VALUES)}...` : list}`);
+    return this.#fail(at, `must be ${listOf(missed)}`);
   }
 
   /**
@@ -288,15 +273,32 @@ class Validation {
    * @param {import('./json-schema.js').Strings} strings
    * @param {string} value
    * @param {Place | undefined} at
+   * @returns {Judging}
    */
-  #judgeString({ minLength = 0, maxLength = Infinity, pattern }, value, at) {
+  *#judgeString({ minLength = 0, maxLength = Infinity, pattern }, value, at) {
     if (!hasCharacters(value, minLength)) {
       return this.#fail(at, `must have at least ${minLength} characters`);
     }
     if (maxLength < Infinity && hasCharacters(value, maxLength + 1)) {
       return this.#fail(at, `must have at most ${maxLength} characters`);
     }
-    return pattern === undefined || pattern.test(value) || this.#fail(at, `must match ${pattern}`);
+    return pattern === undefined || (yield* this.#matches(pattern, value)) || this.#fail(at, `must match ${pattern}`);
+  }
+
+  /**
+   * @param {import('./patterns.js').SchemaPattern} pattern
+   * @param {string} text
+   * @returns {Judging}
+   */
+  *#matches(pattern, text) {
+    const steps = pattern.stepsFor(text);
+    if (steps === undefined) {
+      return yield this.#ending.match(pattern, text);
+    }
+    if (this.isDue(1 + steps / CHARACTERS_PER_STEP)) {
+      yield;
+    }
+    return pattern.test(text);
   }
 
   /**
@@ -304,7 +306,7 @@ class Validation {
    * @param {unknown[]} value
    * @param {Place | undefined} at
    * @param {number} depth
-   * @returns {Generator<undefined, boolean>}
+   * @returns {Judging}
    */
   *#judgeArray({ minItems = 0, maxItems = Infinity, isUnique = false, prefix = [], rest, contains }, value, at, depth) {
     const { length } = value;
@@ -345,7 +347,7 @@ class Validation {
 
   /**
    * @param {unknown[]} items
-   * @returns {Generator<undefined, boolean>}
+   * @returns {Judging}
    */
   *#isUnique(items) {
     this.#identities ??= new Identities(this, this.#keys, MAX_DEPTH);
@@ -365,7 +367,7 @@ class Validation {
    * @param {Record<string, unknown>} value
    * @param {Place | undefined} at
    * @param {number} depth
-   * @returns {Generator<undefined, boolean>}
+   * @returns {Judging}
    */
   *#judgeObject(objects, value, at, depth) {
     const { minProperties = 0, maxProperties = Infinity, required = [], dependent = [] } = objects;
@@ -377,11 +379,13 @@ class Validation {
       return this.#fail(at, `must have at most ${maxProperties} properties`);
     }
     let isValid = true;
+    this.isDue(required.length + dependent.length);
     for (const name of required) {
       isValid = (Object.hasOwn(value, name) || this.#fail({ above: at, key: name }, 'is required')) && isValid;
     }
     for (const { name, required: others = [], node } of dependent) {
       if (Object.hasOwn(value, name)) {
+        this.isDue(others.length);
         for (const other of others) {
           isValid = (Object.hasOwn(value, other) || this.#fail({ above: at, key: other }, `is required with ${accessOf(name)}`)) && isValid;
         }
@@ -401,7 +405,7 @@ class Validation {
    * @param {unknown} value
    * @param {Place} at
    * @param {number} depth
-   * @returns {Generator<undefined, boolean>}
+   * @returns {Judging}
    */
   *#judgeProperty({ properties, patterns = [], additional, names }, key, value, at, depth) {
     if (this.isDue()) {
@@ -414,7 +418,7 @@ class Validation {
     let isKnown = own !== undefined;
     let isValid = own === undefined || (yield* this.#evaluate(own, value, at, depth));
     for (const { pattern, node } of patterns) {
-      if (pattern.test(key)) {
+      if (yield* this.#matches(pattern, key)) {
         isKnown = true;
         isValid = (yield* this.#evaluate(node, value, at, depth)) && isValid;
       }
@@ -427,7 +431,7 @@ class Validation {
    * @param {unknown} value
    * @param {Place | undefined} at
    * @param {number} depth
-   * @returns {Generator<undefined, boolean>}
+   * @returns {Judging}
    */
   *#combine({ allOf = [], anyOf, oneOf, not, conditional }, value, at, depth) {
     let isValid = true;
@@ -459,7 +463,7 @@ class Validation {
    * @param {Place | undefined} at
    * @param {number} depth
    * @param {number} most where to stop
-   * @returns {Generator<undefined, number>}
+   * @returns {Generator<Promise<boolean> | undefined, number, any>}
    */
   *#fitting(nodes, value, at, depth, most) {
     let count = 0;

@@ -14,8 +14,8 @@ const CODE = `(() => { ${MARKS} })()`;
 
 /** Waits until isolates are ready. */
 const untilReady = async () => {
-  for (let i = 0; i < 500 && ivm.engineStats().spare === 0; i += 1) await sleep(10);
-  assert.notEqual(ivm.engineStats().spare, 0);
+  for (let i = 0; i < 500 && ivm.engineStats().warm === 0; i += 1) await sleep(10);
+  assert.notEqual(ivm.engineStats().warm, 0);
 };
 
 describe('no state of one isolate reaches the next', () => {
@@ -43,32 +43,32 @@ describe('no state of one isolate reaches the next', () => {
   });
 });
 
-test('each spare becomes one isolate', () => passes(`
+test('each warm isolate becomes one isolate', () => passes(`
   isolate.dispose();
   const { engineStats, Isolate } = ivm;
   const settled = async (expected) => {
-    const now = () => { const { made, alive, spare } = engineStats(); return { made, alive, spare }; };
+    const now = () => { const { made, alive, warm } = engineStats(); return { made, alive, warm }; };
     for (let i = 0; i < 500 && JSON.stringify(now()) !== JSON.stringify(expected); i += 1) await sleep(10);
     assert.deepEqual(now(), expected);
   };
-  await settled({ made: 1, alive: 0, spare: 0 });
+  await settled({ made: 1, alive: 0, warm: 0 });
   new Isolate({ memoryLimit: 16 }).dispose();
-  await settled({ made: 2, alive: 0, spare: 1 });
+  await settled({ made: 2, alive: 0, warm: 1 });
   const first = new Isolate({ memoryLimit: 16 });
-  await settled({ made: 3, alive: 1, spare: 0 });
+  await settled({ made: 3, alive: 1, warm: 0 });
   // Only one with the same options.
   const larger = new Isolate({ memoryLimit: 17 });
   first.dispose();
-  await settled({ made: 4, alive: 1, spare: 1 });
+  await settled({ made: 4, alive: 1, warm: 1 });
   larger.dispose();
-  await settled({ made: 4, alive: 0, spare: 2 });
+  await settled({ made: 4, alive: 0, warm: 2 });
   new Isolate({ memoryLimit: 16, warm: 4 }).dispose();
-  await settled({ made: 5, alive: 0, spare: 5 });
+  await settled({ made: 5, alive: 0, warm: 5 });
   // These are created on demand, and none is created in advance for them.
   const snapshot = Isolate.createSnapshot([{ code: 'var there = 1' }]);
   const { made } = engineStats();
   for (const options of [{ warm: 0 }, { inspector: true }, { hostStacks: true }, { snapshot }]) new Isolate({ memoryLimit: 16, ...options }).dispose();
-  await settled({ made: made + 4, alive: 0, spare: 5 });
+  await settled({ made: made + 4, alive: 0, warm: 5 });
 `, { options: '{ warm: 0 }' }));
 
 test('creating many isolates returns ordinary ones', () => passes(`
@@ -82,23 +82,23 @@ test('creating many isolates returns ordinary ones', () => passes(`
   };
   const unwarmed = figures(new Isolate({ memoryLimit: 16, warm: 0 }));
   new Isolate(settings).dispose();
-  for (let i = 0; i < 500 && engineStats().spare < 2; i += 1) await sleep(10);
-  assert.equal(engineStats().spare, 2);
+  for (let i = 0; i < 500 && engineStats().warm < 2; i += 1) await sleep(10);
+  assert.equal(engineStats().warm, 2);
   const waited = new Isolate(settings);
-  assert.equal(engineStats().spare, 1);
+  assert.equal(engineStats().warm, 1);
   // The time to make it does not count for its user.
   assert.equal(waited.cpuTime, 0n);
   assert.deepEqual(figures(waited), unwarmed);
   // Its limits, and the listener for its end.
   const messages = [];
   const doomed = new Isolate({ ...settings, onCatastrophicError: (message) => { messages.push(message); } });
-  assert.equal(engineStats().spare, 0);
+  assert.equal(engineStats().warm, 0);
   const realm = doomed.createContextSync();
   const out = await errorOf(() => realm.eval('const all = []; for (;;) all.push(new Array(1000).fill(1.5))'));
   assert.equal(out.code, 'ERR_ISOLATE_MEMORY');
-  for (let i = 0; i < 500 && engineStats().spare < 2; i += 1) await sleep(10);
+  for (let i = 0; i < 500 && engineStats().warm < 2; i += 1) await sleep(10);
   const lost = new Isolate({ ...settings, onCatastrophicError: (message) => { messages.push(message); } });
-  assert.equal(engineStats().spare, 1);
+  assert.equal(engineStats().warm, 1);
   const hangs = lost.createContextSync();
   const given = await errorOf(() => hangs.eval("Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)", { timeout: 200 }));
   assert.equal(given.code, 'ERR_ISOLATE_UNRESPONSIVE');

@@ -8,7 +8,7 @@ const { createServer } = require('node:http');
 const { isIP } = require('node:net');
 const { clearInterval, setInterval } = require('node:timers');
 const { WebSocketServer } = require('ws');
-const { version } = require('./package.json');
+const { version } = require('../package.json');
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 9229;
@@ -189,7 +189,7 @@ async function serve(isolate, options) {
   const closeSockets = () => {
     for (const socket of sockets.clients) socket.close(GONE, 'The isolate is gone');
   };
-  // Nothing tells of an isolate's end.
+  // Nothing reports an isolate's end.
   const check = setInterval(() => {
     if (!isolate.isDisposed) return;
     closeSockets();

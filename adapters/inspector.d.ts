@@ -1,4 +1,4 @@
-import type { Isolate } from './index.js';
+import type { Isolate } from '../index.js';
 
 /** Options of {@link serve}. A wrong or unknown one rejects with a `TypeError` with the code `ERR_INVALID_ARG`. */
 export interface ServeOptions {

@@ -1,0 +1,172 @@
+// The cache of compiled code: what goes in, who gets it, and what it may not change. Each in a process of its own, because the cache is the process's.
+
+import { test } from 'node:test';
+import { passes } from '../../isolate/helper.mjs';
+
+const PRELUDE = `
+  const stats = () => { const { codeCacheBytes, codeCacheHits } = ivm.engineStats(); return { bytes: codeCacheBytes, hits: codeCacheHits }; };
+  const filler = (unit) => Array.from({ length: 600 }, (_, i) => 'function f' + i + '(a) { return a + ' + i + " + '" + unit + "'; }").join('\\n') + '\\n';
+  const text = filler('x');
+  /** Waits until the cache has written something since \`before\`. */
+  const written = (before = 0) => waitFor(() => stats().bytes !== before);
+  /** A result of \`work\` in a new isolate, which is disposed of. */
+  const inNew = async (work, options = {}) => {
+    const isolate = new ivm.Isolate(options);
+    try {
+      return await work(isolate, await isolate.createContext());
+    } finally {
+      isolate.dispose();
+    }
+  };
+  const evaluates = (code, options) => (isolate, context) => context.eval(code, options);
+`.replaceAll('\n', ' ').replaceAll(/\/\*\*.*?\*\//g, '');
+
+/** @param {string} code */
+const caches = (code) => passes(`${PRELUDE}${code}`);
+
+test('the third run of a text uses what the second has compiled', () => caches(`
+  assert.equal(await inNew(evaluates(text + 'f1(2)')), '3x');
+  assert.deepEqual(stats(), { bytes: 0, hits: 0 });
+  assert.equal(await inNew(evaluates(text + 'f1(2)')), '3x');
+  await written();
+  assert.equal(stats().hits, 0);
+  assert.equal(await inNew(evaluates(text + 'f1(2)')), '3x');
+  assert.equal(stats().hits, 1);
+  // An isolate that lives has the code as well.
+  assert.equal(context.evalSync(text + 'f1(2)'), '3x');
+  assert.equal(stats().hits, 2);
+  assert.equal(context.evalSync('f599(0)'), '599x');`));
+
+test('scripts and modules', () => caches(`
+  const runs = async (isolate, context) => (await isolate.compileScript(text + 'f2(2)')).run(context);
+  const imports = async (isolate, context) => {
+    const module = await isolate.compileModule(text + 'export default f3(2)');
+    await module.instantiate(context, () => {});
+    await module.evaluate();
+    return module.namespace.get('default');
+  };
+  for (const [work, expected] of [[runs, '4x'], [imports, '5x']]) {
+    const before = stats();
+    for (let i = 0; i < 2; i += 1) assert.equal(await inNew(work), expected);
+    await written(before.bytes);
+    assert.equal(await inNew(work), expected);
+    assert.equal(stats().hits, before.hits + 1);
+  }
+  // A module is not a script.
+  await inNew(evaluates(text + 'f2(3)'));
+  const { hits } = stats();
+  await inNew((isolate) => isolate.compileModule(text + 'f2(3)'));
+  await inNew((isolate) => isolate.compileModule(text + 'f2(3)'));
+  assert.equal(stats().hits, hits);`));
+
+test('sandboxes', () => caches(`
+  for (const [make, code, expected] of [
+    [() => ivm.createSandbox({}), text + 'return f1(4)', '5x'],
+    [() => ivm.createSandbox({}), 'async () => { ' + text + 'return f2(4); }', '6x'],
+    [() => new ivm.AgentSandbox(), text + 'return f3(4)', '7x'],
+    [() => new ivm.AgentSandbox({ modules: {} }), text + 'export default f4(4)', '8x'],
+  ]) {
+    const before = stats();
+    const execute = async () => {
+      const sandbox = make();
+      const result = await sandbox.execute(code);
+      assert.equal(result.result, expected, JSON.stringify(result));
+      sandbox.dispose?.();
+    };
+    await execute();
+    await execute();
+    await written(before.bytes);
+    await execute();
+    assert.ok(stats().hits > before.hits, code.slice(0, 20));
+  }`));
+
+test('code is of its own text, name and position', () => caches(`
+  const other = filler('y');
+  assert.equal(other.length, text.length);
+  const thrower = (text) => text + 'function fails() { throw new Error("e"); }';
+  const stackOf = (isolate, context, name) => context.evalSync('try { fails() } catch ({ stack }) { stack }');
+  const evaluated = async (text, options) => inNew(async (isolate, context) => {
+    await context.eval(thrower(text), options);
+    return stackOf(isolate, context) + context.evalSync('f1(1)') + context.evalSync('String(f5)');
+  });
+  for (let i = 0; i < 2; i += 1) await evaluated(text, { filename: 'file:///one.js' });
+  await written();
+  const cached = await evaluated(text, { filename: 'file:///one.js' });
+  assert.equal(stats().hits, 1);
+  assert.match(cached, /one\\.js:601:26/);
+  assert.match(cached, /2xfunction f5\\(a\\) { return a \\+ 5 \\+ 'x'; }$/);
+  assert.match(await evaluated(other, { filename: 'file:///one.js' }), /one\\.js:601:26[^]*2yfunction f5/);
+  assert.match(await evaluated(text, { filename: 'file:///two.js', lineOffset: 7 }), /two\\.js:608:26[^]*2xfunction f5/);
+  assert.equal(stats().hits, 1);`));
+
+test('import() in cached code is that of its own module', () => caches(`
+  const code = text + 'export const load = async () => (await import("dependency")).default';
+  const loads = async (isolate, context, others) => {
+    const made = async (code, resolve) => {
+      const module = await isolate.compileModule(code);
+      await module.instantiate(context, resolve);
+      await module.evaluate();
+      return module;
+    };
+    const dependency = await made('export default "own"', () => {});
+    for (let i = 0; i < others; i += 1) await made('export const other = () => import("x");', () => { throw new Error('of another module'); });
+    const module = await made(code, () => dependency);
+    return module.namespace.get('load', { reference: true }).then((load) => load.apply(undefined, [], { result: { promise: true } }));
+  };
+  for (let i = 0; i < 2; i += 1) assert.equal(await inNew((isolate, context) => loads(isolate, context, i)), 'own');
+  await written();
+  for (const others of [0, 1, 5]) assert.equal(await inNew((isolate, context) => loads(isolate, context, others)), 'own');
+  assert.equal(stats().hits, 3);`));
+
+test('short texts, texts that were run once, and failures are not cached', () => caches(`
+  for (let i = 0; i < 3; i += 1) assert.equal(await inNew(evaluates('1 + 1')), 2);
+  for (let i = 0; i < 3; i += 1) await errorOf(() => inNew(evaluates(text + 'let let = 1')));
+  for (let i = 0; i < 5; i += 1) await inNew(evaluates(text + i));
+  assert.deepEqual(stats(), { bytes: 0, hits: 0 });`));
+
+test('inspected isolates, isolates of guests, and code with a cache of its own do without', () => caches(`
+  for (let i = 0; i < 2; i += 1) await inNew(evaluates(text));
+  await written();
+  const { bytes } = stats();
+  await inNew(evaluates(text), { inspector: true });
+  await inNew((isolate) => isolate.compileScript(text, { produceCachedData: true }));
+  context.global.setSync('ivm', ivm);
+  context.global.setSync('text', text);
+  context.evalSync('{ const isolate = new ivm.Isolate(); isolate.createContextSync().evalSync(text); isolate.dispose(); }');
+  assert.deepEqual(stats(), { bytes, hits: 0 });
+  await inNew(evaluates(text));
+  assert.equal(stats().hits, 1);`));
+
+test('a heap without room for the code does without', () => caches(`
+  const large = text + '"' + 'ab'.repeat(1_250_000) + '".length';
+  for (let i = 0; i < 2; i += 1) assert.equal(await inNew(evaluates(large)), 2_500_000);
+  await written();
+  assert.equal(await inNew(evaluates(large), { memoryLimit: 8 }), 2_500_000);
+  assert.equal(stats().hits, 0);
+  assert.equal(await inNew(evaluates(large)), 2_500_000);
+  assert.equal(stats().hits, 1);`));
+
+test('each snapshot has code of its own', () => caches(`
+  const snapshot = ivm.Isolate.createSnapshot([{ code: 'globalThis.base = 10; function help(a) { return a + base; }' }]);
+  const code = text + '[f1(1), typeof help === "function" ? help(f2.length) : 0].join()';
+  for (const [options, expected] of [[{}, '2x,0'], [{ snapshot }, '2x,11']]) {
+    const { bytes, hits } = stats();
+    for (let i = 0; i < 2; i += 1) assert.equal(await inNew(evaluates(code), options), expected);
+    await written(bytes);
+    assert.equal(stats().hits, hits);
+    assert.equal(await inNew(evaluates(code), options), expected);
+    assert.equal(stats().hits, hits + 1);
+  }`));
+
+test('it can be switched off', () => caches(`
+  for (let i = 0; i < 2; i += 1) await inNew(evaluates(text));
+  await written();
+  assert.equal(ivm.configureEngine().codeCache, true);
+  assert.equal(ivm.configureEngine({ codeCache: false }).codeCache, false);
+  assert.deepEqual(stats(), { bytes: 0, hits: 0 });
+  for (let i = 0; i < 4; i += 1) await inNew(evaluates(text));
+  assert.deepEqual(stats(), { bytes: 0, hits: 0 });
+  assert.throws(() => ivm.configureEngine({ codeCache: 1 }), { code: 'ERR_INVALID_ARG', message: '\`codeCache\` must be a boolean' });
+  ivm.configureEngine({ codeCache: true });
+  for (let i = 0; i < 2; i += 1) await inNew(evaluates(text));
+  await written();`));

@@ -1,0 +1,38 @@
+'use strict';
+// What a framework gets of an execution: plain JSON.
+
+const { jsonReplacer } = require('../command/text.js');
+
+const MAX_MESSAGE = 10_000;
+
+/** @param {string} message */
+const invalid = (message) => Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG' });
+
+/**
+ * A value without what JSON has not. BigInts become strings.
+ * @param {unknown} value
+ */
+function plainOf(value) {
+  const text = JSON.stringify(value, jsonReplacer());
+  return text === undefined ? null : JSON.parse(text);
+}
+
+/**
+ * @param {import('../index.js').AgentResult} outcome
+ * @returns {import('./code-runner.js').CodeResult}
+ */
+function resultOf({ result, failure, logs, lostLogs }) {
+  const more = lostLogs === undefined ? { logs } : { logs, lostLogs };
+  if (failure !== undefined) {
+    const { name, message, code, line, frame } = failure;
+    const place = line === undefined ? {} : { line, frame };
+    return { success: false, error: { name: name.slice(0, MAX_MESSAGE), message: message.slice(0, MAX_MESSAGE), ...(code === undefined ? {} : { code }), ...place }, ...more };
+  }
+  try {
+    return { success: true, result: plainOf(result), ...more };
+  } catch (/** @type {any} */ error) {
+    return { success: false, error: { name: 'TypeError', message: `The result cannot be written as JSON: ${error.message.split('\n')[0]}` }, ...more };
+  }
+}
+
+module.exports = { invalid, plainOf, resultOf };
