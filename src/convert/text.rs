@@ -11,18 +11,20 @@ pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v
 }
 
 /// At most `limit` bytes: a string may be much longer than the space that it takes in a guest's heap.
-pub fn text_from_v8(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, limit: usize) -> Result<Text, Fault> {
+pub fn text_from_v8(scope: &mut v8::Isolate, string: v8::Local<'_, v8::String>, limit: usize) -> Result<Text, Fault> {
     let length = string.length();
     if string.is_onebyte() {
         let mut bytes = room(length, limit)?;
         string.write_one_byte_uninit_v2(scope, 0, &mut bytes.spare_capacity_mut()[..length], v8::WriteFlags::empty());
         // SAFETY: V8 has written `length` characters, for which there was room.
         unsafe { bytes.set_len(length) };
-        Ok(Text::Latin1(bytes.into_boxed_slice()))
+        Ok(Text::Latin1(bytes))
     } else {
         let mut units = room(length, limit)?;
-        units.resize(length, 0);
-        string.write_v2(scope, 0, &mut units, v8::WriteFlags::empty());
+        // Nothing here allocates in V8's heap, which would move the string.
+        if let v8::ValueViewData::TwoByte(all) = v8::ValueView::new(scope, string).data() {
+            units.extend_from_slice(all);
+        }
         Ok(Text::from_utf16(units))
     }
 }

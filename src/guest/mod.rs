@@ -100,7 +100,7 @@ impl Binding for GuestBinding {
                 value.ok_or_else(|| Fault::refused("Cannot dereference this into target isolate"))
             }
             Value::CopyInto { copy, transfer_in, checked } => match copy.open(transfer_in)? {
-                Value::String(text) => Ok(convert::external_text_to_v8(scope, &text, &Exchange::budget(at))?.into()),
+                Value::String(text) => Ok(convert::external_text_to_v8(scope, text, &Exchange::budget(at))?.into()),
                 value => {
                     if checked {
                         at.guest.remote()?.make_room(scope, value.weight_in_isolate())?;

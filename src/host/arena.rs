@@ -1,5 +1,6 @@
-//! Holds the bytes of small values until the surface has read them, one after the other in one buffer. A host takes longer to create a
-//! buffer than to read such a value.
+//! Holds the bytes of values until the surface has read them. Small ones lie one after the other in one buffer, since a host takes longer to
+//! create a buffer than to read such a value. Larger ones use a buffer again, since new memory costs more than the copy: the surface clears
+//! the first byte of a value that it has read, which is never zero before.
 
 use std::cell::RefCell;
 
@@ -10,9 +11,15 @@ use super::reference::Reference;
 const SIZE: usize = 64 << 10;
 const SMALL: usize = 2 << 10;
 
-/// The buffer of an environment that has room left.
+/// Bytes of the largest buffer that is kept.
+const LARGE: usize = 4 << 20;
+
+/// The buffers of an environment: one that has room left, and one for larger values.
 #[derive(Default)]
-pub struct Arena(RefCell<Option<Chunk>>);
+pub struct Arena {
+    chunk: RefCell<Option<Chunk>>,
+    large: RefCell<Option<Reference>>,
+}
 
 struct Chunk {
     buffer: Reference,
@@ -22,8 +29,15 @@ struct Chunk {
 impl Arena {
     /// A `Uint8Array` with these contents. It may be part of a larger buffer: only the surface may see it.
     pub fn view<'a>(&self, js: Js<'a>, bytes: &[u8]) -> JsResult<JsValue<'a>> {
-        if bytes.len() > SMALL {
+        if bytes.len() > LARGE {
             return js.view(js.buffer(bytes)?, 0, bytes.len());
+        }
+        if bytes.len() > SMALL {
+            let (buffer, data) = self.large(js, bytes.len())?;
+            // SAFETY: the buffer has that many bytes, at the address that the host has just returned. No JavaScript has run since, and none
+            // reads a buffer that is free.
+            unsafe { data.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+            return js.view(buffer, 0, bytes.len());
         }
         let (buffer, data, used) = self.room_for(js, bytes.len())?;
         // SAFETY: there is room behind the used part, which no code has read yet, in memory whose address the host has just returned; no
@@ -34,7 +48,7 @@ impl Arena {
 
     /// Reserves room for `length` bytes. Returns a buffer, its memory, and the offset of the room in it.
     fn room_for<'a>(&self, js: Js<'a>, length: usize) -> JsResult<(JsValue<'a>, *mut u8, usize)> {
-        if let Some(chunk) = &mut *self.0.borrow_mut()
+        if let Some(chunk) = &mut *self.chunk.borrow_mut()
             && chunk.used + length <= SIZE
         {
             let buffer = js.dereference(&chunk.buffer)?;
@@ -48,9 +62,26 @@ impl Arena {
         }
         let (buffer, data) = js.empty_buffer(SIZE)?;
         let chunk = Chunk { buffer: js.reference(buffer)?, used: length };
-        if let Some(full) = self.0.replace(Some(chunk)) {
+        if let Some(full) = self.chunk.replace(Some(chunk)) {
             js.delete_reference(full.buffer);
         }
         Ok((buffer, data, 0))
+    }
+
+    /// A buffer of at least `length` bytes that no reader uses, and its memory.
+    fn large<'a>(&self, js: Js<'a>, length: usize) -> JsResult<(JsValue<'a>, *mut u8)> {
+        if let Some(kept) = &*self.large.borrow() {
+            let buffer = js.dereference(kept)?;
+            let (data, size) = js.buffer_memory(buffer)?;
+            // SAFETY: the buffer is not empty.
+            if size >= length && unsafe { *data } == 0 {
+                return Ok((buffer, data));
+            }
+        }
+        let (buffer, data) = js.empty_buffer(length.next_power_of_two().max(SIZE))?;
+        if let Some(old) = self.large.replace(Some(js.reference(buffer)?)) {
+            js.delete_reference(old);
+        }
+        Ok((buffer, data))
     }
 }

@@ -100,6 +100,7 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcom
         tag::BUFFER | tag::MOVE => {
             return Ok(read_entry(js, local, array)?.map(|entry| only(&Payload::ONLY_BUFFER, entry)));
         }
+        tag::ONE_BYTE => Some(Value::String(js.read_one_byte(js.element(array, 1)?)?)),
         tag::SHARED => return Ok(read_entry(js, local, array)?.map(|entry| only(&Payload::ONLY_SHARED, entry))),
         _ => None,
     };

@@ -230,20 +230,34 @@ impl<'a> Js<'a> {
             return Ok(Text::Latin1(ascii));
         }
         let room = length + 1;
-        let mut units = Vec::with_capacity(room);
+        let mut units = Vec::with_capacity(length + Text::SPARE);
+        let place = units.as_mut_ptr();
         // SAFETY: there is room for the string and its terminator.
-        check(unsafe {
-            sys::napi_get_value_string_utf16(self.env, value.raw(), units.as_mut_ptr(), room, &raw mut length)
-        })?;
+        check(unsafe { sys::napi_get_value_string_utf16(self.env, value.raw(), place, room, &raw mut length) })?;
         // SAFETY: the host reports that it has written this many units; there was room for no more.
         unsafe { units.set_len(length.min(room - 1)) };
         Ok(Text::from_utf16(units))
     }
 
-    /// A long string of `length` characters, if all are ASCII. Most are, and hosts write them out twice as fast as UTF-16.
-    fn read_ascii(self, value: JsValue<'_>, length: usize) -> JsResult<Option<Box<[u8]>>> {
+    /// The text of a string that the surface knows to have only characters below U+0100.
+    pub fn read_one_byte(self, value: JsValue<'_>) -> JsResult<Text> {
+        let mut length = 0;
+        // SAFETY: without a buffer the host only returns the length.
+        check(unsafe { sys::napi_get_value_string_latin1(self.env, value.raw(), ptr::null_mut(), 0, &raw mut length) })?;
         let room = length + 1;
-        let mut bytes = Vec::<u8>::with_capacity(room);
+        let mut bytes = Vec::<u8>::with_capacity(length + Text::SPARE);
+        let place = bytes.as_mut_ptr().cast();
+        // SAFETY: there is room for the string and its terminator.
+        check(unsafe { sys::napi_get_value_string_latin1(self.env, value.raw(), place, room, &raw mut length) })?;
+        // SAFETY: the host reports that it has written this many characters; there was room for no more.
+        unsafe { bytes.set_len(length.min(room - 1)) };
+        Ok(Text::Latin1(bytes))
+    }
+
+    /// A long string of `length` characters, if all are ASCII. Most are, and hosts write them out twice as fast as UTF-16.
+    fn read_ascii(self, value: JsValue<'_>, length: usize) -> JsResult<Option<Vec<u8>>> {
+        let room = length + 1;
+        let mut bytes = Vec::<u8>::with_capacity(length + Text::SPARE);
         let mut written = 0;
         // SAFETY: there is room for `room` bytes; the host writes at most that many, the last a terminator.
         check(unsafe {
@@ -255,7 +269,7 @@ impl<'a> Js<'a> {
         }
         // SAFETY: the host reports that it has written this many bytes, for which there was room.
         unsafe { bytes.set_len(length) };
-        Ok(bytes.is_ascii().then(|| bytes.into_boxed_slice()))
+        Ok(bytes.is_ascii().then_some(bytes))
     }
 
     pub fn array(self, elements: &[JsValue<'_>]) -> JsResult<JsValue<'a>> {

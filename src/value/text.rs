@@ -7,20 +7,26 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Text {
     /// Every code unit is below 256.
-    Latin1(Box<[u8]>),
+    Latin1(Vec<u8>),
     /// UTF-16 code units, perhaps with lone surrogates.
-    Utf16(Box<[u16]>),
+    Utf16(Vec<u16>),
 }
 
+/// Code units that are checked together.
+const CHUNK: usize = 1 << 10;
+
 impl Text {
+    /// Bytes that a long text needs behind its characters so that an isolate can use its memory for a string.
+    pub const SPARE: usize = 16;
+
     /// Wraps code units; narrows them to bytes if each fits into one.
     pub fn from_utf16(units: Vec<u16>) -> Self {
-        // Without an early exit, the compiler checks many units at a time.
-        if units.iter().fold(0, |all, unit| all | unit) < 256 {
+        // Without an exit inside a chunk, the compiler checks many units at a time.
+        if units.chunks(CHUNK).all(|chunk| chunk.iter().fold(0, |all, unit| all | unit) < 256) {
             // The check above makes the narrowing exact.
             Text::Latin1(units.iter().map(|unit| *unit as u8).collect())
         } else {
-            Text::Utf16(units.into_boxed_slice())
+            Text::Utf16(units)
         }
     }
 
@@ -56,7 +62,7 @@ impl Text {
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
         if text.is_ascii() {
-            Text::Latin1(text.as_bytes().into())
+            Text::Latin1(text.as_bytes().to_vec())
         } else {
             Text::from_utf16(text.encode_utf16().collect())
         }
@@ -65,7 +71,7 @@ impl From<&str> for Text {
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        if text.is_ascii() { Text::Latin1(text.into_bytes().into_boxed_slice()) } else { Text::from(text.as_str()) }
+        if text.is_ascii() { Text::Latin1(text.into_bytes()) } else { Text::from(text.as_str()) }
     }
 }
 
@@ -92,15 +98,15 @@ mod tests {
 
     #[test]
     fn narrows_if_possible() {
-        assert_eq!(Text::from("ÿ"), Text::Latin1([0xff].into()));
-        assert_eq!(Text::from("Ā"), Text::Utf16([0x100].into()));
-        assert_eq!(Text::from_utf16(vec![0x41, 0xff]), Text::Latin1([0x41, 0xff].into()));
+        assert_eq!(Text::from("ÿ"), Text::Latin1(vec![0xff]));
+        assert_eq!(Text::from("Ā"), Text::Utf16(vec![0x100]));
+        assert_eq!(Text::from_utf16(vec![0x41, 0xff]), Text::Latin1(vec![0x41, 0xff]));
     }
 
     #[test]
     fn keeps_lone_surrogates() {
         let text = Text::from_utf16(vec![0xd800, 0x41]);
-        assert_eq!(text, Text::Utf16([0xd800, 0x41].into()));
+        assert_eq!(text, Text::Utf16(vec![0xd800, 0x41]));
         assert_eq!(text.to_string(), "\u{fffd}A");
     }
 }

@@ -44,13 +44,9 @@ pub fn utf8(
 /// Longer strings are outside the heap, and are charged there.
 const LONG: usize = 1 << 16;
 
-pub fn string<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
-    text: &Text,
-) -> Result<v8::Local<'s, v8::Value>, Fault> {
+pub fn string<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, text: Text) -> Result<v8::Local<'s, v8::Value>, Fault> {
     Ok(if text.byte_len() < LONG {
-        convert::text_to_v8(scope, text)?.into()
+        convert::text_to_v8(scope, &text)?.into()
     } else {
         convert::external_text_to_v8(scope, text, &Exchange::budget(at))?.into()
     })
@@ -58,7 +54,7 @@ pub fn string<'s>(
 
 /// An ASCII text.
 pub fn ascii(text: String) -> Text {
-    Text::Latin1(text.into_bytes().into_boxed_slice())
+    Text::Latin1(text.into_bytes())
 }
 
 pub fn number(scope: &mut v8::PinScope<'_, '_>, args: &v8::FunctionCallbackArguments<'_>, index: i32) -> u32 {

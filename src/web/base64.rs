@@ -23,11 +23,11 @@ pub fn decode<'s>(
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let decoded = match text(scope, at, args, 0)? {
-        Text::Latin1(characters) => forgiving(characters.into_vec()),
+        Text::Latin1(characters) => forgiving(characters),
         Text::Utf16(_) => None,
     };
     match decoded {
-        Some(bytes) => string(scope, at, &Text::Latin1(bytes.into_boxed_slice())),
+        Some(bytes) => string(scope, at, Text::Latin1(bytes)),
         None => Ok(v8::undefined(scope).into()),
     }
 }
@@ -59,7 +59,7 @@ pub fn encode<'s>(
     }
     let encoded = ascii(base64::engine::general_purpose::STANDARD.encode(&characters));
     drop(characters);
-    string(scope, at, &encoded)
+    string(scope, at, encoded)
 }
 
 #[cfg(test)]

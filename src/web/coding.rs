@@ -57,7 +57,7 @@ pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args
     const MAX_LABEL: usize = 1_000;
     let label = utf8(scope, args.get(0), MAX_LABEL)?.unwrap_or_default();
     match Encoding::for_label_no_replacement(label.as_bytes()) {
-        Some(encoding) => string(scope, at, &ascii(encoding.name().to_ascii_lowercase())),
+        Some(encoding) => string(scope, at, ascii(encoding.name().to_ascii_lowercase())),
         None => Ok(v8::undefined(scope).into()),
     }
 }
@@ -113,7 +113,7 @@ pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>)
         scope.adjust_amount_of_external_allocated_memory(STREAM_BYTES);
     }
     match text {
-        Some(text) => string(scope, at, &text),
+        Some(text) => string(scope, at, text),
         None => Ok(v8::undefined(scope).into()),
     }
 }

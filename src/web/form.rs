@@ -23,7 +23,7 @@ pub fn decode<'s>(
     drop(encoded);
     let decoded = parse(whole.as_bytes()).next().map(|(_, value)| Text::from_utf16(value.encode_utf16().collect()));
     drop(whole);
-    string(scope, at, &decoded.unwrap_or_else(|| Text::from("")))
+    string(scope, at, decoded.unwrap_or_else(|| Text::from("")))
 }
 
 /// `encodeForm(text)`
@@ -42,5 +42,5 @@ pub fn encode<'s>(
         encoded.push_str(part);
     }
     drop(plain);
-    string(scope, at, &ascii(encoded))
+    string(scope, at, ascii(encoded))
 }

@@ -42,7 +42,7 @@ pub fn random_uuid<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, _args: &Arg
             uuid.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
         }
     }
-    string(scope, at, &ascii(uuid))
+    string(scope, at, ascii(uuid))
 }
 
 /// `now()`: whole milliseconds, no finer than `Date.now()`.

@@ -79,7 +79,7 @@ fn change(url: &mut Url, part: u32, value: &str) -> bool {
 pub fn origin<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
     let href = utf8(scope, args.get(0), usize::MAX)?.unwrap_or_default();
     let origin = contained(|| Url::parse(&href).ok().map(|url| quirks::origin(&url)));
-    string(scope, at, &ascii(origin.unwrap_or_else(|| "null".to_owned())))
+    string(scope, at, ascii(origin.unwrap_or_else(|| "null".to_owned())))
 }
 
 thread_local! {
@@ -122,7 +122,7 @@ fn record<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, layout: Option<Layou
         return Ok(v8::undefined(scope).into());
     };
     let mut elements: Vec<v8::Local<'s, v8::Value>> = Vec::with_capacity(1 + offsets.len());
-    elements.push(string(scope, at, &ascii(href))?);
+    elements.push(string(scope, at, ascii(href))?);
     for offset in offsets {
         elements.push(v8::Number::new(scope, offset as f64).into());
     }

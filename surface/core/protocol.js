@@ -80,6 +80,8 @@ const TAG = freeze({
   VALUE: 15,
   /** Instead of the answer to a call on the host's own thread: it must be a request. */
   AGAIN: 16,
+  /** A string of which the host's surface knows that its characters are below U+0100. Used only from a host. */
+  ONE_BYTE: 17,
 });
 
 /** How a function of another realm is called. */

@@ -150,6 +150,8 @@ class Message {
           return false;
         }
         this.#results.push([TAG.VALUE, this.#reader.result]);
+        // The native side may use the memory again.
+        bytes[0] = 0;
         this.weight = this.#reader.weight;
       } catch (error) {
         // Nothing refers to the part that was read.

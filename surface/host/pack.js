@@ -34,6 +34,17 @@ function isPrimitive(value) {
   return value === null || (type !== 'object' && type !== 'function' && type !== 'symbol');
 }
 
+/** Shorter strings are read at once, whatever their characters are. */
+const MIN_ONE_BYTE = 16_384;
+/** V8 knows at once that a string of one-byte characters has no match. */
+const canSearch = process.versions.bun === undefined;
+
+/**
+ * Tells the native side if a long string has only characters below U+0100, which it would have to read in full to know.
+ * @param {any} value
+ */
+const packPrimitive = (value) => (canSearch && typeof value === 'string' && value.length >= MIN_ONE_BYTE && codec().isOneByte(value) ? [TAG.ONE_BYTE, value] : value);
+
 /**
  * The arguments of a function of another realm are cloned as one list, so the error for a symbol among them names the symbol.
  * @param {unknown} value
@@ -71,7 +82,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
    */
   function pack(value, bits) {
     if ((bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(value)) {
-      return value;
+      return packPrimitive(value);
     }
     if ((bits & TRANSFER.PROMISE) !== 0) {
       return promised(value, bits & ~TRANSFER.PROMISE);
@@ -115,7 +126,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
    */
   function packCopy(value, bits) {
     if (isPrimitive(value)) {
-      return value;
+      return packPrimitive(value);
     }
     if (typeof value === 'symbol') {
       throw refused('Unsupported type');

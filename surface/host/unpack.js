@@ -73,8 +73,7 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
     }
     switch (carrier[0]) {
       case TAG.WIRE:
-        return codec().deserialize(carrier[1], carrier[2], hooks,
-          carrier[1].length > SMALL || codec().mayHaveRegexps(carrier[1]) ? workOfCall() : undefined);
+        return wire(carrier[1], carrier[2]);
       case TAG.VALUE:
         return carrier[1];
       case TAG.HANDLE:
@@ -101,6 +100,18 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
       default:
         throw coded(Error, `A carrier of unknown kind ${carrier[0]} arrived`, CODE.UNSUPPORTED);
     }
+  }
+
+  /**
+   * @param {Uint8Array} bytes
+   * @param {unknown[]} table
+   */
+  function wire(bytes, table) {
+    const hasWork = bytes.length > SMALL || codec().mayHaveRegexps(bytes);
+    const value = codec().deserialize(bytes, table, hooks, hasWork ? workOfCall() : undefined);
+    // The native side may use the memory again.
+    bytes[0] = 0;
+    return value;
   }
 
   /** Whether the values that are read now are arguments of one call, and their budget. */

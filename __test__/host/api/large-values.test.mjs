@@ -103,6 +103,35 @@ test('another isolate answers a sync call in between', () => inContext((context)
   assert.ok(sums.length > 0 && sums.every((sum) => sum === 2));
 })));
 
+test('the memory of a value that is being read is not used for others', () => inContext((context) => inContext(async (other) => {
+  const result = context.eval(`Array.from({ length: 10 }, () => (${OBJECT}))`, { copy: true });
+  let asked = 0;
+  let going = true;
+  const ask = () => {
+    if (!going) return;
+    asked += 1;
+    const values = other.evalSync(`Array.from({ length: 20_000 }, (_, i) => 'other' + i + '${asked}')`, { copy: true });
+    assert.deepEqual([values.length, values[0], values[19_999]], [20_000, `other0${asked}`, `other19999${asked}`]);
+    setImmediate(ask);
+  };
+  setImmediate(ask);
+  (await result).forEach(checkObject);
+  going = false;
+  assert.ok(asked > 0);
+})));
+
+for (const [name, letter] of [['ASCII', 'a'], ['Latin-1', '\xe9'], ['two-byte', '\u0416'], ['zero', '\0']]) {
+  test(`long strings: ${name}`, () => inContext((context) => {
+    for (const length of [16_383, 16_384, 100_000, 9_000_000]) {
+      // A letter of its own at the end, since a part may be read in another way than the whole.
+      const text = `${'x'.repeat(length - 1)}${letter}`;
+      context.global.setSync('text', text);
+      assert.equal(context.evalSync(`text.length === ${length} && text === 'x'.repeat(${length - 1}) + ${JSON.stringify(letter)}`), true);
+      assert.ok(context.evalSync('text') === text, `${length} characters`);
+    }
+  }));
+}
+
 test('a sync call into the isolate whose large argument is being read', () => inContext(async (context) => {
   await context.global.set('take', new ivm.Callback((value) => value.length));
   const under = context.eval(`take(Array.from({ length: 10 }, () => (${OBJECT})))`);

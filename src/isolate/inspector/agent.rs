@@ -204,7 +204,7 @@ pub fn remove_from_console(scope: &mut v8::PinScope<'_, '_>, name: &str) -> Opti
 /// The characters of V8's buffer.
 pub fn text_of(buffer: &UniquePtr<StringBuffer>) -> Option<Text> {
     Some(match buffer.as_ref()?.string() {
-        StringView::U8(bytes) => Text::Latin1(bytes.to_vec().into_boxed_slice()),
+        StringView::U8(bytes) => Text::Latin1(bytes.to_vec()),
         StringView::U16(units) => Text::from_utf16(units.to_vec()),
     })
 }

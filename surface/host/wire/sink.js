@@ -23,6 +23,11 @@ const encodeInto = uncurryThis(TextEncoder.prototype.encodeInto);
 /** Deno's Buffer methods are slow JavaScript. Its encoder is fast, and shows at once if a string is not plain ASCII. */
 const SLOW_BUFFER = 'Deno' in globalThis;
 const BEYOND_LATIN1 = /[^\0-\xff]/;
+/**
+ * Whether all characters are below U+0100. V8 answers at once if it keeps them in one byte each.
+ * @param {string} text
+ */
+const isOneByte = (text) => exec(BEYOND_LATIN1, text) === null;
 /** Up to this length, a loop is faster than a call into the host. */
 const SHORT = 24;
 /** The longest varint of 53 bits, with a tag. */
@@ -205,7 +210,7 @@ class Sink {
         return;
       }
     }
-    if (exec(BEYOND_LATIN1, text) !== null) {
+    if (!isOneByte(text)) {
       this.position = start;
       this.twoByteString(text);
       return;
@@ -266,4 +271,4 @@ class Sink {
 
 cutOff(Sink);
 
-module.exports = { Sink };
+module.exports = { isOneByte, Sink };
