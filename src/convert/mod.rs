@@ -23,7 +23,7 @@ pub use text::{beginning, text_from_v8, text_to_v8, too_large};
 
 use crate::value::{Fault, Value};
 
-/// Strings of so many bytes and more are not copied into the heap. V8 collects all garbage after 8 MB of them, which takes longer than the
+/// Strings of at least this many bytes are not copied into the heap. V8 collects all garbage after 8 MB of them, which takes longer than the
 /// copy of shorter strings: of those in the heap, it collects the young ones.
 const LONG: usize = 8 << 20;
 

@@ -243,7 +243,9 @@ impl<'a> Js<'a> {
     pub fn read_one_byte(self, value: JsValue<'_>) -> JsResult<Text> {
         let mut length = 0;
         // SAFETY: without a buffer the host only returns the length.
-        check(unsafe { sys::napi_get_value_string_latin1(self.env, value.raw(), ptr::null_mut(), 0, &raw mut length) })?;
+        check(unsafe {
+            sys::napi_get_value_string_latin1(self.env, value.raw(), ptr::null_mut(), 0, &raw mut length)
+        })?;
         let room = length + 1;
         let mut bytes = Vec::<u8>::with_capacity(length + Text::SPARE);
         let place = bytes.as_mut_ptr().cast();

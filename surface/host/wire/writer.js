@@ -322,8 +322,8 @@ class Writer extends LeafWriter {
     for (; index < length; index++) {
       // A getter may have removed elements. The array can no longer be written as sparse, but V8 marks holes here, too. Reading an element
       // reveals that it exists if the prototypes have none, which spares the check.
-      const isReadable = plain && !(index in ArrayPrototype);
-      const value = isReadable || isOwn(array, index) ? array[index] : undefined;
+      const isPresent = plain && !(index in ArrayPrototype);
+      const value = isPresent || isOwn(array, index) ? array[index] : undefined;
       if (value === undefined && !isOwn(array, index)) {
         this.byte(TAG.THE_HOLE);
       } else if (!this.value(value, level + 1)) {
