@@ -23,10 +23,6 @@ pub use text::{beginning, text_from_v8, text_to_v8, too_large};
 
 use crate::value::{Fault, Value};
 
-/// Strings of at least this many bytes are not copied into the heap. V8 collects all garbage after 8 MB of them, which takes longer than the
-/// copy of shorter strings: of those in the heap, it collects the young ones.
-const LONG: usize = 8 << 20;
-
 /// The resolver that a callback of ours was given as `value`; `None` for values that are not promises.
 ///
 /// Only for a value that came from a `PromiseResolver`: V8 ends the process when a promise is settled in two ways.
@@ -45,12 +41,6 @@ pub fn to_v8<'s>(
     exchange: &dyn Exchange,
     value: Value,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    let value = match value {
-        Value::String(text) if text.byte_len() >= LONG => {
-            return Ok(external_text_to_v8(scope, text, &exchange.budget())?.into());
-        }
-        value => value,
-    };
     if let Some(primitive) = primitive_to_v8(scope, &value) {
         return primitive;
     }
