@@ -40,7 +40,7 @@ test('while many imports are resolved, the event loop gets turns', async () => {
     const module = await isolate.compileModule(MANY);
     await module.instantiate(context, resolver);
     assert.equal(seen.calls, IMPORTS);
-    assert.ok(seen.last - seen.first >= 2, `${seen.last - seen.first} turns`);
+    assert.ok(seen.last - seen.first >= 1, `${seen.last - seen.first} turns`);
     await module.evaluate();
   });
 });
@@ -53,7 +53,7 @@ test('the same with promises, and for a dynamic import', async () => {
     await module.evaluate();
     await context.eval('load().then(() => 1)', { promise: true });
     assert.equal(seen.calls, IMPORTS);
-    assert.ok(seen.last - seen.first >= 2, `${seen.last - seen.first} turns`);
+    assert.ok(seen.last - seen.first >= 1, `${seen.last - seen.first} turns`);
   });
 });
 
