@@ -1,4 +1,5 @@
-// The cache of compiled code: what goes in, who gets it, and what it may not change. Each in a process of its own, because the cache is the process's.
+// The cache of compiled code: what it stores, which isolates use it, and what it does not change. Each test has its own process, because the cache is
+// shared by the whole process.
 
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
