@@ -8,15 +8,7 @@ const { KIND, MODE, TAG } = require('./core/protocol.js');
 const { CODE, coded, errorOf } = require('./core/error.js');
 const { createCalls } = require('./core/calls.js');
 const { addMembers, defineClass, instance, privateConstructor } = require('./core/classes.js');
-const { createCallback } = require('./api/callback.js');
-const { createLib, createNativeModule } = require('./api/library.js');
-const createContext = require('./api/context.js');
-const createExternalCopy = require('./api/external-copy.js');
-const createIsolate = require('./api/isolate.js');
-const createModule = require('./api/module.js');
 const createReference = require('./api/reference.js');
-const createScript = require('./api/script.js');
-const createSession = require('./api/session.js');
 
 /**
  * A value in transfer. A primitive is its own carrier; any other value has the carrier that the binding's `pack` made. Only the binding
@@ -156,8 +148,8 @@ function createSurface(binding, more) {
       }
       throw error;
     },
-    externalCopyOf: (value) => (kindOf(value) === KIND.EXTERNAL_COPY ? /** @type {object} */ (value) : externalCopy.make(value)),
-    releaseReference: (reference) => classes.reference.release(reference),
+    externalCopyOf: (value) => (kindOf(value) === KIND.EXTERNAL_COPY ? /** @type {object} */ (value) : externalCopy().make(value)),
+    releaseReference: (handle) => reference.release(handle),
   });
 
   /**
@@ -187,38 +179,43 @@ function createSurface(binding, more) {
     }
   }
 
-  const callback = createCallback();
-  const context = createContext(core);
-  const externalCopy = createExternalCopy(core);
-  const session = createSession(core);
-  // Not a member of `ivm`: only isolates create modules.
-  const module = createModule(core);
-  const isolate = createIsolate(core, session.open, module.importerOf);
+  // The first handle in most realms of guests is a Reference. Everything else is made when this realm needs it, as most never do.
   const reference = createReference(core);
-  const script = createScript(core);
-  const classes = { reference };
-  const lib = createLib(binding);
-
-  function isolated_vm() {
-    throw privateConstructor('isolated_vm');
-  }
-  // In the order of isolated-vm's prototype.
-  const members = {
-    Callback: callback.Constructor,
-    Context: context.Constructor,
-    ExternalCopy: externalCopy.Constructor,
-    Isolate: isolate.Constructor,
-    NativeModule: createNativeModule().Constructor,
-    Reference: reference.Constructor,
-    Script: script.Constructor,
-  };
-  if (more !== undefined) {
-    addMembers(members, more(core), true);
-  }
-  defineClass(isolated_vm, members);
-  const ivm = instanceOfModule(isolated_vm);
-  define(ivm, 'lib', lib, false, true);
-  freeze(ivm);
+  const context = onDemand(() => require('./api/context.js')(core));
+  const externalCopy = onDemand(() => require('./api/external-copy.js')(core));
+  const script = onDemand(() => require('./api/script.js')(core));
+  const session = onDemand(() => require('./api/session.js')(core));
+  // Not a member of `ivm`: only isolates create modules.
+  const module = onDemand(() => require('./api/module.js')(core));
+  const isolate = onDemand(() => require('./api/isolate.js')(
+    core,
+    (id, method) => session().open(id, method),
+    (handle) => module().importerOf(handle),
+  ));
+  const lib = onDemand(() => require('./api/library.js').createLib(binding));
+  // Complete from the beginning, so that its prototype has no getters for classes.
+  const ivm = onDemand(() => {
+    function isolated_vm() {
+      throw privateConstructor('isolated_vm');
+    }
+    // In the order of isolated-vm's prototype.
+    const members = {
+      Callback: require('./api/callback.js').createCallback().Constructor,
+      Context: context().Constructor,
+      ExternalCopy: externalCopy().Constructor,
+      Isolate: isolate().Constructor,
+      NativeModule: require('./api/library.js').createNativeModule().Constructor,
+      Reference: reference.Constructor,
+      Script: script().Constructor,
+    };
+    if (more !== undefined) {
+      addMembers(members, more(core), true);
+    }
+    defineClass(isolated_vm, members);
+    const made = instanceOfModule(isolated_vm);
+    define(made, 'lib', lib(), false, true);
+    return freeze(made);
+  });
 
   /**
    * Creates the object for a handle that arrived.
@@ -232,9 +229,9 @@ function createSurface(binding, more) {
   function adopt(kind, id, slot, typeOf, flags) {
     switch (kind) {
       case KIND.IVM:
-        return ivm;
+        return ivm();
       case KIND.LIB:
-        return lib;
+        return lib();
       case KIND.REFERENCE:
         return instance(reference.Constructor, kind, reference.adopt(entries.enter(id), slot, typeOf, flags));
       default:
@@ -250,15 +247,15 @@ function createSurface(binding, more) {
   function wrap(kind, entry) {
     switch (kind) {
       case KIND.ISOLATE:
-        return instance(isolate.Constructor, kind, isolate.adopt(entry));
+        return instance(isolate().Constructor, kind, isolate().adopt(entry));
       case KIND.CONTEXT:
-        return instance(context.Constructor, kind, context.adopt(entry));
+        return instance(context().Constructor, kind, context().adopt(entry));
       case KIND.EXTERNAL_COPY:
-        return instance(externalCopy.Constructor, kind, externalCopy.adopt(entry));
+        return instance(externalCopy().Constructor, kind, externalCopy().adopt(entry));
       case KIND.SCRIPT:
-        return open(script.Constructor, kind, script.adopt(entry));
+        return open(script().Constructor, kind, script().adopt(entry));
       case KIND.MODULE:
-        return open(module.Constructor, kind, module.adopt(entry));
+        return open(module().Constructor, kind, module().adopt(entry));
       default:
         throw coded(Error, `A handle of unknown kind ${kind} arrived`, CODE.UNSUPPORTED);
     }
@@ -308,7 +305,30 @@ function createSurface(binding, more) {
     }
   }
 
-  return freeze({ ivm, core, adopt, twin, settle, referenceTo: reference.make, copyOf: externalCopy.make });
+  return freeze({
+    get ivm() {
+      return ivm();
+    },
+    core,
+    adopt,
+    twin,
+    settle,
+    referenceTo: reference.make,
+    /** @param {unknown} value */
+    copyOf: (value) => externalCopy().make(value),
+  });
+}
+
+/**
+ * What `make` returns, made when it is first needed. If that fails, because guest code has used up the stack for example, it is tried again.
+ * @template {object} T
+ * @param {() => T} make
+ * @returns {() => T}
+ */
+function onDemand(make) {
+  /** @type {T | undefined} */
+  let made;
+  return () => (made ??= make());
 }
 
 /**

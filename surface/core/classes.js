@@ -2,7 +2,7 @@
 // Helpers that build the classes of the API: constructors that require `new`, frozen prototypes with one common parent, frozen
 // instances. Methods are written in object literals, so that they are not constructors.
 
-const { apply, create, define, defineProperty, freeze, getOwnPropertyDescriptor, hasOwn, ownKeys, Symbol } = require('./primordials.js');
+const { apply, create, define, defineProperty, freeze, getOwnPropertyDescriptor, hasOwn, ownKeys, setPrototypeOf, Symbol } = require('./primordials.js');
 const { stamp } = require('./handle.js');
 const { invalid } = require('./error.js');
 
@@ -49,8 +49,7 @@ function defineDisposal(prototype, end) {
  * @param {(this: any) => void} [end] as for `defineDisposal`
  */
 function defineClass(Constructor, methods, aliases, end) {
-  const prototype = create(Transferable.prototype);
-  addMembers(prototype, methods, true);
+  const prototype = setPrototypeOf(methods, Transferable.prototype);
   if (aliases !== undefined) {
     addMembers(prototype, aliases, false);
   }

@@ -95,6 +95,7 @@ module.exports = freeze({
   RangeError,
   ReferenceError,
   sameValue,
+  setPrototypeOf,
   String,
   stringIncludes: uncurryThis(String.prototype.includes),
   stringIndexOf: uncurryThis(String.prototype.indexOf),

@@ -27,8 +27,10 @@ function createHost(native, { launcher } = {}) {
     return lazily(members, FUNCTIONS, () => require('./engine.js').createEngine(environment));
   });
   connect(surface);
+  // Made before handles are marked, because marking loads `node:worker_threads`.
+  const { ivm } = surface;
   markHandles(uncloneable);
-  return surface.ivm;
+  return ivm;
 }
 
 /**

@@ -95,6 +95,43 @@ describe('guest code that has tampered with', () => {
   }
 });
 
+test('what a kind of handle needs is made again if no stack was left for it', () => {
+  const USES = {
+    isolate: 'got.isDisposed === false',
+    context: 'got.evalSync("6 * 7") === 42',
+    copy: 'got.copy()[0] === 1',
+    script: 'got.runSync(room) === 42',
+    module: 'got.dependencySpecifiers.length === 1',
+    lib: 'got.hrtime().length === 2',
+    ivm: 'new got.Isolate().createContextSync().evalSync("1") === 1 && Object.keys(Object.getPrototypeOf(got)).length === 7',
+  };
+  const isolate = new ivm.Isolate();
+  const room = isolate.createContextSync();
+  const handles = {
+    isolate, context: room, copy: new ivm.ExternalCopy([1]), script: isolate.compileScriptSync('6 * 7'),
+    module: isolate.compileModuleSync('import "x"'), lib: ivm.lib, ivm,
+  };
+  for (const [name, use] of Object.entries(USES)) {
+    const context = isolate.createContextSync();
+    // This realm has the API, except what this kind needs.
+    context.global.setSync('first', new ivm.Reference(1));
+    context.global.setSync('give', new ivm.Callback((wanted) => handles[wanted]));
+    const [failed, works] = context.evalSync(`
+      let failed = 0;
+      let got;
+      (function dive() {
+        try { dive(); } catch {}
+        // From the end of the stack on, with more of it each time.
+        if (got === undefined) try { got = give(${JSON.stringify(name)}); } catch { failed += 1; }
+      })();
+      const room = give('context');
+      [failed, ${use}]`, { copy: true });
+    assert.ok(failed > 0, name);
+    assert.equal(works, true, name);
+  }
+  isolate.dispose();
+});
+
 test('copied errors do not reveal paths of the host', async () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();

@@ -35,19 +35,21 @@ function provide(context) {
   for (const [name, value] of Object.entries(host)) context.global.setSync(name, value);
 }
 
-async function run(mode, isAfter) {
+/** `when`: before the module arrives in the realm, between the first Reference and the module, or after both. */
+async function run(mode, when) {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();
   const guest = context.evalSync(TAMPERING, { reference: true });
   const call = (name, ...args) => guest.getSync(name, { reference: true }).applySync(undefined, args, { arguments: { copy: true } });
   context.evalSync('globalThis.buffer = new ArrayBuffer(8); globalThis.other = new ArrayBuffer(8); 1');
-  if (isAfter) {
+  if (when === 'between') context.global.setSync('first', new ivm.Reference(1));
+  if (when === 'after') {
     provide(context);
     context.evalSync('new ivm.Isolate().dispose()');
   }
   const tampered = mode === undefined ? 0 : call('tamper', mode, propertyNames());
   const arm = guest.getSync('arm', { reference: true });
-  if (!isAfter) {
+  if (when !== 'after') {
     arm.applySync(undefined, [true]);
     provide(context);
     arm.applySync(undefined, [false]);
@@ -66,14 +68,20 @@ async function run(mode, isAfter) {
   return result;
 }
 
+const TIMES = {
+  before: 'before the module arrives',
+  between: 'after a Reference arrived, before the module does',
+  after: 'after the module arrives',
+};
+
 describe('every built-in is replaced', () => {
   for (const mode of ['watches', 'throws', 'gives functions']) {
-    for (const isAfter of [false, true]) {
-      test(`by a function that ${mode}, ${isAfter ? 'after' : 'before'} the module arrives`, async () => {
-        const expected = await run(undefined, isAfter);
+    for (const [when, words] of Object.entries(TIMES)) {
+      test(`by a function that ${mode}, ${words}`, async () => {
+        const expected = await run(undefined, when);
         assert.match(expected.report, /^isolate: false\n[^]*\neval: 42\n[^]*\nmodule: 3\n[^]*\nhost: 2\n/);
         assert.equal(expected.done, true);
-        const actual = await run(mode, isAfter);
+        const actual = await run(mode, when);
         assert.ok(actual.tampered > 1_400, `${actual.tampered} were replaced`);
         assert.equal(actual.leaks, '');
         assert.deepEqual(actual.report.split('\n'), expected.report.split('\n'));
