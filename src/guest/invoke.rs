@@ -13,23 +13,31 @@ use crate::value::{Code, Completion, ErrorClass, Fault, Value};
 pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
     let object = v8::Object::new(scope);
     let functions = [
-        ("invoke", v8::Function::new(scope, invoke)?),
-        ("release", v8::Function::new(scope, release)?),
-        ("track", v8::Function::new(scope, track)?),
-        ("owned", v8::Function::new(scope, owned)?),
-        ("brand", v8::Function::new(scope, brand_object)?),
-        ("cross", v8::Function::new(scope, local::cross)?),
-        ("get", v8::Function::new(scope, local::get)?),
-        ("set", v8::Function::new(scope, local::set)?),
-        ("remove", v8::Function::new(scope, local::remove)?),
-        ("isArrayBuffer", v8::Function::new(scope, is_array_buffer)?),
-        ("now", v8::Function::new(scope, now)?),
+        ("invoke", function(scope, invoke)?),
+        ("release", function(scope, release)?),
+        ("track", function(scope, track)?),
+        ("owned", function(scope, owned)?),
+        ("brand", function(scope, brand_object)?),
+        ("cross", function(scope, local::cross)?),
+        ("get", function(scope, local::get)?),
+        ("set", function(scope, local::set)?),
+        ("remove", function(scope, local::remove)?),
+        ("isArrayBuffer", function(scope, is_array_buffer)?),
+        ("now", function(scope, now)?),
     ];
     for (name, function) in functions {
         let name = v8::String::new(scope, name)?;
         object.create_data_property(scope, name.into(), function.into())?;
     }
     Some(object)
+}
+
+/// A function that is no constructor. It has no prototype, which would cost as much as the function.
+fn function<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    callback: impl v8::MapFnTo<v8::FunctionCallback>,
+) -> Option<v8::Local<'s, v8::Function>> {
+    v8::Function::builder(callback).constructor_behavior(v8::ConstructorBehavior::Throw).build(scope)
 }
 
 fn number(scope: &mut v8::PinScope<'_, '_>, args: &v8::FunctionCallbackArguments<'_>, index: i32) -> f64 {
