@@ -2,18 +2,44 @@
 // Values of the host as data.
 
 const { types } = require('node:util');
+const { CODE } = require('../../../core/error.js');
+const { kindOf } = require('../../../core/handle.js');
+const { alone } = require('../../../core/primordials.js');
+const { codec } = require('../../codec.js');
 const { discard, discardWithin } = require('../../host-calls.js');
+const { uncloneable } = require('../../wire/refusal.js');
+
+const hooks = alone({
+  /** @param {object} object */
+  carrierOf(object) {
+    if (kindOf(object) !== -1) {
+      throw uncloneable(object);
+    }
+  },
+  shared() {},
+});
 
 /**
- * A value as data. If it cannot be cloned, it loses everything that JSON cannot represent.
+ * Throws if a value cannot be cloned. `structuredClone` would convert the message of an error to text, which takes any time if the message is an
+ * array that a guest has made.
+ * @param {unknown} value
+ */
+function checkCloneable(value) {
+  codec().serialize(value, hooks);
+}
+
+/**
+ * A value as data that can be copied. If it cannot be cloned, it loses everything that JSON cannot represent.
  * @param {unknown} value
  * @param {string} origin of the value, for promises in it
  */
 function plain(value, origin) {
   try {
-    return structuredClone(value);
-  } catch {
-    return plainJson(value, origin);
+    checkCloneable(value);
+    return value;
+  } catch (error) {
+    // Copying it fails, too, and says why.
+    return /** @type {any} */ (error)?.code === CODE.LIMIT ? value : plainJson(value, origin);
   }
 }
 
@@ -34,4 +60,4 @@ function plainJson(value, origin) {
   return json === undefined ? undefined : JSON.parse(json);
 }
 
-module.exports = { plain, plainJson };
+module.exports = { checkCloneable, plain, plainJson };
