@@ -5,38 +5,44 @@ const { types } = require('node:util');
 const { CODE } = require('../../../core/error.js');
 const { kindOf } = require('../../../core/handle.js');
 const { alone } = require('../../../core/primordials.js');
+const { TAG } = require('../../../core/protocol.js');
 const { codec } = require('../../codec.js');
 const { discard, discardWithin } = require('../../host-calls.js');
 const { uncloneable } = require('../../wire/refusal.js');
 
-const hooks = alone({
+// `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made.
+const writing = alone({
   /** @param {object} object */
   carrierOf(object) {
     if (kindOf(object) !== -1) {
       throw uncloneable(object);
     }
   },
-  shared() {},
+  /** @param {SharedArrayBuffer} buffer */
+  shared: (buffer) => [TAG.SHARED, buffer],
+});
+const reading = alone({
+  /** @param {any} carrier */
+  resolve: ([tag, buffer, start, length]) => (tag === TAG.BUFFER ? buffer.slice(start, start + length) : buffer),
 });
 
 /**
- * Throws if a value cannot be cloned. `structuredClone` would convert the message of an error to text, which takes any time if the message is an
- * array that a guest has made.
+ * Throws if a value cannot be cloned.
  * @param {unknown} value
  */
 function checkCloneable(value) {
-  codec().serialize(value, hooks);
+  codec().serialize(value, writing);
 }
 
 /**
- * A value as data that can be copied. If it cannot be cloned, it loses everything that JSON cannot represent.
+ * A copy of a value, as data. If it cannot be cloned, it loses everything that JSON cannot represent.
  * @param {unknown} value
  * @param {string} origin of the value, for promises in it
  */
 function plain(value, origin) {
   try {
-    checkCloneable(value);
-    return value;
+    const { bytes, table } = codec().serialize(value, writing);
+    return codec().deserialize(bytes, table, reading);
   } catch (error) {
     // Copying it fails, too, and says why.
     return /** @type {any} */ (error)?.code === CODE.LIMIT ? value : plainJson(value, origin);
