@@ -57,7 +57,11 @@ function createCodeTool({ tools = {}, ...options } = {}) {
       name,
       description: typeof tool.description === 'string' ? tool.description : undefined,
       jsonSchema: jsonSchemaOf(schema),
-      call: async (params, context) => lastOf(tool.execute?.(await validated(schema, params), context)),
+      async check(params) {
+        const value = await validated(schema, params);
+        return { params: value, approved: value };
+      },
+      call: async (params, context) => lastOf(tool.execute?.(params, context)),
     };
   }), options);
   return {

@@ -3,17 +3,23 @@
 
 const { AgentSandbox, describeTools } = require('../index.js');
 const { withNames } = require('./approval.js');
-const { invalid, resultOf } = require('./outcome.js');
+const { invalid, MAX_OUTPUT, resultOf } = require('./outcome.js');
 
 /** What a model gets by default. */
-const LIMITS = Object.freeze({ maxOutputSize: 2 ** 20, maxLogEntries: 100, maxLogLength: 1_000 });
+const LIMITS = Object.freeze({ maxOutputSize: MAX_OUTPUT, maxLogEntries: 100, maxLogLength: 1_000 });
 
 /**
  * @typedef {object} Tool
  * @property {string} name
  * @property {string} [description]
  * @property {unknown} [jsonSchema] of its params
- * @property {(params: unknown, context: any) => unknown} call validates its params
+ * @property {(params: any) => Promise<CheckedParams>} check the params of a call; rejects if they are not valid
+ * @property {(params: any, context: any) => unknown} call with checked params
+ */
+
+/**
+ * The params of a call, as a framework's own tool and as `approve` get them. These differ if the tool validates its params itself.
+ * @typedef {{ params: unknown, approved: unknown }} CheckedParams
  */
 
 /** @param {string} name */
@@ -35,14 +41,22 @@ function named(tools) {
 }
 
 /**
+ * A Standard Schema, by which the sandbox checks the params of a call before it asks for approval.
+ * @param {Tool['check']} check
+ */
+const schemaOf = (check) => ({
+  '~standard': { version: /** @type {const} */ (1), vendor: 'isolated-v8', validate: async (/** @type {unknown} */ params) => ({ value: await check(params) }) },
+});
+
+/**
  * @param {Tool[]} tools
  * @param {Partial<import('../index.js').AgentSandboxConfig>} options
  */
 function createRunner(tools, options) {
   const byName = named(tools);
-  const settings = withNames(options, (name) => String(byName.get(name.slice('tools:'.length))?.name));
+  const settings = withNames(options, (name) => String(byName.get(name.slice('tools:'.length))?.name), ({ approved }) => approved);
   const sandbox = new AgentSandbox({ ...LIMITS, ...settings, form: 'any' });
-  const list = [...byName].map(([name, { description = '' }]) => ({ name: `tools:${name}`, description }));
+  const list = [...byName].map(([name, { description = '', check }]) => ({ name: `tools:${name}`, description, inputSchema: schemaOf(check) }));
   const declarations = describeTools([...byName.values()].map(({ jsonSchema }, index) => ({ ...list[index], inputSchema: /** @type {any} */ (jsonSchema) })));
   const language = options.typescript ? 'TypeScript' : 'JavaScript (without types)';
   return {
@@ -53,7 +67,7 @@ function createRunner(tools, options) {
      * @param {{ signal?: import('../index.js').AbortSignalLike, context?: unknown }} call
      */
     async run(code, { signal, context }) {
-      const outcome = await sandbox.execute(code, list, async (name, params) => byName.get(name.slice('tools:'.length))?.call(params, context), { signal });
+      const outcome = await sandbox.execute(code, list, async (name, { params }) => byName.get(name.slice('tools:'.length))?.call(params, context), { signal });
       return resultOf(outcome);
     },
   };

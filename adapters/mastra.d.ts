@@ -30,7 +30,9 @@ export interface CodeModeTransport {
 /**
  * Creates a transport for `createCodeMode` of [`@mastra/core/tools`](https://www.npmjs.com/package/@mastra/core), its second argument.
  * Each program has its own isolate. Types are removed unless `typescript` is false. `maxOutputSize` limits results, which are plain JSON.
- * @param options those of `AgentSandbox`; `timeout` comes from Mastra. `approve` gets the ids of tools
+ * Default 1,048,576.
+ * @param options those of `AgentSandbox`; `timeout` comes from Mastra. `approve` gets the ids of tools, and params that Mastra has not
+ *   validated
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or out of range
  * @see [For agent frameworks](https://github.com/isolated-v8/isolated-v8/blob/main/docs/agents.md#for-agent-frameworks)
  * @example

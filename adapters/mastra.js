@@ -2,7 +2,7 @@
 // A `CodeModeTransport` of `@mastra/core`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
 const { AgentSandbox } = require('../index.js');
-const { plainOf } = require('./outcome.js');
+const { MAX_OUTPUT, plainOf } = require('./outcome.js');
 const { withNames } = require('./approval.js');
 
 const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
@@ -28,7 +28,7 @@ function createCodeModeTransport(options) {
       return { success: false, logs, error: { name: 'TypeError', message } };
     }
     const idOf = (/** @type {string} */ name) => toolIds[Number(name.slice('$host:f'.length))];
-    const sandbox = new AgentSandbox({ typescript: true, ...withNames(options ?? {}, idOf), timeout, onLog: ({ message }) => { logs.push(message); } });
+    const sandbox = new AgentSandbox({ typescript: true, maxOutputSize: MAX_OUTPUT, ...withNames(options ?? {}, idOf), timeout, onLog: ({ message }) => { logs.push(message); } });
     const tools = toolIds.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
     const inside = names.map((name, index) => `const ${name} = (input) => $host.f${index}(input);`).join(' ');
     /** @param {string} name @param {unknown} args */

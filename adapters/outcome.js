@@ -4,6 +4,8 @@
 const { jsonReplacer } = require('../command/text.js');
 
 const MAX_MESSAGE = 10_000;
+/** Bytes of a result as JSON by default. It is written and parsed in one piece. */
+const MAX_OUTPUT = 2 ** 20;
 
 /** @param {string} message */
 const invalid = (message) => Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG' });
@@ -35,4 +37,4 @@ function resultOf({ result, failure, logs, lostLogs }) {
   }
 }
 
-module.exports = { invalid, plainOf, resultOf };
+module.exports = { invalid, MAX_OUTPUT, plainOf, resultOf };

@@ -1,6 +1,9 @@
 'use strict';
 // Standard Schemas of tools in adapters.
 
+/** Limits of what an error says: code chooses how many issues its params have. */
+const MAX = Object.freeze({ issues: 10, path: 20, message: 500 });
+
 /**
  * The JSON Schema of a Standard Schema, if it can be converted.
  * @param {any} schema
@@ -13,6 +16,9 @@ function standardJsonSchema(schema) {
   }
 }
 
+/** @param {{ path?: readonly any[], message: string }} issue */
+const textOf = ({ path = [], message }) => `${path.slice(0, MAX.path).map((key) => String(key?.key ?? key).slice(0, MAX.message)).join('.')}: ${message.slice(0, MAX.message)}`;
+
 /**
  * @param {any} schema a Standard Schema, or undefined
  * @param {unknown} value
@@ -21,7 +27,7 @@ function standardJsonSchema(schema) {
  */
 async function standardValidated(schema, value) {
   const outcome = await schema?.['~standard']?.validate(value);
-  if (outcome?.issues !== undefined) throw new TypeError(outcome.issues.map((/** @type {any} */ { path = [], message }) => `${path.join('.')}: ${message}`).join('\n'));
+  if (outcome?.issues !== undefined) throw new TypeError(outcome.issues.slice(0, MAX.issues).map(textOf).join('\n'));
   return outcome === undefined ? value : outcome.value;
 }
 

@@ -93,20 +93,28 @@ const described = ({ stack, frame }) => `${cut(stack)}\n${frame === undefined ? 
 
 /** Most elements of typed arrays in one JSON text. */
 const MAX_ELEMENTS = 100_000;
+/** Bits of the longest BigInt in one JSON text: some 39,000 digits. */
+const MAX_BITS = 131_072;
+const BITS_PER_HEX_DIGIT = 4;
 
 /**
  * A replacer for JSON of what a guest returned. BigInts become strings of digits. A new one for each text: limits of results count the bytes of
- * typed arrays, but JSON takes a dozen for each element, so many elements are refused.
+ * typed arrays, but JSON takes a dozen for each element, so many elements are refused. The time to write a BigInt in decimal grows with almost the
+ * square of its length, so all BigInts together may take as long as the longest one.
  * @returns {(key: string, part: unknown) => unknown}
  */
 function jsonReplacer() {
   let left = MAX_ELEMENTS;
+  let leftForBigints = MAX_BITS ** 2;
   return (_, part) => {
     if (ArrayBuffer.isView(part)) {
       left -= /** @type {any} */ (part).length ?? 0;
       if (left < 0) throw new RangeError(`it has more than ${MAX_ELEMENTS} elements of typed arrays`);
     }
-    return typeof part === 'bigint' ? String(part) : part;
+    if (typeof part !== 'bigint') return part;
+    leftForBigints -= BigInt.asIntN(MAX_BITS, part) === part ? (part.toString(16).length * BITS_PER_HEX_DIGIT) ** 2 : Infinity;
+    if (leftForBigints < 0) throw new RangeError('its BigInts have too many digits');
+    return String(part);
   };
 }
 

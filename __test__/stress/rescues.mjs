@@ -1,8 +1,8 @@
 // A stress test that is not part of the suite: guests that do not stop, on the threads of their callers, at random moments on the main thread and
 // in workers, beside everything else that a host does. A parent process watches its progress.
-// `node --expose-gc __test__/stress/rescues.mjs [--seconds 60] [--seed 1] [--workers 2]`, or the same with Bun or Deno.
+// `node --expose-gc __test__/stress/rescues.mjs [--seconds 60] [--seed 1] [--workers 2] [--silence 60]`, or the same with Bun or Deno.
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -14,12 +14,15 @@ const options = {
   seconds: { type: 'string', default: '60' },
   seed: { type: 'string', default: '1' },
   workers: { type: 'string', default: '2' },
+  silence: { type: 'string', default: '60' },
   child: { type: 'boolean' },
 };
 const { values } = parseArgs({ options, strict: false });
 
 /** Longer than any call with its grace on a busy machine. */
-const MAX_SILENCE_MS = 60_000;
+const MAX_SILENCE_MS = Number(values.silence) * 1000;
+/** How long a silent process is watched, to see whether its threads wait for a processor or for each other. */
+const SAMPLE_MS = 2_000;
 const BEAT_MS = 1_000;
 /** What a process may keep beside what it counts as lost, in MB. */
 const MAX_KEPT_MB = 600;
@@ -181,6 +184,23 @@ async function child() {
   process.exit(0);
 }
 
+/** Prints what each thread of a silent process does. One that waits for a processor all the time is starved, not blocked. */
+async function describe(pid) {
+  const of = (task, file) => { try { return readFileSync(`/proc/${pid}/task/${task}/${file}`, 'utf8').trim(); } catch { return ''; } };
+  /** Nanoseconds on a processor, and in the queue for one. */
+  const times = (task) => of(task, 'schedstat').split(' ').map(Number);
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  const before = new Map(tasks.map((task) => [task, times(task)]));
+  await sleep(SAMPLE_MS);
+  for (const task of tasks) {
+    const [ran, queued] = times(task).map((time, index) => Math.round((time - before.get(task)[index]) / 1e6));
+    console.log(`${task} ${of(task, 'comm')}: ran for ${ran} ms and waited for a processor for ${queued} of ${SAMPLE_MS} ms; ${of(task, 'wchan')} ${of(task, 'syscall')}`);
+  }
+  // After that, as it stops the process.
+  const { stdout, error } = spawnSync('gdb', ['-p', String(pid), '-batch', '-ex', 'thread apply all bt 14'], { encoding: 'utf8', timeout: 120_000, maxBuffer: 2 ** 26 });
+  console.log(error === undefined ? stdout : `No stacks: ${error.message}`);
+}
+
 async function watch() {
   const started = Date.now();
   const running = spawn(process.execPath, [...collectorArguments(), fileURLToPath(import.meta.url), '--child', ...process.argv.slice(2)], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -195,12 +215,9 @@ async function watch() {
   });
   const timer = setInterval(() => {
     if (Date.now() - last < MAX_SILENCE_MS) return;
+    clearInterval(timer);
     console.log(`PROBLEM no progress since ${Math.round((Date.now() - last) / 1000)} s; last: ${end}`);
-    for (const task of readdirSync(`/proc/${running.pid}/task`)) {
-      const of = (file) => { try { return readFileSync(`/proc/${running.pid}/task/${task}/${file}`, 'utf8').trim(); } catch { return ''; } };
-      console.log(task, of('comm'), of('wchan'), of('syscall'));
-    }
-    running.kill('SIGKILL');
+    void describe(running.pid).catch((error) => console.log(error)).finally(() => running.kill('SIGKILL'));
   }, 1_000);
   const code = await new Promise((resolve) => { running.on('close', (status, signal) => resolve(signal ?? status)); });
   clearInterval(timer);

@@ -1,4 +1,5 @@
-// Checks what the built addon exposes to the dynamic linker: only its entry points, no text relocation, no executable stack.
+// Checks what the built addon exposes to the dynamic linker: only its entry points, no text relocation, no executable stack. Checks also that
+// every C++ function that it calls is in it: a function of V8 that build.rs redirects may have another name in the next version.
 // `--write` adds leaked symbols to vendor/v8/symbols.txt, from which build.rs hides them.
 
 import { appendFileSync, readFileSync } from 'node:fs';
@@ -19,6 +20,7 @@ const DT_TEXTREL = 22;
 const DT_FLAGS_1 = 0x6ffffffb;
 const DF_1_NODELETE = 8;
 const STB_LOCAL = 0;
+const STB_WEAK = 2;
 
 /** A 64-bit little-endian ELF file. */
 class Elf {
@@ -46,18 +48,17 @@ class Elf {
     }
   }
 
-  definedDynamicSymbols() {
+  *dynamicSymbols() {
     const sections = [...this.sections()];
     const table = sections.find(({ type }) => type === SHT_DYNSYM);
     const names = sections[table.link];
-    const found = [];
     for (let at = table.offset; at < table.offset + table.size; at += 24) {
-      const defined = this.bytes.readUInt16LE(at + 6) !== 0;
-      if (!defined || this.bytes[at + 4] >> 4 === STB_LOCAL) continue;
+      const binding = this.bytes[at + 4] >> 4;
+      if (binding === STB_LOCAL) continue;
       const start = names.offset + this.bytes.readUInt32LE(at);
-      found.push(this.bytes.toString('latin1', start, this.bytes.indexOf(0, start)));
+      const name = this.bytes.toString('latin1', start, this.bytes.indexOf(0, start));
+      yield { name, defined: this.bytes.readUInt16LE(at + 6) !== 0, weak: binding === STB_WEAK };
     }
-    return found;
   }
 
   dynamicTags() {
@@ -70,10 +71,13 @@ class Elf {
 
 function problems(elf) {
   const found = [];
-  const symbols = elf.definedDynamicSymbols();
+  const all = [...elf.dynamicSymbols()];
+  const symbols = all.filter(({ defined }) => defined).map(({ name }) => name);
   const leaks = symbols.filter((name) => !ENTRY_POINTS.has(name));
+  const missing = all.filter(({ name, defined, weak }) => !defined && !weak && name.startsWith('_Z')).map(({ name }) => name);
   if (!symbols.includes('napi_register_module_v1')) found.push('napi_register_module_v1 is not exported');
   if (leaks.length > 0) found.push(`exported, and not an entry point:\n  ${leaks.join('\n  ')}`);
+  if (missing.length > 0) found.push(`called, and not in the library:\n  ${missing.join('\n  ')}`);
   const tags = elf.dynamicTags();
   if (tags.has(DT_TEXTREL)) found.push('it has text relocations');
   if (!(tags.get(DT_FLAGS_1) & DF_1_NODELETE)) found.push('it can be unloaded (-z nodelete is missing)');

@@ -55,6 +55,10 @@ impl CompiledSources {
         let mut sources = std::mem::take(&mut *self.0.borrow_mut());
         v8::scope!(let scope, isolate);
         for source in &mut sources {
+            // A call that waits comes first. The next time the isolate is idle, this continues.
+            if !complete && !remote.mailbox.lock().is_empty() {
+                break;
+            }
             let may_write = (complete || !source.written)
                 && remote.accounts.has_native_room(source.length * WRITER_BYTES)
                 && code_cache::claim(source.key, complete);

@@ -106,7 +106,7 @@ pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
     let remote = linker.remote.upgrade().ok_or_else(|| Fault::disposed(false))?;
     let settlement = Arc::new(Settlement::default());
     let completion: Arc<dyn Completion> = Arc::new(Ended(Arc::clone(&settlement), Weak::clone(&linker.remote)));
-    let id = remote.promises.insert(completion, 0, 0);
+    let id = remote.promises.insert(completion, 0, 0, None);
     *lock(&linker.watch) = Some(id);
     // The isolate may have ended before the answer was registered.
     if remote.is_disposed()

@@ -159,6 +159,30 @@ test('each snapshot has code of its own', () => caches(`
     assert.equal(stats().hits, hits + 1);
   }`));
 
+test('a call that waits comes before the texts that are still to be written', () => caches(`
+  const evaluatesAll = (texts) => (isolate, context) => Promise.all(texts.map((text) => context.eval(text)));
+  // Whether the call is posted while the isolate writes is a matter of chance.
+  for (let attempt = 0; ; attempt += 1) {
+    assert.ok(attempt < 40, 'calls always wait for all texts');
+    const texts = Array.from({ length: 8 }, (_, i) => filler(attempt + '.' + i).repeat(6));
+    await inNew(evaluatesAll(texts));
+    const isolate = new ivm.Isolate();
+    const context = await isolate.createContext();
+    const before = stats().bytes;
+    await evaluatesAll(texts)(isolate, context);
+    await waitFor(() => stats().bytes > before);
+    context.evalSync('1');
+    const during = stats().bytes;
+    // The rest follows.
+    let after = during;
+    for (let still = 0; still < 10; still += 1) {
+      await sleep(5);
+      if (stats().bytes !== after) { after = stats().bytes; still = 0; }
+    }
+    isolate.dispose();
+    if (during > before && during < after) break;
+  }`));
+
 test('it can be switched off', () => caches(`
   for (let i = 0; i < 2; i += 1) await inNew(evaluates(text));
   await written();

@@ -51,6 +51,14 @@ describe('one emit for many listeners', () => {
     assert.ok(grown < 1_000, `${grown} MB`);
   });
 
+  test('has a limited number of arguments', async () => {
+    const { execute, sandbox } = await listening(`var got = 0; context.eventBus.on('${EVENT}', (...args) => { got = args.length; })`);
+    assert.equal(await execute(`context.eventBus.emit('${EVENT}', ...new Array(999).fill(1))`), true);
+    assert.equal(await execute('got'), 999);
+    await assert.rejects(execute(`context.eventBus.emit('${EVENT}', ...new Array(1_000).fill(1))`), /The event bus takes at most 1000 arguments/);
+    sandbox.disposeAll();
+  });
+
   test('reads the arguments once', async () => {
     const { execute, eventBus, sandbox } = await listening(`var seen = []; for (let i = 0; i < 50; i += 1) context.eventBus.on('${EVENT}', (a, b) => { seen.push(a.x + b); a.x = 0; })`);
     let reads = 0;

@@ -341,6 +341,24 @@ describe('createPluginFetch', () => {
     }
   });
 
+  test('objects with very many properties are refused at once', async () => {
+    const made = manifest({ permissions: { network: { allowedDomains: ['localhost'] } } });
+    const { sandbox, execute } = await plugin({ manifest: made, context: hostContext({ fetch: local() }) });
+    const values = {
+      'a view': 'new Uint8Array(2e7)', 'a boxed text': 'Object("x".repeat(5e5))', 'an array': 'new Array(5e4).fill(1)', 'a map': 'new Map()',
+      'an object': 'Object.fromEntries(Array.from({ length: 4e4 }, (_, index) => [`k${index}`, undefined]))',
+    };
+    const count = requests.length;
+    for (const [what, value] of Object.entries(values)) {
+      for (const [name, init] of [['init', value], ['headers', `{ headers: ${value} }`]]) {
+        const got = await execute(`context.fetch('http://localhost:${port}/', ${init}).catch(({ message }) => message)`);
+        assert.match(got, new RegExp(`^\`${name}\` must be an object`), what);
+      }
+    }
+    assert.equal(requests.length, count);
+    sandbox.disposeAll();
+  });
+
   test('limits concurrent requests and queues others', async () => {
     let open = 0;
     let peak = 0;

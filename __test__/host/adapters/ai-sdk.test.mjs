@@ -79,6 +79,11 @@ describe('code mode', () => {
     assert.match((await run('return [[new Float64Array(1e5 + 1)]]')).error.message, /^The result cannot be written as JSON: it has more than 100000 elements of typed arrays$/);
     assert.equal(Object.keys((await run('return new Uint8Array(1e5)')).result).length, 1e5);
     assert.deepEqual((await run('return [1n, new Date(0), undefined]')).result, ['1', '1970-01-01T00:00:00.000Z', null]);
+    // The time to write one grows with almost the square of its length.
+    for (const code of ['return 1n << 900_000n', 'return { a: [-1n << 140_000n] }', 'return Array.from({ length: 20 }, () => 1n << 60_000n)']) {
+      assert.equal((await run(code)).error.message, 'The result cannot be written as JSON: its BigInts have too many digits', code);
+    }
+    assert.equal((await run('return [1n << 120_000n, Array(1000).fill(2n ** 64n)]')).result[0].length, 36_124);
   });
 
   test('an abort ends it, and tools get the options of the call', async () => {
@@ -100,6 +105,24 @@ test('`approve` gets the names of the tools', async () => {
   const { result } = await approving.execute({ code: 'return [await tools.look({ n: 1 }), await tools.delete_all().catch(({ message }) => message)]' }, {});
   assert.deepEqual(asked, [['look', { n: 1 }, false], ['delete-all', {}, false]]);
   assert.deepEqual(result, ['seen', 'The call of the tool "delete-all" was not approved']);
+});
+
+test('`approve` gets validated params, and the tool gets the same', async () => {
+  const [asked, got] = [[], []];
+  const remove = tool({ inputSchema: z.object({ path: z.string().trim(), count: z.number().default(100) }), execute: async (params) => { got.push(params); return 'done'; } });
+  const code = createCodeTool({ tools: { remove }, approve: ({ params }) => { asked.push(params); return params.path !== '/etc'; } });
+  const run = (text) => code.execute({ code: text }, {});
+  assert.equal((await run('return tools.remove({ path: " /etc" })')).error.message, 'The call of the tool "remove" was not approved');
+  assert.equal((await run('return tools.remove({ path: "/tmp " })')).result, 'done');
+  assert.match((await run('return tools.remove({ path: 1 })')).error.message, /^path: ./);
+  assert.deepEqual(asked, [{ path: '/etc', count: 100 }, { path: '/tmp', count: 100 }]);
+  assert.deepEqual(got, [{ path: '/tmp', count: 100 }]);
+});
+
+test('an error names few of many issues', async () => {
+  const list = tool({ inputSchema: z.object({ list: z.array(z.string()) }), execute: async () => 'done' });
+  const { error } = await createCodeTool({ tools: { list } }).execute({ code: 'return tools.list({ list: Array(1000).fill(1) })' }, {});
+  assert.equal(error.message.split('\n').length, 10);
 });
 
 test('what is refused', async () => {

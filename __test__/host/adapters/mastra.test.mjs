@@ -42,7 +42,8 @@ describe('code mode', () => {
 
 describe('the transport alone', () => {
   const transport = createCodeModeTransport({ memoryLimit: 16 });
-  const run = (program, options) => transport.run({ program, toolIds: ['a', '1-b'], dispatch: async (tool, args) => [tool, args], timeout: 5_000, ...options });
+  const run = (program, options, by = transport) => by.run({ program, toolIds: ['a', '1-b'], dispatch: async (tool, args) => [tool, args], timeout: 5_000, ...options });
+  const runLarge = (program) => run(program, {}, createCodeModeTransport({ maxOutputSize: 2 ** 26 }));
 
   test('names and calls', async () => {
     const calls = [];
@@ -70,10 +71,12 @@ describe('the transport alone', () => {
     setTimeout(() => aborted.abort(new Error('enough')), 50);
     assert.match((await run('for (;;);', { abortSignal: aborted.signal })).error.message, /enough/);
     assert.match((await run('const a = {}; a.a = a; return a;')).error.message, /^The result cannot be written as JSON: /);
+    assert.match((await run('return "x".repeat(2 ** 21)')).error.message, /exceeds the maximum output size of 1048576 bytes$/);
     // JSON takes twelve times as many bytes as these have.
     for (const code of ['return new Uint8Array(1e6)', 'const some = new Uint8Array(1000); return Array(1000).fill({ some })', 'return [[new Float64Array(1e5 + 1)]]']) {
-      assert.match((await run(code)).error.message, /^The result cannot be written as JSON: it has more than 100000 elements of typed arrays$/, code);
+      assert.match((await runLarge(code)).error.message, /^The result cannot be written as JSON: it has more than 100000 elements of typed arrays$/, code);
     }
+    assert.equal((await runLarge('return "x".repeat(2 ** 21)')).result.length, 2 ** 21);
     assert.equal(Object.keys((await run('return new Uint8Array(1e5)')).result).length, 1e5);
   });
 

@@ -97,3 +97,28 @@ describe('codemode reads quickly', () => {
     });
   }
 });
+
+/** As text, it has half a billion characters, and takes as many steps as that for every level. */
+const nested = () => { let list = ['x'.repeat(1e6)]; for (let level = 0; level < 900; level += 1) list = ['y', list]; return list; };
+
+describe('an error whose message is a nested array', () => {
+  for (const [kind, Sandbox] of Object.entries({ AgentSandbox: ivm.AgentSandbox, SubprocessSandbox })) {
+    test(`as the result of a tool of ${kind}`, async () => {
+      const sandbox = new Sandbox({ timeout: 60_000, memoryLimit: 128 });
+      const code = `const list = (${nested})(); return [(await echo(list)).message, (await echo({ list })).message]`;
+      const tool = (_name, message) => Object.assign(new Error('a'), { message });
+      const { outcome, gap } = await withGap(() => sandbox.execute(code, [{ name: 'echo', description: '' }], tool));
+      assert.deepEqual([outcome.error, outcome.result], [undefined, ['[object Array]', '[object Object]']]);
+      assert.ok(gap < MAX_GAP_MS, `${gap} ms`);
+    });
+  }
+
+  test('among globals of which one cannot be copied', async () => {
+    const globals = { error: Object.assign(new Error('a'), { message: nested() }), promise: Promise.resolve() };
+    const begin = performance.now();
+    const outcome = await createSandbox(globals, options).execute('1').catch((error) => error);
+    const took = performance.now() - begin;
+    assert.match(`${outcome.error ?? outcome.message ?? outcome}`, /`globals.promise`/);
+    assert.ok(took < MAX_GAP_MS, `${took} ms`);
+  });
+});

@@ -5,6 +5,7 @@
 const { CallbackRecord } = require('../../../api/callback.js');
 const { stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND } = require('../../../core/protocol.js');
+const { checkCloneable } = require('./plain.js');
 
 /**
  * Calls of functions that count: all, or `api.request`.
@@ -150,7 +151,7 @@ function pathOfRefused(bridged, path, seen = new Set([bridged])) {
     }
     if (!isOpen(value)) {
       try {
-        structuredClone(value);
+        checkCloneable(value);
       } catch {
         return place;
       }

@@ -2,18 +2,50 @@
 // Values of the host as data.
 
 const { types } = require('node:util');
+const { CODE } = require('../../../core/error.js');
+const { kindOf } = require('../../../core/handle.js');
+const { alone } = require('../../../core/primordials.js');
+const { TAG } = require('../../../core/protocol.js');
+const { codec } = require('../../codec.js');
 const { discard, discardWithin } = require('../../host-calls.js');
+const { uncloneable } = require('../../wire/refusal.js');
+
+// `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made.
+const writing = alone({
+  /** @param {object} object */
+  carrierOf(object) {
+    if (kindOf(object) !== -1) {
+      throw uncloneable(object);
+    }
+  },
+  /** @param {SharedArrayBuffer} buffer */
+  shared: (buffer) => [TAG.SHARED, buffer],
+});
+const reading = alone({
+  /** @param {any} carrier */
+  resolve: ([tag, buffer, start, length]) => (tag === TAG.BUFFER ? buffer.slice(start, start + length) : buffer),
+});
 
 /**
- * A value as data. If it cannot be cloned, it loses everything that JSON cannot represent.
+ * Throws if a value cannot be cloned.
+ * @param {unknown} value
+ */
+function checkCloneable(value) {
+  codec().serialize(value, writing);
+}
+
+/**
+ * A copy of a value, as data. If it cannot be cloned, it loses everything that JSON cannot represent.
  * @param {unknown} value
  * @param {string} origin of the value, for promises in it
  */
 function plain(value, origin) {
   try {
-    return structuredClone(value);
-  } catch {
-    return plainJson(value, origin);
+    const { bytes, table } = codec().serialize(value, writing);
+    return codec().deserialize(bytes, table, reading);
+  } catch (error) {
+    // Copying it fails, too, and says why.
+    return /** @type {any} */ (error)?.code === CODE.LIMIT ? value : plainJson(value, origin);
   }
 }
 
@@ -34,4 +66,4 @@ function plainJson(value, origin) {
   return json === undefined ? undefined : JSON.parse(json);
 }
 
-module.exports = { plain, plainJson };
+module.exports = { checkCloneable, plain, plainJson };

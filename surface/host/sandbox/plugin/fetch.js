@@ -12,6 +12,8 @@ const { readDomains } = require('./manifest.js');
 const { checkOptions, own, readNumber, wrong } = require('../common/options.js');
 const { Body, Memory, tooMany } = require('./response-body.js');
 const { isAllowed, readText } = require('./urls.js');
+const { BRAND, brandOf, isView } = require('../../wire/brand.js');
+const { noteOf } = require('../../wire/notes.js');
 
 const OPTIONS = Object.freeze(['allowedDomains', 'privateDomains', 'maxRedirects', 'maxBodySize', 'timeout', 'ca']);
 const INIT = Object.freeze(['method', 'headers', 'body', 'redirect', 'responseType']);
@@ -156,6 +158,14 @@ function choice(init, name, choices, fallback) {
 }
 
 /**
+ * Whether a plugin's value is an object with few properties. To list those of a buffer's view, of a boxed text or of a large object takes long, and
+ * many times their memory.
+ * @param {unknown} value
+ */
+const isSmallRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && !isView(value)
+  && brandOf(value) === BRAND.ORDINARY && noteOf(value) === undefined;
+
+/**
  * @param {any} headers
  * @returns {Record<string, string>} by names in lower case
  */
@@ -165,7 +175,7 @@ function readHeaders(headers) {
   if (headers === undefined || headers === null) {
     return read;
   }
-  if (typeof headers !== 'object' || Array.isArray(headers) || headers instanceof Map) {
+  if (!isSmallRecord(headers)) {
     throw wrong('headers', 'an object of strings');
   }
   let count = 0;
@@ -396,6 +406,9 @@ function createPluginFetch(options) {
    * @returns {Promise<PluginResponse>}
    */
   return async function fetch(url, init) {
+    if (init !== undefined && init !== null && !isSmallRecord(init)) {
+      throw wrong('init', `an object with some of ${INIT.join(', ')}`);
+    }
     const given = checkOptions(init, INIT);
     const method = choice(given, 'method', METHODS, 'GET');
     const redirect = choice(given, 'redirect', REDIRECTS, 'follow');

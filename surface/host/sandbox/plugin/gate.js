@@ -24,6 +24,8 @@ const MAX_DEPTH = 4;
 const MAX_FUNCTIONS = 1_000;
 /** Most methods of one context. */
 const MAX_METHODS = 1_000_000;
+/** Most arguments of a call of the event bus: each listener gets all of them, one by one. */
+const MAX_BUS_ARGUMENTS = 1_000;
 /** Most promises that were announced to a plugin, and that it has not requested yet. */
 const MAX_PROMISED = 10_000;
 
@@ -292,7 +294,13 @@ class Gate {
     for (const name of BUS_METHODS) {
       const meaning = /** @type {(typeof meanings)[string]} */ (meanings[name]);
       if (typeof member(bus, name) === 'function' || (name === 'once' && typeof member(bus, 'on') === 'function')) {
-        this.#add(['eventBus', name], bus, ([event, ...rest]) => meaning(event, rest, `eventBus.${name}`));
+        this.#add(['eventBus', name], bus, (args) => {
+          if (args.length > MAX_BUS_ARGUMENTS) {
+            throw new RangeError(`The event bus takes at most ${MAX_BUS_ARGUMENTS} arguments`);
+          }
+          const [event, ...rest] = args;
+          return meaning(event, rest, `eventBus.${name}`);
+        });
       }
     }
   }
