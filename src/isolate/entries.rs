@@ -12,8 +12,8 @@ use crate::value::{Charge, Completion, Fault, Text};
 
 struct Timer {
     remaining: Duration,
-    /// When it last started, and its alarm; `None` while the guest waits for a host.
-    running: Option<(Instant, Alarm)>,
+    /// When it last started; `None` while the guest waits for a host.
+    since: Option<Instant>,
 }
 
 /// Enforces limits.
@@ -27,8 +27,9 @@ pub struct Entry {
     serial: u64,
     completion: Arc<dyn Completion>,
     timeout: Option<Timer>,
-    /// Held for as long as the entry runs.
-    _deadline: Option<Alarm>,
+    deadline: Option<Deadline>,
+    /// The enforcer knows that a limit has expired.
+    reported: bool,
     pub expired: Option<Expired>,
     /// What was running when the limit expired.
     pub interrupted: Option<Interrupted>,
@@ -52,9 +53,33 @@ pub struct Paused(Vec<u64>);
 pub struct Stack {
     entries: Vec<Entry>,
     serial: u64,
+    /// When the limits are looked at next: not after the first of them expires. Most calls end long before, so the alarm of one serves others
+    /// after it.
+    alarm: Option<(Instant, Alarm)>,
+}
+
+impl Entry {
+    /// The limit that expires first, and when; `None` if one has expired.
+    fn due(&self) -> Option<(Instant, Expired)> {
+        if self.reported || self.expired.is_some() {
+            return None;
+        }
+        let timeout = self.timeout.as_ref().and_then(Timer::due).map(|due| (due, Expired::Timeout));
+        let deadline = self.deadline.map(|Deadline { limit, time }| (time, Expired::Deadline(limit)));
+        timeout.into_iter().chain(deadline).min_by_key(|(due, _)| *due)
+    }
 }
 
 impl Stack {
+    fn next_due(&self) -> Option<Instant> {
+        self.entries.iter().filter_map(Entry::due).map(|(due, _)| due).min()
+    }
+
+    /// Whether the alarm comes too late for a limit that expires at this time.
+    fn is_late(&self, due: Instant) -> bool {
+        self.alarm.as_ref().is_none_or(|(time, _)| due < *time)
+    }
+
     /// Records that a limit of the entry `serial` has expired. False if the entry has ended, or one has expired before.
     pub fn expire(&mut self, serial: u64, expired: Expired) -> bool {
         let entry = self.entries.iter_mut().find(|entry| entry.serial == serial && entry.expired.is_none());
@@ -69,14 +94,14 @@ impl Stack {
 
 pub struct Entries {
     enforcer: Weak<dyn Enforcer>,
-    stack: Mutex<Stack>,
+    stack: Arc<Mutex<Stack>>,
     /// At least one entry has a timeout, which is paused while the guest waits.
     timed: AtomicBool,
 }
 
 impl Entries {
     pub fn new(enforcer: Weak<dyn Enforcer>) -> Self {
-        Self { enforcer, stack: Mutex::default(), timed: AtomicBool::new(false) }
+        Self { enforcer, stack: Arc::default(), timed: AtomicBool::new(false) }
     }
 
     pub fn lock(&self) -> Guard<'_, Stack> {
@@ -105,8 +130,9 @@ impl Entries {
     pub fn pause(&self, timeouts: bool) -> Paused {
         let mut paused = Vec::new();
         if timeouts && self.timed.load(Ordering::Acquire) {
+            let now = Instant::now();
             for entry in &mut self.lock().entries {
-                if entry.timeout.as_mut().is_some_and(Timer::pause) {
+                if entry.timeout.as_mut().is_some_and(|timer| timer.pause(now)) {
                     paused.push(entry.serial);
                 }
             }
@@ -119,12 +145,24 @@ impl Entries {
         if paused.is_empty() {
             return;
         }
-        for entry in &mut self.lock().entries {
+        let now = Instant::now();
+        let mut stack = self.lock();
+        for entry in &mut stack.entries {
             if paused.contains(&entry.serial)
                 && let Some(timer) = &mut entry.timeout
             {
-                timer.resume(&self.enforcer, entry.serial);
+                timer.since.get_or_insert(now);
             }
+        }
+        if let Some(due) = stack.next_due() {
+            self.watch(&mut stack, due);
+        }
+    }
+
+    /// Makes sure that the limits are looked at when this one expires.
+    fn watch(&self, stack: &mut Stack, due: Instant) {
+        if stack.is_late(due) {
+            stack.alarm = Some(set_alarm(due, Arc::downgrade(&self.stack), self.enforcer.clone()));
         }
     }
 
@@ -133,26 +171,24 @@ impl Entries {
         let mut stack = self.lock();
         stack.serial += 1;
         let serial = stack.serial;
-        let timeout = limits.timeout.map(|remaining| {
-            let mut timer = Timer { remaining, running: None };
-            timer.resume(&self.enforcer, serial);
-            timer
-        });
-        let deadline = limits
-            .deadline
-            .map(|Deadline { limit, time }| expire_at(time, &self.enforcer, serial, Expired::Deadline(limit)));
+        let timeout = limits.timeout.map(|remaining| Timer { remaining, since: Some(Instant::now()) });
         if timeout.is_some() {
             self.timed.store(true, Ordering::Release);
         }
-        stack.entries.push(Entry {
+        let entry = Entry {
             serial,
             completion: Arc::clone(completion),
             timeout,
-            _deadline: deadline,
+            deadline: limits.deadline,
+            reported: false,
             expired: None,
             interrupted: None,
             charge,
-        });
+        };
+        if let Some((due, _)) = entry.due() {
+            self.watch(&mut stack, due);
+        }
+        stack.entries.push(entry);
         serial
     }
 
@@ -189,28 +225,43 @@ impl Entries {
 }
 
 impl Timer {
-    /// False if it is already paused.
-    fn pause(&mut self) -> bool {
-        let Some((since, _alarm)) = self.running.take() else { return false };
-        self.remaining = self.remaining.saturating_sub(since.elapsed());
-        true
+    fn due(&self) -> Option<Instant> {
+        self.since.map(|since| since + self.remaining)
     }
 
-    fn resume(&mut self, enforcer: &Weak<dyn Enforcer>, serial: u64) {
-        if self.running.is_none() {
-            let now = Instant::now();
-            self.running = Some((now, expire_at(now + self.remaining, enforcer, serial, Expired::Timeout)));
-        }
+    /// False if it is already paused.
+    fn pause(&mut self, now: Instant) -> bool {
+        let Some(since) = self.since.take() else { return false };
+        self.remaining = self.remaining.saturating_sub(now.saturating_duration_since(since));
+        true
     }
 }
 
-fn expire_at(time: Instant, enforcer: &Weak<dyn Enforcer>, serial: u64, expired: Expired) -> Alarm {
-    let enforcer = enforcer.clone();
-    clock::at(time, move || {
-        if let Some(enforcer) = enforcer.upgrade() {
-            enforcer.expire(serial, expired);
+fn set_alarm(time: Instant, stack: Weak<Mutex<Stack>>, enforcer: Weak<dyn Enforcer>) -> (Instant, Alarm) {
+    (time, clock::at(time, move || look(stack, enforcer)))
+}
+
+/// Looks which limits have expired, and when the next one does.
+fn look(shared: Weak<Mutex<Stack>>, enforcer: Weak<dyn Enforcer>) {
+    let Some(stack) = shared.upgrade() else { return };
+    let mut stack = lock(&stack);
+    let now = Instant::now();
+    let mut expired = Vec::new();
+    for entry in &mut stack.entries {
+        if let Some((due, why)) = entry.due().filter(|(due, _)| *due <= now) {
+            entry.reported = true;
+            expired.push((due, entry.serial, why));
         }
-    })
+    }
+    let next = stack.next_due();
+    stack.alarm = next.map(|due| set_alarm(due, shared, enforcer.clone()));
+    drop(stack);
+    expired.sort_by_key(|(due, ..)| *due);
+    for (_, serial, why) in expired {
+        if let Some(enforcer) = enforcer.upgrade() {
+            enforcer.expire(serial, why);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -256,6 +307,20 @@ mod tests {
         assert!(expired.try_recv().is_err());
         entries.resume(&paused);
         assert_eq!(expired.recv_timeout(LONG), Ok(outer));
+    }
+
+    #[test]
+    fn the_alarm_of_a_call_that_has_ended_serves_those_after_it() {
+        let (_expiries, entries, expired) = entries();
+        let remove = |serial| assert!(entries.remove(&mut entries.lock(), serial).is_some());
+        remove(enter(&entries, Some(SHORT)));
+        let second = enter(&entries, Some(SHORT * 2));
+        assert_eq!(expired.recv_timeout(LONG), Ok(second));
+        remove(second);
+        remove(enter(&entries, Some(LONG)));
+        let third = enter(&entries, Some(SHORT));
+        assert_eq!(expired.recv_timeout(LONG), Ok(third));
+        assert!(expired.try_recv().is_err());
     }
 
     #[test]
