@@ -4,11 +4,10 @@
 
 const { types } = require('node:util');
 const { kindOf, recordOf } = require('../core/handle.js');
-const { alone } = require('../core/primordials.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { CallbackRecord } = require('../api/callback.js');
 const { invalid, refused, released } = require('../core/error.js');
-const { codec } = require('./codec.js');
+const { createClone } = require('./clone.js');
 const { adopt, notify, ORIGIN, passOn } = require('./host-calls.js');
 const { checkArgument, isPrimitive } = require('./pack.js');
 const { read, remove, write } = require('./reflect.js');
@@ -195,34 +194,10 @@ function createLocal({ native, surface, unpack }) {
     if (typeof value === 'symbol') {
       throw refused('Unsupported type');
     }
-    const { bytes, table } = codec().serialize(value, writing);
-    return codec().deserialize(bytes, table, reading);
+    return copies.clone(value);
   }
 
-  // In a clone that stays in this realm, the table holds the handles and buffers themselves.
-
-  /** @param {object} object */
-  const carrierOf = (object) => (kindOf(object) === -1 ? undefined : [TAG.HANDLE, object]);
-  /** @param {SharedArrayBuffer} buffer */
-  const shared = (buffer) => {
-    checkShareable(buffer);
-    return [TAG.SHARED, buffer];
-  };
-
-  /** @param {any} carrier */
-  function resolve(carrier) {
-    switch (carrier[0]) {
-      case TAG.BUFFER:
-        return carrier[1].slice(carrier[2], carrier[2] + carrier[3]);
-      case TAG.HANDLE:
-        return crossHandle(carrier[1]);
-      default:
-        return carrier[1];
-    }
-  }
-
-  const writing = alone({ carrierOf, shared });
-  const reading = alone({ resolve });
+  const copies = createClone((object) => (kindOf(object) === -1 ? undefined : [TAG.HANDLE, object]), checkShareable, crossHandle);
 
   /** @param {unknown} target */
   const functionOf = (target) => (kindOf(target) === KIND.CALLBACK ? recordOf(target, KIND.CALLBACK).target : target);

@@ -4,26 +4,15 @@
 const { types } = require('node:util');
 const { CODE } = require('../../../core/error.js');
 const { kindOf } = require('../../../core/handle.js');
-const { alone } = require('../../../core/primordials.js');
-const { TAG } = require('../../../core/protocol.js');
-const { codec } = require('../../codec.js');
+const { createClone } = require('../../clone.js');
 const { discard, discardWithin } = require('../../host-calls.js');
 const { uncloneable } = require('../../wire/refusal.js');
 
 // `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made.
-const writing = alone({
-  /** @param {object} object */
-  carrierOf(object) {
-    if (kindOf(object) !== -1) {
-      throw uncloneable(object);
-    }
-  },
-  /** @param {SharedArrayBuffer} buffer */
-  shared: (buffer) => [TAG.SHARED, buffer],
-});
-const reading = alone({
-  /** @param {any} carrier */
-  resolve: ([tag, buffer, start, length]) => (tag === TAG.BUFFER ? buffer.slice(start, start + length) : buffer),
+const { clone, write } = createClone((object) => {
+  if (kindOf(object) !== -1) {
+    throw uncloneable(object);
+  }
 });
 
 /**
@@ -31,7 +20,7 @@ const reading = alone({
  * @param {unknown} value
  */
 function checkCloneable(value) {
-  codec().serialize(value, writing);
+  write(value);
 }
 
 /**
@@ -41,8 +30,7 @@ function checkCloneable(value) {
  */
 function plain(value, origin) {
   try {
-    const { bytes, table } = codec().serialize(value, writing);
-    return codec().deserialize(bytes, table, reading);
+    return clone(value);
   } catch (error) {
     // Copying it fails, too, and says why.
     return /** @type {any} */ (error)?.code === CODE.LIMIT ? value : plainJson(value, origin);
