@@ -55,6 +55,9 @@ export function fake(answer) {
       },
       limits: () => [Infinity, Infinity],
       disowned: () => notes.disowned.splice(0),
+      // On a slow machine, replies wait for a later turn.
+      recipient: () => 1,
+      isAwaited: () => true,
       reply(request, carrier) {
         notes.replied.push([request, carrier]);
       },
