@@ -2513,7 +2513,7 @@ declare namespace ivm {
      */
     lostThreads: number;
     /**
-     * Lost threads that still use processor time, at the lowest priority. On Linux, a lost thread is suspended once it is where it holds
+     * Lost threads that still use processor time, at a low priority. On Linux, a lost thread is suspended once it is where it holds
      * no lock: in code compiled from JavaScript or in one of V8's built-in functions. Some loops never reach such a point.
      */
     lostRunning: number;

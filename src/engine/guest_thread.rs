@@ -159,7 +159,7 @@ impl GuestThread {
         size
     }
 
-    /// Makes the thread run only when no other thread needs the processor.
+    /// Makes the thread run for a small part of the time if other threads need the processor.
     pub fn lower_priority(&self) {
         if let ThreadState::Working(thread) = *lock(&self.state) {
             system::lower_priority(thread);

@@ -263,7 +263,7 @@ impl Remote {
                     // On this system it is never suspended.
                     return remote.announce_gone(Event::Retire);
                 }
-                // From now on it runs only when no other thread wants to. Not before the first attempt, which the thread has to answer.
+                // From now on it runs little if other threads want to. Not before the first attempt, which the thread has to answer.
                 remote.execution.thread.lower_priority();
                 let most = if remote.may_touch_host() || borrowed { LAST_SHARING_ATTEMPTS } else { LAST_ATTEMPTS };
                 remote.suspend_after((delay * 2).min(most), waited);

@@ -4,7 +4,20 @@
 //!
 //! On Linux, the linker redirects the functions that lock (see `wrapped_locks`). Mutexes of Rust code count as well (see `mutex`).
 
+#[cfg(target_os = "linux")]
+use std::ffi::c_void;
+#[cfg(target_os = "linux")]
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+use super::fiber;
 use super::{context, quota};
+
+/// How often a guest that waits for a lock on a fiber tries to take it.
+#[cfg(target_os = "linux")]
+const FIRST_POLL: Duration = Duration::from_micros(20);
+#[cfg(target_os = "linux")]
+const LAST_POLLS: Duration = Duration::from_millis(1);
 
 /// Whether other threads may wait for this one.
 pub fn held() -> bool {
@@ -29,12 +42,42 @@ pub(super) fn begin() {
 }
 
 /// C++ code has released a lock.
-#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+#[cfg(target_os = "linux")]
 pub(super) fn end() {
     if release() {
-        super::fiber::check();
+        fiber::check();
         quota::notify_postponed();
     }
+}
+
+/// Takes a lock of C++ code. Its holder may be a lost guest, whose thread gets little of a busy processor. So on a fiber, a guest that holds
+/// no other lock polls, and can be left while it waits.
+///
+/// # Safety
+/// `wait` and `try_lock` are functions of the kind of lock that `lock` points to.
+#[cfg(target_os = "linux")]
+pub unsafe fn take(
+    lock: *mut c_void,
+    wait: unsafe extern "C" fn(*mut c_void),
+    try_lock: unsafe extern "C" fn(*mut c_void) -> bool,
+) {
+    let polls = fiber::active() != 0 && !held();
+    // Before the call: a thread that waits for a lock is in its queue.
+    begin();
+    if !polls {
+        // SAFETY: guaranteed by the caller.
+        return unsafe { wait(lock) };
+    }
+    let mut pause = FIRST_POLL;
+    // SAFETY: as above.
+    while !unsafe { try_lock(lock) } {
+        fiber::set_waits(true);
+        end();
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LAST_POLLS);
+        begin();
+    }
+    fiber::set_waits(false);
 }
 
 /// True if it was the last one.

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-use super::locks::{begin, end};
+use super::locks::{begin, end, take};
 use super::{fiber, stack};
 
 unsafe extern "C" {
@@ -78,10 +78,8 @@ pub fn last_of_v8() -> Option<NonNull<c_void>> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl5Mutex4lockEv(mutex: *mut c_void) {
     stack::check();
-    // Before the call: a thread that waits for a lock is in its queue.
-    begin();
     // SAFETY: forwards the call.
-    unsafe { lock_v8(mutex) };
+    unsafe { take(mutex, lock_v8, try_lock_v8) };
     let _ = LAST_OF_V8.try_with(|last| last.set(mutex));
 }
 
@@ -114,9 +112,12 @@ fn begin_on_fiber() -> bool {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl5Mutex11lock_sharedEv(mutex: *mut c_void) {
-    begin_on_fiber();
+    if fiber::active() == 0 {
+        // SAFETY: forwards the call.
+        return unsafe { lock_shared(mutex) };
+    }
     // SAFETY: forwards the call.
-    unsafe { lock_shared(mutex) };
+    unsafe { take(mutex, lock_shared, try_lock_shared) };
 }
 
 #[unsafe(no_mangle)]
@@ -163,9 +164,8 @@ unsafe extern "C" fn __wrap__ZN4absl7CondVar9SignalAllEv(condition: *mut c_void)
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZNSt4__Cr5mutex4lockEv(mutex: *mut c_void) {
     stack::check();
-    begin();
     // SAFETY: forwards the call.
-    unsafe { lock_icu(mutex) };
+    unsafe { take(mutex, lock_icu, try_lock_icu) };
 }
 
 #[unsafe(no_mangle)]

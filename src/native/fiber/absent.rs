@@ -55,7 +55,7 @@ impl Fiber {
 }
 
 #[cfg(target_os = "linux")]
-pub use linux::{bounds, check, leave_soon, own_stack, redirect};
+pub use linux::{bounds, check, leave_soon, own_stack, redirect, set_waits, waits};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -66,6 +66,12 @@ mod linux {
     pub fn check() {}
 
     pub fn leave_soon() {}
+
+    pub fn set_waits(_waits: bool) {}
+
+    pub fn waits() -> bool {
+        false
+    }
 
     pub fn own_stack() -> usize {
         0

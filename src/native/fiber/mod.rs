@@ -49,11 +49,13 @@ struct Thread {
     own: Cell<usize>,
     /// The guest must be left as soon as it holds no lock.
     leaves: Cell<bool>,
+    /// The guest waits for a lock, and can be left there.
+    waits: Cell<bool>,
 }
 
 thread_local! {
     static THREAD: Thread =
-        const { Thread { active: Cell::new(ptr::null()), own: Cell::new(0), leaves: Cell::new(false) } };
+        const { Thread { active: Cell::new(ptr::null()), own: Cell::new(0), leaves: Cell::new(false), waits: Cell::new(false) } };
 }
 
 /// There has been a fiber in this process. Without one, signal handlers do without thread-local data, and V8's C++ code need not look.
@@ -125,9 +127,18 @@ pub fn leave_soon() {
     let _ = THREAD.try_with(|thread| thread.leaves.set(true));
 }
 
+/// The guest on this thread begins or ends to wait for a lock. Meanwhile it calls [`check`] again and again.
+pub fn set_waits(waits: bool) {
+    let _ = THREAD.try_with(|thread| thread.waits.set(waits));
+}
+
+/// Whether the guest on this thread waits for a lock.
+pub fn waits() -> bool {
+    THREAD.try_with(|thread| thread.waits.get()).unwrap_or(false)
+}
+
 /// Leaves the guest if that was requested and the thread holds no lock. Called by V8's C++ code where it asks for memory, or releases a
 /// lock.
-#[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "its callers are no part of such builds"))]
 #[inline]
 pub fn check() {
     if exist()
@@ -187,6 +198,7 @@ impl Fiber {
             let value = unsafe { switch::switch(thread.own.as_ptr(), self.pointer.get(), 0) };
             thread.active.set(ptr::null());
             thread.leaves.set(false);
+            thread.waits.set(false);
             value
         });
         let state = [Pause::Done, Pause::Left, Pause::Failed].into_iter().find(|state| *state as usize == value);
