@@ -261,8 +261,8 @@ class Gate {
       on: (event, [id], method) => listen(event, id, false, method),
       once: (event, [id], method) => listen(event, id, true, method),
       off: (event, [id], method) => listeners.remove(id, permissions.checkEvent(event, method)),
-      emit: (event, rest, method) => bus.emit(permissions.checkEvent(event, method), ...rest),
-      emitAsync: (event, rest, method) => bus.emitAsync(permissions.checkEvent(event, method), ...rest),
+      emit: (event, rest, method) => bus.emit(emitted(event, method), ...rest),
+      emitAsync: (event, rest, method) => bus.emitAsync(emitted(event, method), ...rest),
       listenerCount: (event, _rest, method) => bus.listenerCount(permissions.checkEvent(event, method)),
       eventNames() {
         const names = bus.eventNames();
@@ -272,6 +272,22 @@ class Gate {
       // It removes the plugin's own listeners; those of the host and of other plugins stay.
       removeAllListeners: (event, _rest, method) =>
         listeners.removeAll(event === undefined ? undefined : permissions.checkEvent(event, method)),
+    };
+    /**
+     * @param {unknown} event
+     * @param {string} method
+     */
+    const emitted = (event, method) => {
+      const name = permissions.checkEvent(event, method);
+      // Without a listener, an `EventEmitter` throws an error with a description of the argument, which may take any time and memory.
+      if (name === 'error' && typeof member(bus, 'listenerCount') === 'function') {
+        const listenerCount = bus.listenerCount(name);
+        discard(ORIGIN.EVENT_BUS, listenerCount);
+        if (listenerCount === 0) {
+          throw new Error("The event 'error' has no listeners");
+        }
+      }
+      return name;
     };
     /**
      * @param {unknown} event
