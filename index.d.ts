@@ -1392,10 +1392,17 @@ declare namespace ivm {
    *
    * Code that V8 cannot parse, because it has types or is wrong, is an expression if it is one line without `;`. Otherwise it is
    * statements, or a function if it starts with `async (` or `function`.
+   *
+   * To parse a megabyte of code that is designed to be slow may take ten seconds. Without `async`, your thread waits for that.
    * @throws {TypeError} `ERR_INVALID_ARG` if `code` is not a string
    * @throws {Error} `ERR_ISOLATE_MEMORY` or `ERR_ISOLATE_LIMIT` if no isolate can be created
    */
-  function normalizeCode(code: string): string;
+  function normalizeCode(code: string, options?: { async?: false | null } | null): string;
+  /**
+   * The same without blocking the event loop.
+   * @param options.signal ends the parsing. The promise then rejects with its reason
+   */
+  function normalizeCode(code: string, options: { async: true; signal?: AbortSignalLike | null }): Promise<string>;
 
   /**
    * A tool that code may call.

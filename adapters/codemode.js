@@ -6,6 +6,7 @@ const { withNames } = require('./approval.js');
 const { RESERVED, identifier } = require('./identifiers.js');
 
 const TIMEOUT = 60_000;
+const MAX_TIME = 0x7fff_ffff;
 /** Arguments of one call of a tool. */
 const MAX_ARGUMENTS = 10_000;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
@@ -48,8 +49,25 @@ function problemOf(code, providers, connectors) {
 
 /** @param {Partial<import('../index.js').AgentSandboxConfig>} [options] */
 function createExecutor(options) {
-  const settings = { timeout: TIMEOUT, ...options };
+  const { timeout = TIMEOUT } = options ?? {};
+  const settings = { ...options, timeout };
   const sandbox = new AgentSandbox(settings);
+
+  /**
+   * The code as the text of a function. To parse it may take as long as to run it.
+   * @param {string} code
+   * @returns {Promise<string | undefined>} undefined if it takes too long
+   */
+  async function functionOf(code) {
+    const signal = AbortSignal.timeout(Math.min(Math.ceil(timeout), MAX_TIME));
+    try {
+      return await normalizeCode(code, { async: true, signal });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      return undefined;
+    }
+  }
+
   /** @type {import('./codemode.js').Executor['execute']} */
   async function execute(code, providersOrFns, more) {
     const providers = Array.isArray(providersOrFns) ? providersOrFns : [{ name: 'codemode', fns: providersOrFns }];
@@ -62,7 +80,9 @@ function createExecutor(options) {
     const inside = providers.map(({ name, fns: own, prelude = '' }) =>
       `const ${name} = { ${Object.keys(own).map((key) => `${identifier(key)}: (...args) => $host.f${count++}(args)`)} };\n${prelude};\n`);
     // A function with types is called here: it is not parsed.
-    const body = `${inside.join('')}const $main = await (${normalizeCode(code)}\n)(); return typeof $main === 'function' ? $main() : $main;`;
+    const main = await functionOf(code);
+    if (main === undefined) return { result: undefined, error: `Execution timeout after ${timeout}ms` };
+    const body = `${inside.join('')}const $main = await (${main}\n)(); return typeof $main === 'function' ? $main() : $main;`;
     const approving = withNames(settings, (name) => names[indexOf(name)]);
     const { result, error, logs } = await (approving === settings ? sandbox : new AgentSandbox(approving))
       .execute(body, tools, async (name, args) => fns[indexOf(name)](...checkArguments(args)));

@@ -85,6 +85,7 @@ export async function code() {
   expectType<Promise<void>>()(sandbox.close());
   createSandbox({}, { poolSize: 2 });
   expectType<string>()(normalizeCode('1'));
+  expectType<Promise<string>>()(normalizeCode('1', { async: true, signal: AbortSignal.timeout(1) }));
   // @ts-expect-error -- globals are required
   createSandbox();
   // @ts-expect-error -- a string

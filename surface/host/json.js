@@ -2,9 +2,10 @@
 // Parses JSON that a guest made, in slices. `JSON.parse` parses a text in one piece, which takes seconds if keys collide, and has no depth
 // limit.
 
-const { define, isArray, parse, uncurryThis } = require('../core/primordials.js');
+const { define, isArray, ownKeys, parse, uncurryThis } = require('../core/primordials.js');
 const { indexOfName, leavesGap, makeSparse } = require('./wire/indices.js');
 const { WEIGHT } = require('./wire/leaf-reader.js');
+const { MAX_WITHOUT_NOTE, note, noteOf } = require('./wire/notes.js');
 const { malformed, tooDeep, tooHeavy } = require('./wire/refusal.js');
 const { FIXED_TIME, TIME_PER_BYTE } = require('./wire/pausable-reader.js');
 const {
@@ -14,7 +15,7 @@ const { DEFAULT_MAX_DEPTH } = require('./wire/tags.js');
 const { Work } = require('./work.js');
 
 const { prototype: ArrayPrototype } = Array;
-const { prototype: ObjectPrototype } = Object;
+const { hasOwn: isOwn, prototype: ObjectPrototype } = Object;
 const charCodeAt = uncurryThis(String.prototype.charCodeAt);
 const exec = uncurryThis(RegExp.prototype.exec);
 const indexOf = uncurryThis(String.prototype.indexOf);
@@ -41,6 +42,9 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+
+/** @type {readonly string[]} */
+const NO_KEYS = Object.freeze([]);
 
 /** What is expected next. */
 const STATE = Object.freeze({ VALUE: 0, FIRST_ELEMENT: 1, FIRST_KEY: 2, KEY: 3, COLON: 4, AFTER_VALUE: 5, STRING: 6, END: 7 });
@@ -274,6 +278,9 @@ class JsonReader {
   /** Closes the innermost list or object. */
   #close() {
     this.#position += 1;
+    if (this.#isList && this.#holder.length > MAX_WITHOUT_NOTE) {
+      note(this.#holder, NO_KEYS, this.#holder.length);
+    }
     const { length } = this.#path;
     this.#path.length = length - 1;
     this.#keys = this.#shapes[length * 2 - 1];
@@ -300,6 +307,9 @@ class JsonReader {
       put(holder, holder.length, value, ArrayPrototype);
     } else {
       this.#weighKey(holder, this.#key);
+      if (this.#keys > MAX_WITHOUT_NOTE) {
+        noteKey(holder, this.#key);
+      }
       put(holder, this.#key, value, ObjectPrototype);
     }
     this.#state = STATE.AFTER_VALUE;
@@ -311,6 +321,7 @@ class JsonReader {
    * @param {string} key
    */
   #weighKey(holder, key) {
+    this.#keys += 1;
     const index = indexOfName(key);
     if (index >= 0) {
       this.#weigh((this.#shape & INDEXED) === 0 ? WEIGHT.INDICES : WEIGHT.INDEX);
@@ -321,7 +332,6 @@ class JsonReader {
       }
       return;
     }
-    this.#keys += 1;
     this.#weigh(this.#keys <= MIN_TABLE ? WEIGHT.PROPERTY : WEIGHT.TABLE_PROPERTY);
     const first = placeOf(key);
     const place = names[first] === key ? first : first + 1;
@@ -438,6 +448,23 @@ async function parseInTurns(text, { maxWeight, until, stopped }) {
       return reader.value;
     }
     work.spend(1 + Math.floor(characters / CHARACTERS_PER_STEP));
+  }
+}
+
+/**
+ * Notes a key of a large object before it is added.
+ * @param {object} holder
+ * @param {string} key
+ */
+function noteKey(holder, key) {
+  /** @type {any} */
+  let keys = noteOf(holder)?.keys;
+  if (keys === undefined) {
+    keys = Object.setPrototypeOf(ownKeys(holder), null);
+    note(holder, keys, 0);
+  }
+  if (!isOwn(holder, key)) {
+    keys[keys.length] = key;
   }
 }
 

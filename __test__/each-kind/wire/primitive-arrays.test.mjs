@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import ivm from '../../../index.js';
-import { cloned } from '../../wire/helper.mjs';
+import { cloned, write } from '../../wire/helper.mjs';
 
 const SIZES = [255, 256, 257, 5000];
 const many = (size, element) => Array.from({ length: size }, (_, index) => element(index));
@@ -43,6 +43,29 @@ describe('large arrays of primitives', () => {
     assert.throws(() => cloned(Object.assign(many(300, String), { name: () => 1 })), /could not be cloned/);
     const hidden = Object.defineProperty(many(300, String), 'name', { value: () => 1, enumerable: false });
     assert.deepEqual(cloned(hidden), many(300, String));
+  });
+
+  test('other arrays of a value may have properties besides the elements', () => {
+    const named = Object.assign(many(300, String), { name: 1 });
+    const value = [many(300, String), named, many(300, (index) => index), { a: named, b: many(257, () => 'ж') }, Object.assign(many(400, String), { all: [many(256, String)] })];
+    assert.deepEqual(cloned(value), value);
+  });
+
+  test('time grows in proportion to the value where each array holds the next one in a property', () => {
+    const processorTime = (size) => {
+      let value = many(size * 100, (index) => ({ index }));
+      for (let level = 0; level < size; level += 1) value = Object.assign(many(256, (index) => index), { next: value });
+      let least = Infinity;
+      for (let round = 0; round < 3; round += 1) {
+        const start = process.cpuUsage();
+        write(value);
+        const { user, system } = process.cpuUsage(start);
+        least = Math.min(least, (user + system) / 1000);
+      }
+      return least;
+    };
+    const [small, large] = [processorTime(50), processorTime(400)];
+    assert.ok(large < 24 * small + 100, `${small.toFixed(1)} ms, then ${large.toFixed(1)} ms`);
   });
 
   test('elements that are not primitives, and holes', () => {

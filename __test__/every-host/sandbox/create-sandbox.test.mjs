@@ -85,8 +85,24 @@ describe('normalizeCode', () => {
       assert.equal(normalizeCode(`${keyword}$ + 1`), `async () => { return ${keyword}$ + 1 }`);
     });
   }
-  test('anything but a string is refused by name', () => {
+  test('the same without blocking the event loop', async () => {
+    for (const [input, output] of pairs) assert.equal(await normalizeCode(input, { async: true }), output);
+  });
+  test('code that is slow to parse does not block the event loop, and a signal ends it', async () => {
+    const code = `async () => [${Array.from({ length: 15_000 }, (_, index) => `/[\\p{RGI_Emoji}\\q{${index}}]/iv`).join()}]`;
+    const controller = new AbortController();
+    const promise = normalizeCode(code, { async: true, signal: controller.signal });
+    // Parsing takes seconds.
+    setTimeout(() => controller.abort(new Error('enough')), 1);
+    await assert.rejects(promise, { message: 'enough' });
+    await assert.rejects(normalizeCode('1', { async: true, signal: controller.signal }), { message: 'enough' });
+  });
+  test('wrong arguments are refused by name', () => {
     for (const wrong of [undefined, null, 1, {}]) assert.throws(() => normalizeCode(wrong), { name: 'TypeError', message: /code/, code: 'ERR_INVALID_ARG' });
+    const { signal } = new AbortController();
+    for (const [name, options] of [['async', { async: 1 }], ['signal', { async: true, signal: 1 }], ['signal', { signal }], ['other', { other: 1 }]]) {
+      assert.throws(() => normalizeCode('1', options), { name: 'TypeError', message: new RegExp(`\`${name}\``), code: 'ERR_INVALID_ARG' });
+    }
   });
 });
 

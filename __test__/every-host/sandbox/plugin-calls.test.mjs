@@ -2,8 +2,10 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { gate, hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
 
+const { Gate } = createRequire(import.meta.url)('../../../surface/host/sandbox/plugin/gate.js');
 const tooMany = /^RangeError: Too many calls are waiting for an answer$/;
 
 async function slow(t) {
@@ -61,5 +63,39 @@ describe('arguments of calls that are not finished', () => {
     assert.equal(await other.execute('let sum = 0; for (let index = 0; index < 100; index += 1) sum += context.now("x".repeat(2e6)); sum'), 2e8);
     assert.equal(await other.execute('(async () => { for (let index = 0; index < 60; index += 1) await context.fail("x".repeat(2e6)).catch(() => {}); return 1; })()'), 1);
     other.sandbox.disposeAll();
+  });
+});
+
+describe('results that a plugin does not request', () => {
+  test('are not kept', async () => {
+    const during = (run) => run();
+    const made = new Gate({ now: (value) => Promise.resolve(value) }, { plugin: { domains: [] } }, {}, {}, { isSpent: false, during }, { check() {}, hold() {} }, (_, begin) => {
+      const task = begin({ spend() {}, isSliceOver: false });
+      task.run(false);
+      return task;
+    });
+    const call = (value) => made.call(0, [value], { count() {}, during })[1];
+    const [first, second] = [call('first'), call('second')];
+    await assert.rejects(made.promised(first), /There is no such promise/);
+    const third = call('third');
+    assert.equal(await made.promised(third), 'third');
+    for (const id of [second, third, undefined]) await assert.rejects(made.promised(id), /There is no such promise/);
+  });
+
+  test('a plugin whose stack is full does not request them', async (t) => {
+    let calls = 0;
+    const { sandbox, execute } = await plugin({ context: hostContext({ now: async () => { calls += 1; return calls; } }) });
+    t.after(() => sandbox.disposeAll());
+    const [results, thrown] = await execute(`(async () => {
+      const all = [];
+      let thrown = 0;
+      const call = () => { try { all.push(context.now()); } catch { thrown += 1; } };
+      const fill = (...rest) => { try { fill(...rest); } catch {} if (all.length % 3 !== 0) call(); };
+      for (let round = 0; round < 10; round += 1) { call(); fill(); fill(round); }
+      return [await Promise.all(all), thrown];
+    })()`);
+    assert.ok(thrown > 0);
+    assert.deepEqual([...new Set(results)], results);
+    assert.ok(results.length <= calls);
   });
 });

@@ -51,6 +51,21 @@ describe('one emit for many listeners', () => {
     assert.ok(grown < 1_000, `${grown} MB`);
   });
 
+  test('as an error without listeners is not described by the bus', async () => {
+    const eventBus = roomy();
+    const made = manifest();
+    made.permissions.hooks.push('error');
+    const { execute, sandbox } = await plugin({ manifest: made, context: hostContext({ eventBus }) });
+    const emit = "context.eventBus.emit('error', new String('x'.repeat(1e6)))";
+    // A description takes seconds and gigabytes for what a guest can send.
+    await assert.rejects(execute(emit), /The event 'error' has no listeners/);
+    const got = [];
+    eventBus.on('error', (text) => got.push(text.length));
+    assert.equal(await execute(emit), true);
+    assert.deepEqual(got, [1e6]);
+    sandbox.disposeAll();
+  });
+
   test('has a limited number of arguments', async () => {
     const { execute, sandbox } = await listening(`var got = 0; context.eventBus.on('${EVENT}', (...args) => { got = args.length; })`);
     assert.equal(await execute(`context.eventBus.emit('${EVENT}', ...new Array(999).fill(1))`), true);

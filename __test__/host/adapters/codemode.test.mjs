@@ -148,3 +148,12 @@ test('`approve` gets the names of providers and tools, and the arguments', async
   assert.deepEqual(result, ['seen', 'The call of the tool "shop.buy-it" was not approved']);
   assert.deepEqual([asked, called], [[['shop.look', [1, 'a'], false], ['shop.buy-it', [2], false]], [[1, 'a']]]);
 });
+
+test('code that is slow to parse does not block the event loop', async () => {
+  const code = `async () => [${Array.from({ length: 15_000 }, (_, index) => `/[\\p{RGI_Emoji}\\q{${index}}]/iv`).join()}]`;
+  const start = performance.now();
+  const execution = createExecutor({ timeout: 200 }).execute(code, {});
+  // Parsing takes seconds.
+  assert.ok(performance.now() - start < 1_000);
+  assert.deepEqual(await execution, { result: undefined, error: 'Execution timeout after 200ms' });
+});

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { programArguments, root, runFile } from '../../harness.mjs';
+import { doubles } from '../../wire/collisions.mjs';
 
 const require = createRequire(import.meta.url);
 const { json, shown, visible, writerTo } = require('../../../command/text.js');
@@ -139,6 +140,24 @@ describe('hostile code', () => {
     const circular = { error: failed() };
     circular.error.cause = circular;
     assert.match(shown(circular), /\[Circular/);
+  });
+
+  test('a value does not take long to show', () => {
+    const processorTime = (value) => {
+      const start = process.cpuUsage();
+      shown(value);
+      const { user, system } = process.cpuUsage(start);
+      return (user + system) / 1000;
+    };
+    const text = 'x'.repeat(4e6);
+    const numbers = doubles(40_000);
+    // At most some 100 ms. `inspect` takes seconds for the text, and so does a table for the numbers.
+    for (const value of [Object(text), [[Object(text)]], new Map(numbers.map((number, index) => [index, number]))]) {
+      const time = processorTime(value);
+      assert.ok(time < 800, `${time} ms`);
+    }
+    assert.equal(shown([Object('a\nb'), { c: Object("d'") }]), `[ [String: 'a\\nb'], { c: [String: "d'"] } ]`);
+    assert.match(shown(Object(text)), /^\[String: 'x{100000}'\.{3} \d+ more characters\]$/);
   });
 
   test('it ends when the reader of its output has gone', async () => {

@@ -8,6 +8,7 @@ import { indices } from '../../wire/collisions.mjs';
 
 const require = createRequire(import.meta.url);
 const { parseJson } = require('../../../surface/host/json.js');
+const { noteOf } = require('../../../surface/host/wire/notes.js');
 
 const LIMITS = { maxWeight: 2 ** 28, until: Infinity, stopped: () => undefined };
 const read = async (text, limits) => parseJson(text, { ...LIMITS, ...limits });
@@ -34,6 +35,15 @@ test('keys of prototypes are own properties, and the last of two wins', async ()
   const value = await read(long('{"__proto__":{"x":1},"constructor":2,"toString":3,"a":1,"a":2}'));
   assert.equal(Object.getPrototypeOf(value), Object.prototype);
   assert.deepEqual(Object.entries(value), [['__proto__', { x: 1 }], ['constructor', 2], ['toString', 3], ['a', 2]]);
+});
+
+test('the keys of large containers are known without a list of them', async () => {
+  const keys = Array.from({ length: 3_000 }, (_, index) => `${index % 3 === 0 ? '' : 'k'}${index}`);
+  const text = `{${[...keys, 'k1', '9', '__proto__', '__proto__'].map((key) => JSON.stringify(key)).map((key) => `${key}:{"few":[]}`).join()}}`;
+  const value = await read(`[${text},${JSON.stringify(keys)},{"a":1},${text}]`);
+  for (const object of [value[0], value[3]]) assert.deepEqual(Array.from(noteOf(object).keys).toSorted(), Object.keys(object).toSorted());
+  assert.deepEqual(noteOf(value[1]), { keys: [], elements: 3_000 });
+  for (const small of [value, value[2], value[0].k1, value[0].k1.few]) assert.equal(noteOf(small), undefined);
 });
 
 test('invalid JSON is refused', async () => {

@@ -9,7 +9,7 @@ const { TAG } = require('./tags.js');
 const { structuredClone: clone } = globalThis;
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
 
-/** Creating a serializer takes as long as listing this many keys. */
+/** Arrays of fewer elements are not worth it: creating a serializer takes as long as listing this many keys. */
 const MIN_LENGTH = 256;
 
 /** @type {any} */
@@ -78,35 +78,46 @@ const varintOf = (value) => (value > 127 ? [(value & 127) | 128, ...varintOf(val
 const hasPart = (bytes, part, at) => at >= 0 && part.every((byte, index) => bytes[at + index] === byte);
 
 /**
- * The bytes of an array of primitives, which must begin at an even position: V8 aligns strings of two bytes per character.
- * @param {unknown[]} array without holes, with the prototype `Array.prototype`
- * @param {number} room bytes that may be written
- * @returns {Uint8Array | undefined} undefined if the array has to be written in JavaScript
+ * Writes arrays of primitives for one value. An array may have properties besides its elements, which may hold the rest of the value, with more
+ * such arrays. So the first such array is the last one that is tried: otherwise, the time would grow with the square of the value's size.
  */
-function primitiveArray(array, room) {
-  const { length } = array;
-  if (!isSupported || length < MIN_LENGTH || bytesOf(array) > Math.min(room, MAX_BYTES)) return undefined;
-  const bytes = (write ??= load())(array);
-  // A property besides the elements may hold anything; an element that is a getter may have changed the array.
-  const start = [TAG.BEGIN_DENSE_ARRAY, ...varintOf(length)];
-  const end = [TAG.END_DENSE_ARRAY, 0, ...varintOf(length)];
-  return hasPart(bytes, start, 0) && hasPart(bytes, end, bytes.length - end.length) ? bytes : undefined;
-}
+class PrimitiveArrays {
+  #isOver = false;
 
-/**
- * Whether an array is known to have no enumerable properties besides its elements.
- * @param {unknown[]} array
- */
-function hasOnlyElements(array) {
-  if (isSupported || array.length < MIN_LENGTH || typeof clone !== 'function' || bytesOf(array) > MAX_BYTES) return false;
-  try {
-    const copy = clone(array);
-    copy.length = 0;
-    return ownKeys(copy).length === 1;
-  } catch {
-    // Another property cannot be cloned.
-    return false;
+  /**
+   * The bytes of an array of primitives, which must begin at an even position: V8 aligns strings of two bytes per character.
+   * @param {unknown[]} array of at least `MIN_LENGTH` elements without holes, with the prototype `Array.prototype`
+   * @param {number} room bytes that may be written
+   * @returns {Uint8Array | undefined} undefined if the array has to be written in JavaScript
+   */
+  bytes(array, room) {
+    if (!isSupported || this.#isOver || bytesOf(array) > Math.min(room, MAX_BYTES)) return undefined;
+    const length = varintOf(array.length);
+    this.#isOver = true;
+    const bytes = (write ??= load())(array);
+    // A property besides the elements may hold anything; an element that is a getter may have changed the array.
+    const start = [TAG.BEGIN_DENSE_ARRAY, ...length];
+    const end = [TAG.END_DENSE_ARRAY, 0, ...length];
+    this.#isOver = !hasPart(bytes, start, 0) || !hasPart(bytes, end, bytes.length - end.length);
+    return this.#isOver ? undefined : bytes;
+  }
+
+  /**
+   * Whether an array is known to have no enumerable properties besides its elements.
+   * @param {unknown[]} array of at least `MIN_LENGTH` elements
+   */
+  haveOnlyElements(array) {
+    if (isSupported || this.#isOver || typeof clone !== 'function' || bytesOf(array) > MAX_BYTES) return false;
+    try {
+      const copy = clone(array);
+      copy.length = 0;
+      this.#isOver = ownKeys(copy).length > 1;
+    } catch {
+      // Another property cannot be cloned.
+      this.#isOver = true;
+    }
+    return !this.#isOver;
   }
 }
 
-module.exports = { hasOnlyElements, primitiveArray };
+module.exports = { MIN_LENGTH, PrimitiveArrays };

@@ -11,7 +11,7 @@ const { isReadable, readableText } = require('../../core/error.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
 const { BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { LeafWriter } = require('./leaf-writer.js');
-const { hasOnlyElements, primitiveArray } = require('./primitive-array.js');
+const { MIN_LENGTH, PrimitiveArrays } = require('./primitive-array.js');
 const { tooDeep, uncloneable } = require('./refusal.js');
 const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
 
@@ -85,6 +85,8 @@ class Writer extends LeafWriter {
     this.room = Math.min(RECURSION_LEVELS, this.maxDepth);
     /** @type {Frame[]} containers that the current run put aside, innermost first */
     this.aside = [];
+    /** Writes large arrays of primitives, once there are any. @type {InstanceType<typeof PrimitiveArrays> | undefined} */
+    this.primitiveArrays = undefined;
   }
 
   /** @param {unknown} root */
@@ -300,7 +302,7 @@ class Writer extends LeafWriter {
       this.varint(length);
       return this.properties(array, ownEnumerableKeys(array), 0, 0, TAG.END_SPARSE_ARRAY, length, level);
     }
-    const bytes = plain ? primitiveArray(array, this.maxBytes - this.position - this.tableBytes) : undefined;
+    const bytes = plain && length >= MIN_LENGTH ? (this.primitiveArrays ??= new PrimitiveArrays()).bytes(array, this.maxBytes - this.position - this.tableBytes) : undefined;
     if (bytes !== undefined) {
       if (this.position & 1) this.byte(TAG.PADDING);
       this.raw(bytes);
@@ -330,7 +332,8 @@ class Writer extends LeafWriter {
         return this.putAside(KIND.ELEMENTS, array, [], index + 1, 0, 0, length);
       }
     }
-    const keys = hasOnlyElements(array) ? NO_KEYS : ownEnumerableKeys(array);
+    const isBare = length >= MIN_LENGTH && (this.primitiveArrays ??= new PrimitiveArrays()).haveOnlyElements(array);
+    const keys = isBare ? NO_KEYS : ownEnumerableKeys(array);
     let named = keys.length;
     // Indices come first. So the last of them, at its place, shows that there are no others.
     if (named !== length || named === 0 || keys[named - 1] !== `${named - 1}`) while (named > 0 && indexOf(keys[named - 1]) < 0) named--;

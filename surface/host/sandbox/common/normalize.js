@@ -235,16 +235,21 @@ function expressionForms(code, whole) {
 /**
  * The code as the text of an async arrow function.
  * @param {string} text
- * @param {(body: string) => boolean} compiles whether V8 compiles a function body
- * @returns {string}
+ * @returns {Generator<string, string, boolean>} yields function bodies, and gets whether V8 compiles them
  */
-function arrowOf(text, compiles) {
+function* arrowOf(text) {
   const { text: code } = pieceOf(text);
-  const form = formsOf({ text: code, line: 0, column: 0 })
-    .find((each) => compiles(each.code.text) && (each.guard === undefined || compiles(each.guard) === each.needsGuard));
-  if (form === undefined) {
-    return compiles(statementsOf({ text: code, line: 0, column: 0 }).text) ? `async () => { ${ended(code)} }` : arrowOfUnknown(code);
+  const piece = { text: code, line: 0, column: 0 };
+  for (const form of formsOf(piece)) {
+    if ((yield form.code.text) && (form.guard === undefined || (yield form.guard) === form.needsGuard)) {
+      return arrowOfForm(form);
+    }
   }
+  return (yield statementsOf(piece).text) ? `async () => { ${ended(code)} }` : arrowOfUnknown(code);
+}
+
+/** @param {Form} form */
+function arrowOfForm(form) {
   if (form.isFunction) {
     const { text: called } = without(form.code, FUNCTION);
     return ASYNC_ARROW.test(called) ? called : `async () => (${ended(called)})()`;

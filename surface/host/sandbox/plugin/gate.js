@@ -26,8 +26,6 @@ const MAX_FUNCTIONS = 1_000;
 const MAX_METHODS = 1_000_000;
 /** Most arguments of a call of the event bus: each listener gets all of them, one by one. */
 const MAX_BUS_ARGUMENTS = 1_000;
-/** Most promises that were announced to a plugin, and that it has not requested yet. */
-const MAX_PROMISED = 10_000;
 
 /** @typedef {(args: any) => unknown} Run */
 /** @typedef {(args: unknown[], path: string[]) => unknown[] | Promise<unknown[]>} Check returns what is permitted of the arguments, or throws */
@@ -47,7 +45,7 @@ class Gate {
   /** @type {Map<number, Method>} */ #functions = new Map();
   /** above the numbers of all methods */
   #lastFunction = MAX_METHODS;
-  /** @type {Map<number, Promise<unknown>>} */ #promises = new Map();
+  /** The promise that was announced last, until the plugin requests it. @type {Promise<unknown> | undefined} */ #promise = undefined;
   #lastPromise = 0;
   /** whether its execution is in progress */
   isRunning = true;
@@ -112,6 +110,8 @@ class Gate {
       throw this.#permissions.refuse('CPU', method.path.join('.'), `Plugin '${id}' has used up its ${cpuLimit}ms`);
     }
     caller.count();
+    // The plugin requests a promise before it calls again, or never: it may have no stack left.
+    this.#promise = undefined;
     const bytes = weightOf(args);
     this.#held.check(bytes);
     return this.#budget.during(() => {
@@ -136,8 +136,8 @@ class Gate {
    * @param {unknown} id
    */
   promised(id) {
-    const promise = this.#promises.get(/** @type {number} */ (id));
-    this.#promises.delete(/** @type {number} */ (id));
+    const promise = id === this.#lastPromise ? this.#promise : undefined;
+    this.#promise = undefined;
     return promise ?? Promise.reject(invalid('There is no such promise'));
   }
 
@@ -154,10 +154,6 @@ class Gate {
     if (!isThenable(result)) {
       return [ANSWER.VALUE, result === receiver ? undefined : result];
     }
-    if (this.#promises.size >= MAX_PROMISED) {
-      discard(ORIGIN.CONTEXT, result);
-      throw new RangeError('Too many calls are waiting for an answer');
-    }
     const promise = adopt(result).then((value) => {
       if (value === receiver || typeof value === 'function') {
         return undefined;
@@ -170,7 +166,7 @@ class Gate {
     promise.catch((error) => discardThrown(ORIGIN.CONTEXT, error));
     this.#held.hold(bytes, promise);
     this.#lastPromise += 1;
-    this.#promises.set(this.#lastPromise, promise);
+    this.#promise = promise;
     return [ANSWER.PROMISE, this.#lastPromise];
   }
 
@@ -265,8 +261,8 @@ class Gate {
       on: (event, [id], method) => listen(event, id, false, method),
       once: (event, [id], method) => listen(event, id, true, method),
       off: (event, [id], method) => listeners.remove(id, permissions.checkEvent(event, method)),
-      emit: (event, rest, method) => bus.emit(permissions.checkEvent(event, method), ...rest),
-      emitAsync: (event, rest, method) => bus.emitAsync(permissions.checkEvent(event, method), ...rest),
+      emit: (event, rest, method) => bus.emit(emitted(event, method), ...rest),
+      emitAsync: (event, rest, method) => bus.emitAsync(emitted(event, method), ...rest),
       listenerCount: (event, _rest, method) => bus.listenerCount(permissions.checkEvent(event, method)),
       eventNames() {
         const names = bus.eventNames();
@@ -276,6 +272,22 @@ class Gate {
       // It removes the plugin's own listeners; those of the host and of other plugins stay.
       removeAllListeners: (event, _rest, method) =>
         listeners.removeAll(event === undefined ? undefined : permissions.checkEvent(event, method)),
+    };
+    /**
+     * @param {unknown} event
+     * @param {string} method
+     */
+    const emitted = (event, method) => {
+      const name = permissions.checkEvent(event, method);
+      // Without a listener, an `EventEmitter` throws an error with a description of the argument, which may take any time and memory.
+      if (name === 'error' && typeof member(bus, 'listenerCount') === 'function') {
+        const listenerCount = bus.listenerCount(name);
+        discard(ORIGIN.EVENT_BUS, listenerCount);
+        if (listenerCount === 0) {
+          throw new Error("The event 'error' has no listeners");
+        }
+      }
+      return name;
     };
     /**
      * @param {unknown} event
