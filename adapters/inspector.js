@@ -16,7 +16,7 @@ const DEFAULT_TITLE = 'isolated-v8';
 const OPTIONS = ['port', 'host', 'title', 'origins'];
 /** Clients that are programs send no origin, and DevTools these. */
 const DEVTOOLS = /^(?:chrome-)?devtools:\/\//;
-/** Maximum of bytes that wait for a client that does not read. */
+/** Maximum of bytes that wait for clients that do not read, of all clients together. */
 const MAX_WAITING = 256 * 2 ** 20;
 const MAX_MESSAGE = 16 * 2 ** 20;
 const CHECK_MS = 1_000;
@@ -149,6 +149,23 @@ async function serve(isolate, options) {
     else socket.close(FAILED, String(error?.message).replaceAll(/[^ -~]/g, '?').slice(0, MAX_REASON));
   }
 
+  /** Cuts off the client that reads least, if too much waits for all of them. */
+  function limitWaiting() {
+    let sum = 0;
+    let most = 0;
+    /** @type {import('ws').WebSocket | undefined} */
+    let slowest;
+    for (const socket of sockets.clients) {
+      const { bufferedAmount } = socket;
+      sum += bufferedAmount;
+      if (bufferedAmount > most) {
+        most = bufferedAmount;
+        slowest = socket;
+      }
+    }
+    if (sum > MAX_WAITING) slowest?.terminate();
+  }
+
   /** @param {import('ws').WebSocket} socket */
   function connect(socket) {
     /** @type {any} */
@@ -165,8 +182,8 @@ async function serve(isolate, options) {
     };
     /** @param {string} message */
     const send = (message) => {
-      if (socket.bufferedAmount > MAX_WAITING) socket.terminate();
-      else if (socket.readyState === socket.OPEN) socket.send(message);
+      if (socket.bufferedAmount > 0) limitWaiting();
+      if (socket.readyState === socket.OPEN) socket.send(message);
     };
     session.onNotification = send;
     session.onResponse = (/** @type {number} */ _call, /** @type {string} */ message) => send(message);

@@ -42,9 +42,7 @@ impl Cause {
 
     pub fn code(&self) -> Code {
         match self {
-            Cause::Deadline | Cause::Silent | Cause::NotStarted | Cause::Exited(Exit::Signal(libc::SIGXCPU)) => {
-                Code::Deadline
-            }
+            Cause::Deadline | Cause::Silent | Cause::NotStarted => Code::Deadline,
             Cause::Unconfined(..) => Code::Unsupported,
             Cause::Unstarted(reason) => reason.code(),
             Cause::NoDescriptor(_) => Code::Limit,
@@ -69,7 +67,7 @@ impl Cause {
             Cause::Protocol(what) => format!("Execution terminated (protocol violation: {what})"),
             Cause::Exited(Exit::Signal(libc::SIGSYS)) => "Execution terminated (refused system call)".to_owned(),
             Cause::Exited(Exit::Code(code)) => format!("Process exited with code {code}"),
-            Cause::Exited(Exit::Signal(signal)) if *signal != libc::SIGKILL && *signal != libc::SIGXCPU => {
+            Cause::Exited(Exit::Signal(signal)) if *signal != libc::SIGKILL => {
                 format!("Process exited with code {}", SIGNALLED + signal)
             }
             _ => "Execution terminated (timeout or resource limit)".to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::value::{
-    BigInt, Code, Details, DetailsRoom, Entry, ErrorClass, ErrorFault, Fault, Outcome, Payload, Text, Value,
+    BigInt, Code, Details, DetailsRoom, Entry, ErrorClass, ErrorFault, Fault, Outcome, Payload, Text, Value, is_cause,
 };
 
 /// The first byte of a value.
@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
         Some(match tag {
             fault::THROWN => Fault::Thrown(self.value()?),
             fault::ERROR => {
-                let class = ErrorClass::named(&self.text()?.to_string());
+                let class = ErrorClass::named(&known_name(&self.text()?)?);
                 let (name, message, stack) = (self.optional_text()?, self.text()?, self.text()?);
                 let code = self.optional_code()?;
                 let details = self.details(room)?;
@@ -329,7 +329,7 @@ impl<'a> Reader<'a> {
         }
         if self.boolean()? {
             let tag = self.byte().filter(|tag| *tag == fault::THROWN || room.take_cause())?;
-            details.cause = Some(self.fault(tag, room)?);
+            details.cause = Some(self.fault(tag, room).filter(is_cause)?);
         }
         Some(Some(Box::new(details)))
     }
@@ -338,9 +338,15 @@ impl<'a> Reader<'a> {
     pub fn optional_code(&mut self) -> Option<Option<Code>> {
         match self.optional_text()? {
             None => Some(None),
-            Some(text) => Code::named(&text.to_string()).map(Some),
+            Some(text) => Code::named(&known_name(&text)?).map(Some),
         }
     }
+}
+
+/// The name of a class or a code. `None` for a text that is longer than any of them.
+fn known_name(text: &Text) -> Option<String> {
+    const MOST: usize = 64;
+    (text.len() <= MOST).then(|| text.to_string())
 }
 
 #[cfg(test)]
@@ -427,10 +433,23 @@ mod tests {
             assert!(!read(&of(1, "code", &Value::String(Text::from(code)))), "{code}");
         }
         let payload = Payload { bytes: Arc::new(vec![255, 16, 111]), table: Vec::new(), moved: false };
-        assert!(!read(&of(1, "a", &Value::Payload(Box::new(payload)))));
+        assert!(!read(&of(1, "a", &Value::Payload(Box::new(payload.clone())))));
         let causes = |count| (0..count).fold(Fault::error("last"), |cause, _| with_details(cause));
         let chain = |count| Details { properties: Vec::new(), cause: Some(causes(count)) };
         assert!(read(&chain(7)) && !read(&chain(8)));
+        let caused = |cause: Fault| read(&Details { properties: Vec::new(), cause: Some(cause) });
+        assert!(caused(Fault::Thrown(text(8_192))) && !caused(Fault::Thrown(text(8_193))));
+        assert!(!caused(Fault::Thrown(Value::Payload(Box::new(payload)))) && !caused(Fault::Stopped));
+        for part in 0..3 {
+            let caused = |length: usize| {
+                let mut texts = [const { Text::Latin1(Vec::new()) }; 3];
+                texts[part] = Text::from("x".repeat(length));
+                let [name, message, stack] = texts;
+                let (class, name) = (ErrorClass::Error, Some(name));
+                caused(Fault::Error(Box::new(ErrorFault { class, name, message, stack, code: None, details: None })))
+            };
+            assert!(caused(8_192) && !caused(8_193), "{part}");
+        }
     }
 
     #[test]

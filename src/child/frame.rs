@@ -345,7 +345,7 @@ const MAX_PARAMS: usize = 8 << 20;
 /// | | params | `params` bytes |
 /// | `End` | value | `result` bytes in the host's memory, one buffer in its table |
 /// | | message, name, stack | `text` code units each |
-/// | | details | what [`Details::add`] and [`DetailsRoom`] permit |
+/// | | details | what [`Details::add`], [`DetailsRoom`] and [`crate::value::is_cause`] permit |
 /// | | code | those of [`is_of_child`] |
 /// | | heap | `heap` bytes |
 /// | | lines not kept | 2^32 - 1 |
@@ -395,7 +395,8 @@ impl Limits {
     /// The maximum number of bytes of memory that a frame's contents may take in this process.
     fn memory(&self, kind: u8) -> usize {
         const TEXTS: usize = 3;
-        const DETAILS: usize = 3 * MAX_DETAILS as usize;
+        // Two bytes per character, and the names of causes.
+        const DETAILS: usize = 4 * MAX_DETAILS as usize;
         match kind {
             kind::LOG => self.line.saturating_mul(2),
             kind::CALL => self.params,

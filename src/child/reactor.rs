@@ -155,8 +155,12 @@ fn handle(process: &mut Process, event: Event) -> Option<Retry> {
                     return Some(retry);
                 }
                 let memory = exit == Exit::Signal(libc::SIGKILL) && process.child.ran_out();
+                // A process can send itself this signal at any time.
+                let time = exit == Exit::Signal(libc::SIGXCPU)
+                    && process.running().is_some_and(|running| running.may_claim(Code::Deadline));
                 process.end(match () {
                     () if memory => Cause::Memory,
+                    () if time => Cause::Deadline,
                     () if process.report.is_none() => Cause::of_early_exit(exit),
                     () => Cause::Exited(exit),
                 });

@@ -4,6 +4,7 @@
 use super::details::{self, Chain};
 use super::primitive::{primitive_from_v8, primitive_to_v8};
 use super::text::{beginning, text_to_v8};
+use crate::protocol::MAX_DETAIL;
 use crate::value::{Code, DetailsRoom, ErrorClass, ErrorFault, Fault, Text, Value};
 
 /// Separates the frames of two engines in a joined stack.
@@ -88,11 +89,12 @@ pub(super) fn describe(scope: &mut v8::PinScope<'_, '_>, chain: &Chain<'_>, room
     if !standard && message.is_none() && stack.is_none() {
         return Some(Fault::error(NOT_AN_ERROR));
     }
-    let name = if standard && !has_own(scope, object, "name")? { None } else { read_text(scope, object, "name")? };
+    let mut name = if standard && !has_own(scope, object, "name")? { None } else { read_text(scope, object, "name")? };
     let mut message = message.unwrap_or_else(|| Text::from(""));
     let mut stack = stack.map_or_else(|| Text::from(""), |stack| frames_of(&stack));
     if chain.outer.is_some() {
         (message, stack) = (room.fit(message), room.fit(stack));
+        name = name.map(|name| name.beginning(MAX_DETAIL as usize));
     }
     Some(Fault::Error(Box::new(ErrorFault {
         class,

@@ -51,15 +51,33 @@ impl DetailsRoom {
     }
 }
 
+/// Whether an error may have this cause, apart from the cause's own details. Code of this library makes no others.
+pub fn is_cause(cause: &Fault) -> bool {
+    const MOST: usize = MAX_DETAIL as usize;
+    match cause {
+        Fault::Thrown(value) => size_of_primitive(value).is_some_and(|size| size <= MOST),
+        Fault::Error(error) => {
+            let texts = [error.name.as_ref(), Some(&error.message), Some(&error.stack)];
+            texts.into_iter().flatten().all(|text| text.len() <= MOST)
+        }
+        Fault::Stopped => false,
+    }
+}
+
+/// Characters of a text, or bytes of a BigInt; 0 for other primitive values, `None` for the rest.
+fn size_of_primitive(value: &Value) -> Option<usize> {
+    match value {
+        Value::String(text) => Some(text.len()),
+        Value::BigInt(bigint) => Some(bigint.words.len() * size_of::<u64>()),
+        Value::Undefined | Value::Null | Value::Boolean(_) | Value::Number(_) => Some(0),
+        _ => None,
+    }
+}
+
 impl Details {
     /// Adds a property, unless it may not cross or is more than there is room for.
     pub fn add(&mut self, key: Text, value: Value, room: &mut DetailsRoom) -> bool {
-        let size = match &value {
-            Value::String(text) => text.len(),
-            Value::BigInt(bigint) => bigint.words.len() * size_of::<u64>(),
-            Value::Undefined | Value::Null | Value::Boolean(_) | Value::Number(_) => 0,
-            _ => return false,
-        };
+        let Some(size) = size_of_primitive(&value) else { return false };
         let fits = !self.is_full() && key.len().max(size) <= MAX_DETAIL as usize;
         let is_added = fits && may_cross(&key, &value) && room.take(key.len() + size);
         if is_added {

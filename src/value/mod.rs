@@ -24,7 +24,7 @@ pub use budget::{Budget, Charge};
 pub use bytes::{Bytes, Lease, Lent, Loan};
 pub use chain::Chain;
 pub use completion::{Awaited, Completion, NoCompletion, Reply, Settlement, Wake};
-pub use details::{Details, DetailsRoom};
+pub use details::{Details, DetailsRoom, is_cause};
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};
 pub use module::{ModuleHandle, ModuleRequest};

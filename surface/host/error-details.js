@@ -97,6 +97,7 @@ function causeOf(cause, showPaths, room, outer) {
   }
   room.causes -= 1;
   const fault = faultOf(cause, showPaths);
+  fault[2] = fault[2]?.slice(0, MAX_DETAIL);
   fault[3] = fit(fault[3], room);
   fault[4] = fit(fault[4], room);
   fault[6] = detailsOf(cause, showPaths, room, [...outer, cause]);

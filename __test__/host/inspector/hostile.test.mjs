@@ -20,7 +20,7 @@ const INSPECTED = `
     if (json.startsWith('{"method":"Debugger.paused"')) paused();
   };
   const answers = new Map();
-  session.onResponse = (id) => answers.get(id)?.();
+  session.onResponse = (id, json) => answers.get(id)?.(json);
   const call = (id, method, params) => new Promise((resolve) => {
     answers.set(id, resolve);
     session.dispatchProtocolMessage(JSON.stringify({ id, method, params }));
@@ -110,6 +110,42 @@ test('unbounded scripts and exceptions', () => inspected(`
   await seen.eval('for (let i = 0; i < 20_000; i++) { try { (0, eval)("//# sourceURL=" + "u".repeat(200) + i + "\\\\n throw " + i) } catch {} }');
   checkMemory();
   await call(3, 'Debugger.disable');
+`));
+
+test('values that nest deeply are sent, and V8 refuses what it cannot send', () => inspected(`
+  seen.evalSync('globalThis.deep = (depth) => { let value = []; while (--depth) value = [value]; return value }');
+  const evaluate = async (id, expression, params) => JSON.parse(await call(id, 'Runtime.evaluate', { expression, contextId: 2, ...params }));
+  const depthOf = (value) => { let depth = 0; for (let inner = value; inner; [inner] = inner) depth += 1; return depth; };
+  for (const params of [{ returnByValue: true }, { serializationOptions: { serialization: 'json' } }]) {
+    for (const depth of [250, 350, 900]) {
+      const { result } = await evaluate(depth, 'deep(' + depth + ')', params);
+      assert.equal(depthOf(result.result.value), depth);
+    }
+    const { error } = await evaluate(3, 'deep(100_000)', params);
+    assert.equal(error.message, 'Object reference chain is too long');
+  }
+  for (const [index, method] of ['Runtime.evaluate', 'Runtime.\\\\u0065valuate'].entries()) {
+    const answered = new Promise((resolve) => { answers.set(index + 10, resolve); });
+    session.dispatchProtocolMessage('{"id":' + (index + 10) + ',"method":"' + method + '","params":{"expression":"({ get a() { throw 1 } })","contextId":2,"serializationOptions":{"seri\\\\u0061lization":"deep"}}}');
+    assert.match(JSON.parse(await answered).error.message, /deep, which is not supported/);
+  }
+  const characters = 'String.fromCharCode(233, 0xd83d, 0x2028, 9, 8, 0, 127, 92, 34)';
+  assert.equal((await evaluate(20, characters)).result.result.value, String.fromCharCode(233, 0xd83d, 0x2028, 9, 8, 0, 127, 92, 34));
+  assert.equal((await evaluate(21, '-1.5e-300')).result.result.value, -1.5e-300);
+`));
+
+test('sampling with any settings', () => inspected(`
+  await call(3, 'HeapProfiler.enable');
+  const sample = async (id, params) => JSON.parse(await call(id, 'HeapProfiler.startSampling', params));
+  for (const [index, samplingInterval] of [0, 0.5, 1e-300, -1].entries()) {
+    assert.equal((await sample(10 + index, { samplingInterval })).error.message, 'Invalid sampling interval');
+  }
+  session.dispatchProtocolMessage('{"method":"HeapProfiler.startSampling","id":20,/* */"params":{"samplingInterval":0.5}}');
+  assert.deepEqual((await sample(21, { samplingInterval: 64, stackDepth: 1e9 })).result, {});
+  seen.evalSync('const f = (n) => n > 0 ? [f(n - 1)] : Array.from({ length: 10_000 }, () => ({})); f(1_500)');
+  const { result: { profile } } = JSON.parse(await call(22, 'HeapProfiler.stopSampling'));
+  const depthOf = (node) => 1 + Math.max(0, ...node.children.map(depthOf));
+  assert.ok(depthOf(profile.head) > 100, String(depthOf(profile.head)));
 `));
 
 test('deep recursion at a pause', () => inspected(`

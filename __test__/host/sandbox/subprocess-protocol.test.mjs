@@ -18,6 +18,10 @@ const utf16 = (string) => bytes([2], u32(string.length), Buffer.from(string, 'ut
 const header = (length, kind) => bytes(u32(length), [kind]);
 const KIND = { ready: 16, log: 17, call: 18, end: 19, moved: 20, begun: 21 };
 const failed = (parts) => end(false, value.string('x'), parts);
+/** A cause that is no error, and one that is. */
+const thrown = (found) => bytes([16], found);
+const errorOf = ({ kind = 'Error', name = 'n', message = 'm', stack = '' }) => bytes([17], text(kind), text(name), text(message), text(stack), [0, 0]);
+const caused = (cause) => failed({ details: bytes([1], u32(0), [1], cause) });
 /** A payload whose table has `count` empty rows. */
 const rows = (count) => bytes([7], u32(4), [255, 15, 95, 48], u32(count), Buffer.alloc(count * 4));
 
@@ -76,6 +80,16 @@ describe('a field beyond its maximum', options, () => {
     'a code of the library as a property': bytes(ready(), failed({ details: detailsOf([['code', value.string('ERR_ISOLATE_TIMEOUT')]]) })),
     'a property that is no primitive': bytes(ready(), failed({ details: detailsOf([['a', value.payload([255, 16, 111])]]) })),
     'a missing property': bytes(ready(), failed({ details: bytes([1], u32(0xffffffff)) })),
+    'a cause that is an object': bytes(ready(), caused(thrown(value.payload([255, 15, 111, 123, 0])))),
+    'a cause that is an array, like those of errors': bytes(ready(), caused(thrown(value.payload([255, 15, 65, 1, 111, 123, 0, 36, 0, 1])))),
+    'a cause that is a text': bytes(ready(), caused(thrown(value.string('x'.repeat(8_193))))),
+    'a cause that is a BigInt': bytes(ready(), caused(thrown(bytes([5, 0], u32(1_025), Buffer.alloc(8 * 1_025, 1))))),
+    'a cause that is nothing': bytes(ready(), caused([18])),
+    'the class of a cause': bytes(ready(), caused(errorOf({ kind: 'x'.repeat(65) }))),
+    'the name of a cause': bytes(ready(), caused(errorOf({ name: 'x'.repeat(8_193) }))),
+    'the message of a cause': bytes(ready(), caused(errorOf({ message: 'x'.repeat(8_193) }))),
+    'the stack of a cause': bytes(ready(), caused(errorOf({ stack: '\n'.repeat(20e6) }))),
+    'the stack of the cause of a cause': bytes(ready(), caused(bytes(errorOf({}).subarray(0, -1), detailsOf([], bytes([1], errorOf({ stack: 'x'.repeat(8_193) })))))),
     'details of a result': bytes(ready(), end(true, value.undefined, { details: detailsOf([]) })),
     'the heap': bytes(ready(), end(true, value.undefined, { figures: [1e302, 0] })),
     'the heap, a little': bytes(ready(), end(true, value.undefined, { figures: [257 * 2 ** 20, 0] })),
@@ -100,9 +114,23 @@ describe('a field beyond its maximum', options, () => {
     assert.deepEqual([failure.name.length, failure.message, failure.code], [1_000, 'x', undefined]);
     const { properties, cause } = (await receive(bytes(ready(), failed({ details: detailsOf([['a', value.string('x'.repeat(8_192))]], bytes([1, 16], value.number(5))) })))).failure;
     assert.deepEqual([properties.a.length, cause], [8_192, 5]);
+    const longest = 'x'.repeat(8_192);
+    const of = (await receive(bytes(ready(), caused(errorOf({ name: longest, message: longest, stack: longest }))))).failure.cause;
+    assert.deepEqual([of.name.length, of.message.length, of.stack.length], [8_192, 8_192, 3 * 8_192 + 2]);
     const { logs } = await receive(bytes(ready(), log(0, 'x'.repeat(10_003)), end(true, value.number(1))));
     assert.equal(logs[0].length, '[log] '.length + 10_003);
   });
+});
+
+test('the library itself keeps to the maximum of causes', options, async () => {
+  const { SubprocessSandbox } = hostWith();
+  const sandbox = new SubprocessSandbox({ poolSize: 0, memoryLimit: 8, maxOutputSize: 100 });
+  const { failure } = await sandbox.execute(`
+    const name = '\u4e00'.repeat(1 << 20);
+    let error = Object.assign(new Error('x'), { cause: '\u4e00'.repeat(8_192) });
+    for (let count = 0; count < 9; count += 1) error = Object.assign(new Error('x', { cause: error }), { name });
+    throw error;`, [], noTools);
+  assert.deepEqual([failure.code, failure.name.length, failure.cause.name.length], [undefined, 2 ** 20, 8_192]);
 });
 
 describe('a count that is cheap on the wire', options, () => {

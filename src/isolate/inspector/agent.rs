@@ -14,6 +14,7 @@ use v8::inspector::{
 
 use super::port::{Nesting, Port, Request, Sink};
 use super::signal::soften;
+use super::{cbor, requests};
 use crate::isolate::job::IsolateScope;
 use crate::value::Text;
 
@@ -139,6 +140,9 @@ impl Agent {
                 let channel = channel(sink, Rc::clone(&muted));
                 let trust = V8InspectorClientTrustLevel::FullyTrusted;
                 let v8 = self.inspector.connect(GROUP, channel, StringView::empty(), trust);
+                muted.set(true);
+                v8.dispatch_protocol_message(StringView::from(&cbor::SWITCH[..]));
+                muted.set(false);
                 self.sessions.borrow_mut().insert(number, Rc::new(Session { v8, muted, depth: Cell::new(0) }));
             }
             Request::Message(number, text, nesting) => {
@@ -169,7 +173,7 @@ impl Agent {
 impl Session {
     fn dispatch(&self, message: &Text) {
         // Always two bytes per character: V8 mistakes some one-byte strings for a binary format.
-        let units: Vec<u16> = match message {
+        let units: Vec<u16> = match &*requests::admitted(message) {
             Text::Latin1(bytes) => bytes.iter().map(|byte| u16::from(*byte)).collect(),
             Text::Utf16(units) => units.to_vec(),
         };
@@ -199,6 +203,14 @@ pub fn remove_from_console(scope: &mut v8::PinScope<'_, '_>, name: &str) -> Opti
     let console = console(scope)?;
     let key = v8::String::new(scope, name)?;
     console.delete(scope, key.into()).map(|_| ())
+}
+
+/// The message of a session as JSON. `None` if V8 has written something else.
+pub fn json_of(buffer: &UniquePtr<StringBuffer>) -> Option<Text> {
+    match buffer.as_ref()?.string() {
+        StringView::U8(bytes) => cbor::to_json(&bytes),
+        StringView::U16(_) => None,
+    }
 }
 
 /// The characters of V8's buffer.

@@ -6,9 +6,11 @@
 //! An isolate with sessions keeps its thread: V8's profiler samples the thread it was started on.
 
 mod agent;
+mod cbor;
 mod pauses;
 mod port;
 mod profiles;
+mod requests;
 #[cfg(unix)]
 mod signal;
 
@@ -17,7 +19,7 @@ mod no_signal;
 #[cfg(not(unix))]
 use no_signal as signal;
 
-pub use agent::{Agent, Pause, console, remove_from_console, text_of};
+pub use agent::{Agent, Pause, console, json_of, remove_from_console, text_of};
 use pauses::Pauses;
 use port::Port;
 pub use port::{Request, Sink};

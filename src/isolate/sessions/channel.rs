@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use v8::UniquePtr;
 use v8::inspector::{ChannelImpl, StringBuffer};
 
-use crate::isolate::inspector::{Sink, text_of};
+use crate::isolate::inspector::{Sink, json_of};
 use crate::isolate::remote::Remote;
 use crate::value::{Completion, Outcome};
 
@@ -83,7 +83,7 @@ impl Channel {
     }
 
     fn deliver(&self, call: Option<i32>, message: &UniquePtr<StringBuffer>) {
-        let Some(message) = text_of(message) else { return };
+        let Some(message) = json_of(message) else { return };
         let bytes = message.byte_len();
         self.backlog.messages.fetch_add(1, Ordering::AcqRel);
         self.backlog.bytes.fetch_add(bytes, Ordering::AcqRel);
