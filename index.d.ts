@@ -165,7 +165,7 @@ declare namespace ivm {
      * @throws {TypeError} `ERR_INVALID_ARG` for arguments and options of wrong types; `Error` with this code for a `memoryLimit` out of
      *   range
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` if the scripts leave something that V8 cannot serialize, such as an object of `Intl`,
-     *   freeze built-ins, or replace `Math`, `Atomics` or `Uint8Array`; for `web`, `timers` and `console`, which a snapshot cannot hold: pass
+     *   freeze built-ins, or replace `Math`, `Atomics` or `Uint8Array`; for `timers` and `console`, which a snapshot cannot hold: pass
      *   them to `createContext` of an isolate with the snapshot; also inside isolates
      * @throws {Error} `ERR_ISOLATE_DEADLINE` or `ERR_ISOLATE_MEMORY` if a limit is exceeded; `ERR_ISOLATE_TIMEOUT` if `configureEngine`
      *   has set a `timeout`
@@ -2802,6 +2802,12 @@ declare namespace ivm {
      * 0.
      */
     deadline?: number | null;
+    /**
+     * Web APIs that the scripts can use: all of them but `Buffer` with `true`, or those that an array names. Default false. A wrong name
+     * throws a `TypeError` (`ERR_INVALID_ARG`). Contexts and sandboxes with the snapshot need the option too: without it, these APIs throw a
+     * `TypeError` there. While the scripts run, so do `crypto`'s functions and streams of a `TextDecoder`. Not part of isolated-vm.
+     */
+    web?: boolean | readonly WebName[] | null;
   }
 
   /**
