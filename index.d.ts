@@ -165,7 +165,7 @@ declare namespace ivm {
      * @throws {TypeError} `ERR_INVALID_ARG` for arguments and options of wrong types; `Error` with this code for a `memoryLimit` out of
      *   range
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` if the scripts leave something that V8 cannot serialize, such as an object of `Intl`,
-     *   freeze built-ins, or replace `Math`, `Atomics` or `Uint8Array`; for `web`, `timers` and `console`, which a snapshot cannot hold: pass
+     *   freeze built-ins, or replace `Math`, `Atomics` or `Uint8Array`; for `timers` and `console`, which a snapshot cannot hold: pass
      *   them to `createContext` of an isolate with the snapshot; also inside isolates
      * @throws {Error} `ERR_ISOLATE_DEADLINE` or `ERR_ISOLATE_MEMORY` if a limit is exceeded; `ERR_ISOLATE_TIMEOUT` if `configureEngine`
      *   has set a `timeout`
@@ -250,7 +250,10 @@ declare namespace ivm {
     /** Like `[Symbol.dispose]()`, for `await using`. */
     [Symbol.asyncDispose](): Promise<void>;
 
-    /** Resolves with statistics of the isolate's heap, in bytes. Waits until running code and earlier calls are done. */
+    /**
+     * Resolves with statistics of the isolate's heap, in bytes. Waits until running code and earlier calls are done.
+     * @throws {Error} `ERR_ISOLATE_DISPOSED`
+     */
     getHeapStatistics(options?: SignalOptions): Promise<HeapStatistics & HeapDetails>;
     /** Like `getHeapStatistics`, but blocks the calling thread. */
     getHeapStatisticsSync(): HeapStatistics & HeapDetails;
@@ -1090,7 +1093,7 @@ declare namespace ivm {
     maxLogLength?: number;
     /**
      * Called for each console call that is kept, as it happens. What it throws or rejects with is reported
-     * (`isolated-v8:unhandled-host-error`). A guest that logs faster than this function handles has to wait.
+     * (`isolated-v8:unhandled-host-error`). A guest that logs faster than this function handles has to wait. Default: none.
      */
     onLog?: (entry: SandboxLogEntry) => void;
     /**
@@ -1113,7 +1116,7 @@ declare namespace ivm {
     wasm?: boolean;
     /**
      * Allows TypeScript types in the code; they are replaced by blanks. Syntax that is more than types (`enum`, `namespace`, parameter
-     * properties, `<T>x`) fails with a `SyntaxError`. Adds about 40 ms to each execution. Code in a Markdown fence `ts`, `typescript`,
+     * properties, `<T>x`) fails with a `SyntaxError`. Each execution then takes longer. Code in a Markdown fence `ts`, `typescript`,
      * `mts`, `cts` or `tsx` may use types without this option. Default false.
      */
     typescript?: boolean;
@@ -1148,8 +1151,9 @@ declare namespace ivm {
     /**
      * Number of prepared isolates that wait for the next execution, at most 64 (larger numbers count as 64); 0 disables this. Each serves
      * one execution and ends with it. They are made after the first execution, when it is over or waits for something. Sandboxes with the
-     * same settings on one thread share them. They end after waiting for a minute, and do not keep the program running. Each takes about
-     * 1.1 MB, plus the contents of a `snapshot`. Default 1.
+     * same settings on one thread share them. They end after waiting for a minute, and do not keep the program running. Each takes
+     * memory ([how much](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md#prepared-isolates-and-heaps)), and the contents of a
+     * `snapshot` in addition. Default 1.
      * @see
      *   [Prepared isolates and heaps](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md#prepared-isolates-and-heaps)
      */
@@ -1554,7 +1558,7 @@ declare namespace ivm {
     maxLogLength?: number;
     /**
      * Called for each console call that is kept, as it happens, without the prefix. What it throws or rejects with is reported
-     * (`isolated-v8:unhandled-host-error`).
+     * (`isolated-v8:unhandled-host-error`). Default: none.
      */
     onLog?: (entry: SandboxLogEntry) => void;
     /** Provides the named APIs, or all of the web's with `true`; see `SandboxOptions.web`. Default false. */
@@ -1766,7 +1770,7 @@ declare namespace ivm {
     maxLogLength?: number;
     /**
      * Called for each console call that is kept, as it happens, without the prefix. What it throws or rejects with is reported
-     * (`isolated-v8:unhandled-host-error`).
+     * (`isolated-v8:unhandled-host-error`). Default: none.
      */
     onLog?: (entry: SandboxLogEntry) => void;
     /** Provides the named APIs, or all of the web's with `true`; see `SandboxOptions.web`. Default false. */
@@ -2809,6 +2813,12 @@ declare namespace ivm {
      * 0.
      */
     deadline?: number | null;
+    /**
+     * Web APIs that the scripts can use: all of them but `Buffer` with `true`, or those that an array names. Default false. A wrong name
+     * throws a `TypeError` (`ERR_INVALID_ARG`). Contexts and sandboxes with the snapshot need the option too: without it, these APIs throw a
+     * `TypeError` there. While the scripts run, so do `crypto`'s functions and streams of a `TextDecoder`. Not part of isolated-vm.
+     */
+    web?: boolean | readonly WebName[] | null;
   }
 
   /**
@@ -2836,9 +2846,9 @@ declare namespace ivm {
 
   /** How arguments and the result cross. */
   type TransferOptionsBidirectional = {
-    /** For arguments. */
+    /** For arguments. Default: each must be transferable as it is. */
     arguments?: TransferOptions;
-    /** For the result. */
+    /** For the result. Default: it must be transferable as it is. */
     result?: TransferOptions;
   };
 

@@ -1,5 +1,5 @@
 'use strict';
-// Serves isolates to DevTools and other clients of the Chrome DevTools protocol: HTTP to be found by, one WebSocket per
+// Serves isolates to DevTools and other clients of the Chrome DevTools protocol: by HTTP, which lists the isolates, and by one WebSocket per
 // session. A client that reaches it can run code in the isolate. So it listens to this machine only, at an address that cannot
 // be guessed, and refuses web pages.
 

@@ -1,5 +1,5 @@
 'use strict';
-// What a framework gets of an execution: plain JSON.
+// The outcome of an execution as a framework gets it: plain JSON.
 
 const { jsonReplacer } = require('../command/text.js');
 

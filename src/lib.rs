@@ -10,7 +10,7 @@
 //! - `isolate`: one isolate, its thread, limits and realms
 //! - `ops`: what each call of the API does
 //! - `guest`: the binding for guests (V8)
-//! - `web`: what guests may get of the web
+//! - `web`: the web APIs that guests can have
 //! - `sandbox`: the ready-made sandboxes
 //! - `child`: sandboxes in processes of their own, on both sides
 //! - `host`: the binding for hosts (Node-API)

@@ -40,6 +40,7 @@ const createReference = require('./api/reference.js');
  * @property {Signals} [signals] present if calls can be aborted
  * @property {Lifecycle} [lifecycle] hosts only
  * @property {(web: unknown, timers: unknown, console: unknown) => Equip} [equipment] reads options of `createContext`; hosts only
+ * @property {(web: unknown) => number} [webBits] the bits of an option that names web APIs; hosts only
  * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind binds the function to the current async context
  * @property {(value: any) => any} settled prepares a function's return value for `await`: unusual thenables become promises
  * @property {() => Slices | undefined} startWork counts work that a guest causes; undefined on a side without an event loop

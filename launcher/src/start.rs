@@ -1,4 +1,4 @@
-//! A child's life before V8 runs: it makes sure that it ends with its parent, closes what it inherited, and loads the addon's file.
+//! What a child does before V8 runs: it makes sure that it ends with its parent, closes what it inherited, and loads the addon's file.
 
 use std::ffi::{CStr, CString, OsStr, OsString, c_char};
 use std::fs::File;

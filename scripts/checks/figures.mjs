@@ -1,6 +1,9 @@
 // `node scripts/checks/figures.mjs [--check]`: writes the measured figures of README, SECURITY, BENCHMARKS.md and docs/, and the chart of the
 // summary, from BENCHMARKS.json, their only source. Each figure is between `<!-- figure:<name> -->` and `<!-- /figure -->`. With `--check` it writes
-// nothing and fails if a figure differs, and if a sentence seems to have a measured time or size without such a mark.
+// nothing and fails if a figure differs, and if a sentence seems to have a measured time, size or share without such a mark.
+//
+// The part `experiments` of BENCHMARKS.json has results that no run of the benchmarks renews. Each has the date, host, versions and command with
+// which it was measured, and is the figure `experiment-<name>`.
 
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -103,6 +106,7 @@ export function figuresOf(data) {
     'callback-async': time(medians(['callback-async-run'])),
     'object': time(medians(OBJECTS)),
     'megabyte': time(medians(MEGABYTES)),
+    'isolate-memory-of-quickjs': size(footprint('perIsolate', ['bun'], QUICKJS)),
     'sandbox': time(medians(['createSandbox'])),
     'sandbox-paused': time(medians(['createSandbox-paused'])),
     'sandbox-of-ivm': time(medians(['createSandbox'], WITH_IVM, IVM)),
@@ -145,6 +149,31 @@ export function figuresOf(data) {
   };
 }
 
+/** What an experiment must say of itself. */
+const OF_EXPERIMENT = ['date', 'host', 'versions', 'platform', 'cpus', 'load', 'command', 'unit', 'columns', 'rows'];
+
+const tableRow = (cells) => `| ${cells.join(' | ')} |`;
+
+/** The results of an experiment, with how it was done. */
+function experiment(name, data) {
+  for (const key of OF_EXPERIMENT) if (data[key] === undefined) fail(`The experiment '${name}' has no '${key}'`);
+  const { date, host, versions, platform, cpus, load, command, unit, columns, rows } = data;
+  const libraries = Object.entries(versions).map(([library, version]) => `${library} ${version}`).join(', ');
+  const alignment = ['---', ...columns.map(() => '---:')];
+  return [
+    '',
+    `\`${command}\`, ${date}, ${host}, ${libraries}, ${platform}, ${cpus} CPUs, ${load}; ${unit}:`,
+    '',
+    ...[['', ...columns], alignment, ...rows.map((cells) => cells.map((cell) => cell ?? ''))].map(tableRow),
+    '',
+  ].join('\n');
+}
+
+/** The results of all experiments, by the names of their marks. */
+export const experimentsOf = (data) => Object.fromEntries(
+  Object.entries(data.experiments ?? {}).map(([name, results]) => [`experiment-${name}`, experiment(name, results)]),
+);
+
 /** The chart of the summary, as SVG. */
 export function chartOf(data) {
   const { row } = readerOf(data);
@@ -162,8 +191,10 @@ export function withFigures(text, figures) {
 const FENCES = /^```[\s\S]*?^```$/gm;
 const CODE = /`[^`\n]*`/g;
 /** Words of measurements. A limit, a default or a condition is none. */
-const COST = /\b(?:takes?|took|taking|costs?|adds?|slower|faster|longer|spends?|in about)\b|µs/i;
-const AMOUNT = /(?<![\w.,-])\d[\d.,]*(?:\s(?:to|and|or)\s\d[\d.,]*)?\s?(?:ms|µs|ns|MB|GB|KB|times|×|milliseconds|microseconds)(?!\w)/;
+const COST = /\b(?:takes?|took|taking|taken|costs?|adds?|slower|faster|longer|spends?|saves?|half|third|quarter|in about|of the time)\b|µs|\bns\b/i;
+const AMOUNT = /(?<![\w.,-])\d[\d.,]*(?:\s(?:to|and|or)\s\d[\d.,]*)?\s?(?:ms|µs|ns|MB|GB|KB|times|×|milliseconds|microseconds|nanoseconds)(?!\w)/;
+/** Part of a measured time or size. */
+const SHARE = /\d\s?%/;
 const LIMIT = /\b(?:whichever|if that|including|at most|at least|up to|more than|less than|no more|beyond|exceeds?|limit\w*|budgets?|default|within|longer than|bound\w*|maximum|may|every|each|half)\b/i;
 const SENTENCE = /(?<=[.!?:;])\s+|\n\n+|\n(?=\s*(?:[-*]|\d+\.|\|)\s)/;
 
@@ -171,11 +202,11 @@ const SENTENCE = /(?<=[.!?:;])\s+|\n\n+|\n(?=\s*(?:[-*]|\d+\.|\|)\s)/;
 export function unmarkedIn(text) {
   const plain = text.replaceAll(FENCES, '').replaceAll(MARK, '').replaceAll(CODE, '`…`');
   return plain.split(SENTENCE).map((sentence) => sentence.replaceAll(/\s+/g, ' ').trim())
-    .filter((sentence) => COST.test(sentence) && AMOUNT.test(sentence) && !LIMIT.test(sentence));
+    .filter((sentence) => ((COST.test(sentence) && AMOUNT.test(sentence)) || SHARE.test(sentence)) && !LIMIT.test(sentence));
 }
 
-/** Pages about the measurements themselves: what they are made of is in no part of BENCHMARKS.json. */
-const MEASUREMENTS = 'docs/benchmarks/';
+/** `npm run bench` writes this page together with BENCHMARKS.json. */
+const TABLES = 'docs/benchmarks/tables.md';
 
 /** The pages with figures. */
 const pages = [
@@ -187,7 +218,7 @@ const pages = [
 function main() {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
   const data = JSON.parse(readFileSync(join(root, 'BENCHMARKS.json'), 'utf8'));
-  const figures = figuresOf(data);
+  const figures = { ...figuresOf(data), ...experimentsOf(data) };
   const complaints = [];
   const update = (file, text, current) => {
     if (current === text) return;
@@ -199,7 +230,7 @@ function main() {
     const text = readFileSync(join(root, page), 'utf8');
     count += [...text.matchAll(MARK)].length;
     update(page, text, withFigures(text, figures));
-    if (!page.startsWith(MEASUREMENTS)) complaints.push(...unmarkedIn(text).map((sentence) => `${page}: a figure without a mark: ${sentence}`));
+    if (page !== TABLES) complaints.push(...unmarkedIn(text).map((sentence) => `${page}: a figure without a mark: ${sentence}`));
   }
   const chart = join(root, CHART_FILE);
   update(CHART_FILE, existsSync(chart) ? readFileSync(chart, 'utf8') : '', chartOf(data));

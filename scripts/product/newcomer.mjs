@@ -1,5 +1,5 @@
 // `npm run newcomer`: the first steps of a new user, in an empty folder: `npm init`, `npm install`, README's first program under the name
-// that README gives it. All of it, including the installation from an empty cache, has two minutes. The packages are those that would be
+// that README gives it. All steps, with the installation from an empty cache, must finish within two minutes. The packages are those that would be
 // published.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// A package registry on this machine for packages that are not published yet. It accepts and serves the packages that it is given the names
-// of, and redirects all other requests to the registry that npm is configured for.
+// A package registry on this machine for packages that are not published yet. It accepts and serves the packages whose
+// names it was given, and redirects all other requests to the registry that npm is configured for.
 
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';

@@ -7,11 +7,7 @@ use super::{Job, Sort};
 use crate::value::{Code, Completion, ErrorClass, Fault};
 
 fn unsupported() -> Fault {
-    Fault::coded(
-        ErrorClass::Error,
-        "Sandboxes in processes of their own exist on Linux and macOS only",
-        Code::Unsupported,
-    )
+    Fault::coded(ErrorClass::Error, "`SubprocessSandbox` is available on Linux and macOS only", Code::Unsupported)
 }
 
 pub fn start(job: Job) -> u64 {

@@ -45,7 +45,17 @@ impl Prelude {
         self.evaluate(scope, script, rest)
     }
 
-    /// The same, with the compiled script in `kept`, which belongs to the isolate, for its other realms.
+    /// The same in an isolate from which a snapshot is made. There, V8 creates no code cache.
+    pub fn run_for_snapshot<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        rest: impl FnOnce(&mut v8::PinScope<'s, '_>, v8::Local<'s, v8::Value>) -> Option<()>,
+    ) -> Option<()> {
+        let result = self.compiled(scope)?.bind_to_current_context(scope).run(scope)?;
+        rest(scope, result)
+    }
+
+    /// The same as [`Prelude::run`], with the compiled script in `kept`, which belongs to the isolate, for its other realms.
     pub fn run_kept<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,

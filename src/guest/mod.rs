@@ -21,7 +21,7 @@ use crate::engine::{BOOTSTRAP, Prelude, Recipe};
 use crate::isolate::{Binding, Guest, Held, Place};
 use crate::ops;
 use crate::protocol::kind;
-use crate::value::{Code, ErrorClass, Fault, Handle, Settlement, Value};
+use crate::value::{Code, Completion, ErrorClass, Fault, Handle, Settlement, Value};
 
 macro_rules! sources {
     ($($folder:literal: [$($name:literal),* $(,)?]),* $(,)?) => {
@@ -261,7 +261,12 @@ fn adopt_promise<'s>(
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
     let promise = resolver.get_promise(scope);
-    if let Some(outcome) = settlement.take_settled() {
+    if let Some((outcome, moment)) = settlement.take_settled() {
+        // Another promise has settled before this one, and its outcome is in the inbox.
+        if at.guest.with_remote(|remote| remote.outcomes().are_any_before(moment))? {
+            outgoing::resolution(scope, at, resolver, settlement.is_of_guest())?.deliver(outcome, moment);
+            return Ok(promise.into());
+        }
         // Settles immediately, as in isolated-vm, before the guest does anything else.
         v8::tc_scope!(let scope, scope);
         let settled = outgoing::settle(scope, at, resolver, outcome);

@@ -9,8 +9,8 @@ use crate::isolate::{Guest, Held, Job, Kind, Limits, Place, Realm, Remote, async
 use crate::native::lock;
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{
-    Callable, CallbackMode, Chain, Charge, Code, Completion, ErrorClass, Fault, Host, NoCompletion, Outcome, Owner,
-    Value,
+    Callable, CallbackMode, Chain, Charge, Code, Completion, ErrorClass, Fault, Host, Moment, NoCompletion, Outcome,
+    Owner, Value,
 };
 
 /// A native function of this realm that calls `callable`. A function of this isolate is returned as it is, unless its call mode is not
@@ -323,13 +323,14 @@ pub fn resolution(
     at: &Place,
     resolver: v8::Local<'_, v8::PromiseResolver>,
     bounded: bool,
-) -> Result<Arc<dyn Completion>, Fault> {
+) -> Result<Arc<Later>, Fault> {
     let resolver = v8::Global::new(scope, resolver);
-    later(scope, at, bounded, move |scope, at, outcome| {
+    let arrive: Arrive = Box::new(move |scope, at, outcome| {
         let resolver = v8::Local::new(scope, &resolver);
         // A promise that cannot be settled belongs to an isolate that is being stopped.
         let _ = settle(scope, at, resolver, outcome);
-    })
+    });
+    Ok(Later::new(Arrival { settles: true, ..arrival(scope, at, bounded, arrive)? }))
 }
 
 /// Settles a promise of this realm immediately. `None` if it can no longer be settled.
@@ -372,12 +373,15 @@ pub fn later(
     bounded: bool,
     arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send + 'static,
 ) -> Result<Arc<dyn Completion>, Fault> {
+    Ok(Later::new(arrival(scope, at, bounded, Box::new(arrive))?))
+}
+
+fn arrival(scope: &v8::PinScope<'_, '_>, at: &Place, bounded: bool, arrive: Arrive) -> Result<Arrival, Fault> {
     let (remote, charge) = (at.guest.remote()?, charge_one(at)?);
     let limits = at.guest.limits();
     let request = async_context::current(scope);
     let realm = Arc::clone(&at.realm);
-    let arrival = Arrival { remote, charge, bounded, limits, request, realm, arrive: Box::new(arrive) };
-    Ok(Arc::new(Later(Mutex::new(Some(arrival)))))
+    Ok(Arrival { remote, charge, bounded, settles: false, limits, request, realm, arrive })
 }
 
 struct Arrival {
@@ -385,6 +389,8 @@ struct Arrival {
     remote: Arc<Remote>,
     charge: Charge,
     bounded: bool,
+    /// It settles a promise of the guest.
+    settles: bool,
     /// The limits of the call that requested the answer. They also apply to what the guest does with the answer.
     limits: Limits,
     /// The host's number for the async call that requested it; 0 for none.
@@ -393,7 +399,8 @@ struct Arrival {
     arrive: Arrive,
 }
 
-struct Later(Mutex<Option<Arrival>>);
+/// An answer that arrives as a separate task.
+pub struct Later(Mutex<Option<Arrival>>);
 
 impl Completion for Later {
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
@@ -402,8 +409,20 @@ impl Completion for Later {
     }
 
     fn complete(&self, outcome: Outcome) {
+        self.deliver(outcome, Moment::now());
+    }
+}
+
+impl Later {
+    fn new(arrival: Arrival) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(arrival))))
+    }
+
+    /// Delivers the outcome of a promise that has settled at `moment`.
+    pub fn deliver(&self, outcome: Outcome, moment: Moment) {
         let Some(arrival) = lock(&self.0).take() else { return };
-        let Arrival { remote, charge, bounded, limits, request, realm, arrive } = arrival;
+        let Arrival { remote, charge, bounded, settles, limits, request, realm, arrive } = arrival;
+        let pending = settles.then(|| remote.outcomes().add(moment));
         let bytes = match &outcome {
             _ if !bounded => 0,
             Ok(value) => value.byte_size(),
@@ -414,7 +433,7 @@ impl Completion for Later {
             None => (Err(Fault::too_many_calls()), Charge::default()),
         };
         let work = Guest::work(move |scope, guest| {
-            drop((charge, contents));
+            drop((charge, contents, pending));
             guest.realms.retain(&realm);
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);

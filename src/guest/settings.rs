@@ -16,6 +16,7 @@ pub fn settings() -> Settings {
     Settings {
         engine: || Engine::start(&RECIPE, own_file, isolate::park),
         install,
+        equip_snapshot: |_, _| Err(ops::malformed()),
         memory_limit: ops::DEFAULT_MEMORY,
         snapshot: None,
         inspector: false,

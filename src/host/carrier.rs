@@ -73,12 +73,15 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcom
             Err(fault) => return Ok(Err(fault)),
         },
         tag::PROMISE => {
-            let settlement = Arc::new(Settlement::default());
-            match number(1)? as i64 {
+            let settlement = match number(1)? as i64 {
                 // It has settled already.
-                0 => settlement.complete(read(js, local, js.element(array, 2)?)?),
-                request => local.expect_reply(request, Arc::clone(&settlement) as Arc<dyn Completion>),
-            }
+                0 => Settlement::settled(None, read(js, local, js.element(array, 2)?)?),
+                request => {
+                    let settlement = Arc::new(Settlement::default());
+                    local.expect_reply(request, Arc::clone(&settlement) as Arc<dyn Completion>);
+                    settlement
+                }
+            };
             Some(Value::Promise(settlement))
         }
         tag::FAULT => return Ok(Err(read_fault(js, local, array)?)),

@@ -46,7 +46,7 @@ const MUCH: usize = 16 << 20;
 /// Returning that memory to the system takes a lock that hosts also need, for some milliseconds. So it is done for many isolates at once.
 const TIDY_AFTER: Duration = Duration::from_millis(500);
 
-/// Whether memory is to be returned, or is being returned. Only one thread does it: it waits for the locks of all threads' allocations, and
+/// Whether memory will be returned, or is being returned. Only one thread does it: it waits for the locks of all threads' allocations, and
 /// a lost thread that has one may get no processor for seconds.
 #[derive(Default)]
 struct Tidying {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::job::Kind;
+use super::outcomes::Outcomes;
 use crate::engine;
 use crate::native::lock;
 use crate::value::{Completion, Value};
@@ -21,6 +22,7 @@ pub struct DetachedWork {
     compiled_in_a_row: AtomicU32,
     /// Events that will cause more: see [`super::pending`].
     pub(super) pending: AtomicUsize,
+    pub(super) outcomes: Outcomes,
     /// Keeps the isolate alive meanwhile, if a caller waits.
     pub(super) kept: Mutex<Option<Box<dyn Send>>>,
     /// Answered when there is no work.

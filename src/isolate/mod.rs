@@ -35,6 +35,7 @@ mod mailbox;
 mod memory;
 mod meter;
 mod modules;
+mod outcomes;
 mod parking;
 mod pending;
 mod place;

@@ -18,6 +18,7 @@ use super::keep_alives::KeepAlives;
 use super::lifecycle::{Effects, Event, Lifecycle};
 use super::listeners::EndListeners;
 use super::mailbox::{Inbox, Mailbox};
+use super::outcomes::Outcomes;
 use super::promises::Promises;
 use super::reason::Stop;
 use super::registry::{self, Ledger};
@@ -68,6 +69,11 @@ impl Remote {
     /// Whether the guest has work of its own that no call waits for yet.
     pub fn has_detached_work(&self) -> bool {
         !self.is_disposed() && self.detached.exists()
+    }
+
+    /// Outcomes in the inbox that settle promises of the guest.
+    pub fn outcomes(&self) -> &Outcomes {
+        &self.detached.outcomes
     }
 
     /// Completes `completion` when the guest has no more work of its own, at once if it has none. If the isolate is stopped, answers when it is

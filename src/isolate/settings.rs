@@ -5,7 +5,10 @@ use std::sync::{Arc, Weak};
 use super::remote::Remote;
 use crate::engine::{Engine, Snapshot, Unavailable};
 use crate::native::TypeBudget;
-use crate::value::{Budget, Callable, Host};
+use crate::value::{Budget, Callable, Fault, Host};
+
+/// See [`Settings::equip_snapshot`].
+pub type EquipSnapshot = fn(&mut v8::PinScope<'_, '_>, u32) -> Result<v8::Global<v8::Function>, Fault>;
 
 #[derive(Clone)]
 pub struct Settings {
@@ -15,6 +18,8 @@ pub struct Settings {
     ///
     /// [`Guest::bind`]: super::Guest::bind
     pub install: fn(&mut v8::Isolate),
+    /// Gives a realm from which a snapshot is made these web APIs. The result disconnects them.
+    pub equip_snapshot: EquipSnapshot,
     /// Bytes of V8's heap, and the same number again of buffers.
     pub memory_limit: usize,
     /// What the isolate starts from instead of our own snapshot.

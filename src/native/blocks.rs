@@ -1,4 +1,4 @@
-//! Watches blocks of memory to report when they are freed. It is consulted whenever C++ code frees something, so it takes next to no time.
+//! Watches blocks of memory to report when they are freed. It is consulted whenever C++ code frees something, so it takes very little time.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,5 @@
-//! Records which isolate each block counts for, by address. It is consulted whenever C++ code frees something, so it takes no lock and next
-//! to no time. It allocates nothing, because the allocator calls it.
+//! Records which isolate each block counts for, by address. It is consulted whenever C++ code frees something, so it takes no lock and
+//! very little time. It allocates nothing, because the allocator calls it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

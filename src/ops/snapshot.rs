@@ -33,6 +33,8 @@ pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
     let memory_limit = args.memory_limit(settings)?;
     let limits = args.limits()?;
     let warmup = args.optional_text()?;
+    let web = args.number()? as u32;
+    let equip = settings.equip_snapshot;
     let mut sources = Vec::new();
     while let Some(source) = Source::from_args(&mut args)? {
         sources.push(source);
@@ -55,8 +57,12 @@ pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
                 scope.set_modify_code_generation_from_strings_callback(note_eval);
                 allow_strings(scope, &kept, false);
             }
+            let disconnect = if web == 0 { None } else { Some(within(scope, &kept, |scope| equip(scope, web))?) };
             let check = prepare(scope, &kept)?;
             if let Some(warmed) = &warmed {
+                if web != 0 {
+                    within(scope, warmed, |scope| equip(scope, web))?;
+                }
                 prepare(scope, warmed)?;
             }
             for source in &sources {
@@ -69,6 +75,9 @@ pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
                 run(scope, &warmed, &Source { code, origin: Origin::nowhere() }, true)?;
             }
             apply(scope, &kept, &check)?;
+            if let Some(disconnect) = disconnect {
+                call(scope, &kept, &disconnect)?;
+            }
             allow_strings(scope, &kept, true);
             guest.realms.keep(kept);
             Ok(Value::Boolean(keep && !MADE_EVAL.get()))
@@ -110,16 +119,33 @@ const INTRINSICS: &str = include_str!("intrinsics.js");
 
 /// Checks what the scripts have done to the realm's built-ins, and restores what was removed.
 fn apply(scope: &mut IsolateScope<'_, '_>, realm: &Realm, check: &v8::Global<v8::Function>) -> Result<(), Fault> {
+    let Some(problem) = call(scope, realm, check)? else { return Ok(()) };
+    let message = format!("A snapshot cannot be made: {problem}");
+    Err(Fault::coded(ErrorClass::Error, &message, Code::Unsupported))
+}
+
+/// Calls a function of the library without arguments. Returns the string that it returns, if it is one.
+fn call(
+    scope: &mut IsolateScope<'_, '_>,
+    realm: &Realm,
+    function: &v8::Global<v8::Function>,
+) -> Result<Option<String>, Fault> {
+    within(scope, realm, |scope| {
+        let receiver = v8::undefined(scope).into();
+        let result = v8::Local::new(scope, function).call(scope, receiver, &[]).ok_or(Fault::Stopped)?;
+        Ok(result.is_string().then(|| result.to_rust_string_lossy(scope)))
+    })
+}
+
+fn within<T>(
+    scope: &mut IsolateScope<'_, '_>,
+    realm: &Realm,
+    run: impl FnOnce(&mut v8::PinScope<'_, '_>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
     v8::scope!(let scope, scope);
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
-    let receiver = v8::undefined(scope).into();
-    let problem = v8::Local::new(scope, check).call(scope, receiver, &[]).ok_or(Fault::Stopped)?;
-    if problem.is_undefined() {
-        return Ok(());
-    }
-    let message = format!("A snapshot cannot be made: {}", problem.to_rust_string_lossy(scope));
-    Err(Fault::coded(ErrorClass::Error, &message, Code::Unsupported))
+    run(scope)
 }
 
 /// Compiles and runs a script, then the microtasks that it has queued. If `located`, an error states where it was thrown.

@@ -148,11 +148,10 @@ fn promise_out<'s>(
 ) -> Result<Arc<Settlement>, Fault> {
     let remote = place.guest.remote()?;
     let isolate: Weak<dyn Owner> = Arc::<Remote>::downgrade(&remote);
-    let settlement = Settlement::of_guest(isolate);
     let Ok(promise) = v8::Local::<v8::Promise>::try_from(value) else {
-        settlement.complete(transfer_out(scope, place, value, transfer));
-        return Ok(settlement);
+        return Ok(Settlement::settled(Some(isolate), transfer_out(scope, place, value, transfer)));
     };
+    let settlement = Settlement::of_guest(isolate);
     if let Some(Deadline { limit, time }) = place.guest.deadline() {
         // The promise is part of the result of the call.
         let waiting = Arc::downgrade(&settlement);

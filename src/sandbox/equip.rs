@@ -61,6 +61,7 @@ fn install(
 ) -> Result<(), Fault> {
     v8::tc_scope!(let scope, scope);
     let global = scope.get_current_context().global(scope);
+    web::begin(scope, equipment.web, Instant::now());
     if at.guest.remote()?.settings.snapshot.is_some() {
         check_names(scope, global, &equipment)?;
     }
@@ -79,14 +80,14 @@ fn install(
         // `import()` belongs to the isolate: its option, or the resolvers of its modules, handle it.
         None => {}
     }
-    web::begin(scope, equipment.web, Instant::now());
     web::install(scope, equipment.web)
 }
 
 /// The names on a plugin's global object that are not installed here.
 const OWN: [&str; 2] = ["context", "pluginId"];
 
-/// Refuses a snapshot that declares one of the names that the context gets. None of the properties exists yet.
+/// Refuses a snapshot that declares one of the names that the context gets. None of the properties exists yet, except for web APIs that the
+/// snapshot has.
 fn check_names(
     scope: &mut v8::PinScope<'_, '_>,
     global: v8::Local<'_, v8::Object>,
@@ -95,16 +96,19 @@ fn check_names(
     let has_console = equipment.is_plugin || equipment.log_length.is_some();
     let names = names(equipment.timers.is_some(), equipment.web).filter(|name| has_console || *name != "console");
     let own = if equipment.is_plugin { &OWN[..] } else { &[] };
-    let names: Vec<_> = names.chain(own.iter().copied()).map(Text::from).collect();
+    let names: Vec<_> = names.chain(own.iter().copied()).collect();
+    let missing: Vec<_> = web::connect(scope, equipment.web)?.list().collect();
+    let exists = |name: &str| equipment.web.list().any(|each| each == name) && !missing.contains(&name);
     // User code may use this as its own name for the global object, so it is not checked.
-    let global_name = equipment.is_plugin.then(|| Text::from("global"));
+    let global_name = equipment.is_plugin.then_some("global");
+    let made: Vec<_> = names.iter().copied().chain(global_name).filter(|name| !exists(name)).map(Text::from).collect();
     let mark = v8::Object::new(scope).into();
-    for name in names.iter().chain(&global_name) {
+    for name in &made {
         let key = convert::text_to_v8(scope, name)?;
         put(scope, global, key.into(), mark)?;
     }
-    shadows::check(scope, global, names.iter().cloned())?;
-    for name in names.iter().chain(&global_name) {
+    shadows::check(scope, global, names.iter().copied().map(Text::from))?;
+    for name in &made {
         let key = convert::text_to_v8(scope, name)?;
         // Properties that the snapshot has declared with `var` stay, and are overwritten.
         global.delete(scope, key.into()).ok_or(Fault::Stopped)?;

@@ -1,7 +1,7 @@
 //! The receivers of outcomes. Every request has exactly one [`Completion`]. The first outcome counts and later ones are dropped, so that a
 //! watchdog can answer for a guest that no longer can.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::{Charge, Fault, Outcome, Owner};
@@ -117,9 +117,23 @@ type Subscriber = Box<dyn FnOnce(Outcome) + Send>;
 /// The isolate that waits for a promise or settles it, if one does.
 pub type Recipient = Option<Weak<dyn Owner>>;
 
+/// The position of an event in the order in which promises between engines have settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// Before all others.
+    const FIRST: Self = Self(0);
+
+    pub fn now() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 enum State {
     Pending(Option<(Subscriber, Recipient)>),
-    Settled(Option<Outcome>),
+    Settled(Option<Outcome>, Moment),
 }
 
 /// A promise between engines: it is settled once, and its outcome taken once.
@@ -149,6 +163,13 @@ impl Settlement {
     /// A settlement that the guest of an isolate settles, with values of any size.
     pub fn of_guest(isolate: Weak<dyn Owner>) -> Arc<Self> {
         Arc::new(Self::new(Some(isolate)))
+    }
+
+    /// A settlement of a value that is no promise. It settles when it arrives, whatever else is on the way.
+    pub fn settled(origin: Recipient, outcome: Outcome) -> Arc<Self> {
+        let settlement = Self::new(origin);
+        *lock(&settlement.state) = State::Settled(Some(outcome), Moment::FIRST);
+        Arc::new(settlement)
     }
 
     pub fn is_of_guest(&self) -> bool {
@@ -181,11 +202,13 @@ impl Settlement {
         self.timed.load(Ordering::Acquire)
     }
 
-    /// Takes the outcome, if there is one already. It can be taken once.
-    pub fn take_settled(&self) -> Option<Outcome> {
+    /// Takes the outcome, if there is one already, with the moment of the settling. It can be taken once.
+    pub fn take_settled(&self) -> Option<(Outcome, Moment)> {
         match &mut *lock(&self.state) {
             State::Pending(_) => None,
-            State::Settled(outcome) => Some(outcome.take().unwrap_or_else(|| Err(Fault::promise_abandoned()))),
+            State::Settled(outcome, moment) => {
+                Some((outcome.take().unwrap_or_else(|| Err(Fault::promise_abandoned())), *moment))
+            }
         }
     }
 
@@ -197,7 +220,7 @@ impl Settlement {
             return;
         }
         drop(state);
-        if let Some(outcome) = self.take_settled() {
+        if let Some((outcome, _)) = self.take_settled() {
             subscriber(outcome);
         }
     }
@@ -210,11 +233,11 @@ impl Settlement {
         drop(alarm);
         let mut state = lock(&self.state);
         match &mut *state {
-            State::Settled(_) => {}
+            State::Settled(..) => {}
             State::Pending(waiting) => match waiting.take() {
-                None => *state = State::Settled(Some(outcome)),
+                None => *state = State::Settled(Some(outcome), Moment::now()),
                 Some((subscriber, _)) => {
-                    *state = State::Settled(None);
+                    *state = State::Settled(None, Moment::now());
                     drop(state);
                     subscriber(outcome);
                 }
@@ -232,13 +255,13 @@ impl Completion for Settlement {
     }
 
     fn is_complete(&self) -> bool {
-        matches!(&*lock(&self.state), State::Settled(_))
+        matches!(&*lock(&self.state), State::Settled(..))
     }
 
     fn recipient(&self) -> Option<Arc<dyn Owner>> {
         match &*lock(&self.state) {
             State::Pending(Some((_, recipient))) => recipient.as_ref().and_then(Weak::upgrade),
-            State::Pending(None) | State::Settled(_) => None,
+            State::Pending(None) | State::Settled(..) => None,
         }
     }
 }

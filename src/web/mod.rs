@@ -45,6 +45,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "functions.js",
     "index.js",
     "interfaces.js",
+    "late.js",
     "objects.js",
     "primordials.js",
     "protocol.js",
@@ -146,12 +147,51 @@ pub fn install(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Result<(), Fau
     if names.is_without_wasm() {
         turn_off_wasm(scope)?;
     }
-    if names.is_empty() {
+    let missing = connect(scope, names)?;
+    if missing.is_empty() {
         return Ok(());
     }
     v8::tc_scope!(let scope, scope);
-    match evaluate(scope, names) {
-        Some(()) => Ok(()),
+    match evaluate(scope, missing, false) {
+        Some(_) => Ok(()),
+        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
+    }
+}
+
+/// Where the realm of a snapshot with web APIs keeps the function that connects them with native functions. Guests cannot see it.
+fn connector<'s>(scope: &v8::PinScope<'s, '_>) -> v8::Local<'s, v8::Private> {
+    v8::Private::for_api(scope, v8::String::new(scope, "isolated-v8 web"))
+}
+
+/// The same for the realm of a snapshot: the APIs work while its scripts run, until the returned function is called.
+pub fn install_for_snapshot(scope: &mut v8::PinScope<'_, '_>, names: u32) -> Result<v8::Global<v8::Function>, Fault> {
+    let names = Names::from_bits(names);
+    begin(scope, names, Instant::now());
+    v8::tc_scope!(let scope, scope);
+    let key = connector(scope);
+    let connect = evaluate(scope, names, true).and_then(|connect| {
+        scope.get_current_context().global(scope).set_private(scope, key, connect)?;
+        v8::Local::<v8::Function>::try_from(connect).ok()
+    });
+    match connect {
+        Some(connect) => Ok(v8::Global::new(scope, connect)),
+        None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
+    }
+}
+
+/// If the snapshot that the current context has started from has some of these APIs, makes them work. Returns the names of the others.
+pub fn connect(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Result<Names, Fault> {
+    if names.is_empty() {
+        return Ok(names);
+    }
+    let (key, global) = (connector(scope), scope.get_current_context().global(scope));
+    let connect = global.get_private(scope, key).map(v8::Local::<v8::Function>::try_from);
+    let Some(Ok(connect)) = connect else { return Ok(names) };
+    v8::tc_scope!(let scope, scope);
+    let receiver = v8::undefined(scope).into();
+    let native = native_object(scope).ok_or(Fault::Stopped)?.into();
+    match connect.call(scope, receiver, &[native]).and_then(|had| had.uint32_value(scope)) {
+        Some(had) => Ok(Names(names.web() & !had)),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
 }
@@ -179,19 +219,29 @@ pub fn compile(scope: &mut v8::PinScope<'_, '_>, names: Names) {
     }
 }
 
-fn evaluate(scope: &mut v8::PinScope<'_, '_>, names: Names) -> Option<()> {
+fn evaluate<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    names: Names,
+    is_for_snapshot: bool,
+) -> Option<v8::Local<'s, v8::Value>> {
     let mut buffer = v8::undefined(scope).into();
     if names.has_buffer() {
-        BUFFER_PRELUDE.run(scope, |_, exports| {
+        let rest = |_: &mut v8::PinScope<'s, '_>, exports| {
             buffer = exports;
             Some(())
-        })?;
+        };
+        if is_for_snapshot { BUFFER_PRELUDE.run_for_snapshot(scope, rest) } else { BUFFER_PRELUDE.run(scope, rest) }?;
     }
-    PRELUDE.run(scope, |scope, install| {
+    let mut connect = None;
+    let rest = |scope: &mut v8::PinScope<'s, '_>, install| {
         let install = v8::Local::<v8::Function>::try_from(install).ok()?;
         let names = v8::Integer::new_from_unsigned(scope, names.web()).into();
-        let arguments = [native_object(scope)?.into(), names, buffer];
+        let is_for_snapshot = v8::Boolean::new(scope, is_for_snapshot).into();
+        let arguments = [native_object(scope)?.into(), names, buffer, is_for_snapshot];
         let receiver = v8::undefined(scope).into();
-        install.call(scope, receiver, &arguments).map(drop)
-    })
+        connect = install.call(scope, receiver, &arguments);
+        connect.map(drop)
+    };
+    if is_for_snapshot { PRELUDE.run_for_snapshot(scope, rest) } else { PRELUDE.run(scope, rest) }?;
+    connect
 }

@@ -14,11 +14,11 @@ const MAX_MEMORY = 512;
 
 const DEFAULT_DEADLINE = 30_000;
 
-/** Options of `createContext`, whose functions belong to one isolate. */
-const EQUIPMENT = freeze(['web', 'timers', 'console']);
+/** Options of `createContext` that scripts of a snapshot cannot have. */
+const REFUSED = freeze(['timers', 'console']);
 
-/** Parameters of `invoke` before the scripts: op to handle, memory limit, deadline twice, warmup script. */
-const HEAD = 8;
+/** Parameters of `invoke` before the scripts: op to handle, memory limit, deadline twice, warmup script, web APIs. */
+const HEAD = 9;
 /** Code, filename, line, column. */
 const PER_SCRIPT = 4;
 
@@ -56,18 +56,33 @@ function readSnapshot(options) {
  * @param {any} options
  */
 function refuseEquipment(options) {
-  for (let index = 0; index < EQUIPMENT.length; index += 1) {
-    const name = EQUIPMENT[index];
+  for (let index = 0; index < REFUSED.length; index += 1) {
+    const name = REFUSED[index];
     const value = options[name];
     if (value !== undefined && value !== null && value !== false) {
-      throw coded(Error, `\`${name}\`: a snapshot cannot hold native functions. Pass \`${name}\` to \`createContext\` of the isolates with this snapshot`, CODE.UNSUPPORTED);
+      throw coded(Error, `\`${name}\`: a snapshot can hold neither timers nor functions of the host. Pass \`${name}\` to \`createContext\` of the isolates with this snapshot`, CODE.UNSUPPORTED);
     }
   }
 }
 
 /** @param {import('../index.js').Core} core */
 function createCreateSnapshot(core) {
-  const { invoke, unpack } = core.binding;
+  const { invoke, unpack, webBits } = core.binding;
+
+  /**
+   * The web APIs that the scripts can use.
+   * @param {any} web
+   * @returns {number}
+   */
+  function readWeb(web) {
+    if (web === undefined || web === null || web === false) {
+      return 0;
+    }
+    if (webBits === undefined) {
+      throw coded(Error, '`web` is not available inside isolates', CODE.UNSUPPORTED);
+    }
+    return webBits(web);
+  }
 
   const { createSnapshot } = {
     /**
@@ -85,6 +100,7 @@ function createCreateSnapshot(core) {
       options = optionsArgument(options, 3);
       if (options !== undefined) refuseEquipment(options);
       const memory = options === undefined ? undefined : readMemory(options);
+      const web = options === undefined ? 0 : readWeb(options.web);
       // There is always a deadline: the isolate that makes a snapshot cannot be disposed.
       const asked = options === undefined ? 0 : readDeadline(options);
       const deadline = asked > 0 ? asked : DEFAULT_DEADLINE;
@@ -92,7 +108,7 @@ function createCreateSnapshot(core) {
       // Without a prototype, so that no setter on `Array.prototype` runs.
       /** @type {any} */
       const parameters = {
-        __proto__: null, 0: OP.CREATE_SNAPSHOT, 1: MODE.SYNC, 2: 0, 3: 0, 4: memory, 5: 0, 6: deadline, 7: warmup ?? undefined,
+        __proto__: null, 0: OP.CREATE_SNAPSHOT, 1: MODE.SYNC, 2: 0, 3: 0, 4: memory, 5: 0, 6: deadline, 7: warmup ?? undefined, 8: web,
         length: HEAD + count * PER_SCRIPT,
       };
       for (let index = 0; index < count; index += 1) {

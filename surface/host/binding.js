@@ -23,7 +23,8 @@ const isDeno = process.versions.deno !== undefined;
 
 /**
  * @param {any} native the addon: `open(settle, serve, serveLater, defer, runMicrotasks, flushLater, own, leave, serveHere, exposesGc, hasScopes, missesSignals)`
- * @param {() => NonNullable<import('../index.js').Binding['equipment']>} equipment returns the function that reads options of contexts
+ * @param {() => { contextEquipment: NonNullable<import('../index.js').Binding['equipment']>, webBits: (web: unknown) => number }} equipment returns
+ *   the functions that read options of contexts
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
 function createHostBinding(native, equipment) {
@@ -102,7 +103,8 @@ function createHostBinding(native, equipment) {
       hold: arrivals.hold,
       signals: createSignals(bound),
       lifecycle,
-      equipment: (web, timers, console) => equipment()(web, timers, console),
+      equipment: (web, timers, console) => equipment().contextEquipment(web, timers, console),
+      webBits: (web) => equipment().webBits(web),
       bind,
       settled: (value) => (isThenable(value) ? adopt(value) : value),
       startWork: () => new Work(),

@@ -16,7 +16,7 @@ const { uncloneable } = require('./uncloneable.js');
 function createHost(native, { launcher } = {}) {
   /** @type {() => any} */
   let sandboxes;
-  const { binding, connect, environment } = createHostBinding(native, () => sandboxes().contextEquipment);
+  const { binding, connect, environment } = createHostBinding(native, () => sandboxes());
   /** @type {ReturnType<typeof createSurface>} */
   const surface = createSurface(binding, (core) => {
     /** @type {any} */

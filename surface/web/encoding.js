@@ -16,7 +16,7 @@ const MAX_LABEL = 100;
 
 /** @param {any} native */
 function createEncoding(native) {
-  const { bufferKind, decode, encodeInto, encodingOf, endStream, mark, utf8Length } = native;
+  const { beginStream, bufferKind, decode, encodeInto, encodingOf, endStream, mark, utf8Length } = native;
   /** @type {FinalizationRegistry<number> | undefined} created when the first stream starts */
   let streams;
   let last = 0;
@@ -106,6 +106,9 @@ function createEncoding(native) {
       const settings = dictionary(options);
       const stream = settings !== undefined && settings.stream ? STREAM : 0;
       if (stream !== 0 && this.#id === 0) {
+        if (beginStream !== undefined) {
+          beginStream();
+        }
         last += 1;
         streams ??= new FinalizationRegistry(endStream);
         finalizationRegister(streams, this, last);

@@ -6,6 +6,7 @@ const { expose } = require('./interfaces.js');
 const { DOMException } = require('./exception.js');
 const createEncoding = require('./encoding.js');
 const createFunctions = require('./functions.js');
+const createLate = require('./late.js');
 const createObjects = require('./objects.js');
 const createSearchParams = require('./search-params.js');
 const createUrl = require('./url.js');
@@ -18,8 +19,19 @@ const THROWING = WEB.atob | WEB.btoa | WEB.structuredClone | WEB.crypto;
  * @param {any} native functions of the realm's isolate
  * @param {number} wanted bits of WEB
  * @param {any} modules the exports of the package `buffer`, if it is wanted
+ * @param {boolean} isForSnapshot whether a snapshot will be made of the realm
+ * @returns {((native: any) => number) | undefined} for such a realm: connects the APIs with functions of another isolate, or disconnects
+ *   them, and returns `wanted`
  */
-function installWeb(native, wanted, modules) {
+function installWeb(native, wanted, modules, isForSnapshot) {
+  if (isForSnapshot) {
+    const { functions, connect } = createLate(native);
+    installWeb(functions, wanted, modules, false);
+    return (next) => {
+      connect(next);
+      return wanted;
+    };
+  }
   /**
    * @param {number} bit
    * @param {Record<string, unknown>} source
@@ -57,6 +69,7 @@ function installWeb(native, wanted, modules) {
     add(WEB.crypto, objects, 'Crypto', 'crypto');
     add(WEB.performance, objects, 'Performance', 'performance');
   }
+  return undefined;
 }
 
 module.exports = installWeb;

@@ -115,8 +115,8 @@ for (const [way, create] of Object.entries(WAYS)) {
       for (const wrong of [1, 'log', 5n]) await assert.rejects(async () => create(isolate, { console: wrong }), invalid('`console` must be a boolean, a function, or an object with methods such as `log`'));
     }));
 
-    test('snapshots themselves have none of these', () => {
-      for (const option of ['web', 'timers', 'console']) {
+    test('scripts of snapshots have no timers and no console', () => {
+      for (const option of ['timers', 'console']) {
         assert.throws(() => ivm.Isolate.createSnapshot([], null, { [option]: true }), { code: 'ERR_ISOLATE_UNSUPPORTED', message: new RegExp(`^\`${option}\`.*createContext`) });
         assert.ok(ivm.Isolate.createSnapshot([], null, { [option]: false }));
       }
@@ -152,6 +152,72 @@ for (const [way, create] of Object.entries(WAYS)) {
     }));
   });
 }
+
+describe('scripts of a snapshot with web APIs', () => {
+  const snapshotOf = (code, web = true, warmup = null) => ivm.Isolate.createSnapshot([{ code }], warmup, { web });
+  /** What code gives in contexts of an isolate with the snapshot: with web APIs, and without. */
+  const inContexts = (snapshot, code, web = true) => withIsolate(async (isolate) => [
+    isolate.createContextSync({ web }).evalSync(code),
+    await isolate.createContext().then((context) => context.eval(`try { ${code} } catch (error) { error.name + ': ' + error.message }`)),
+  ], { snapshot });
+  const LIBRARY = `
+    const encoder = new TextEncoder();
+    var base = new URL('https://example.org/a?b=c');
+    var params = base.searchParams;
+    var text = atob(btoa('text')) + new TextDecoder().decode(encoder.encode('ü'));
+    var copy = structuredClone({ list: [1] });
+    function resolve(path) { return new URL(path, base).href + encoder.encode(path).length; }`;
+
+  test('use them, and what they make works in contexts that have them', async () => {
+    const snapshot = snapshotOf(LIBRARY, true, 'resolve("/warm")');
+    const code = `params.set('b', 'd'); [base.href, resolve('/ü'), text, copy.list, base instanceof URL, params instanceof URLSearchParams, new URL('x:y').href].join()`;
+    const [first, second] = await inContexts(snapshot, code);
+    assert.equal(first, 'https://example.org/a?b=d,https://example.org/%C3%BC3,textü,1,true,true,x:y');
+    assert.match(second, /^TypeError: This context has no web APIs/);
+  });
+
+  test('random values and times are made in each context', async () => {
+    const snapshot = snapshotOf('function roll() { return crypto.randomUUID() + performance.now() }');
+    const rolled = new Set();
+    for (let count = 0; count < 3; count += 1) rolled.add((await inContexts(snapshot, 'roll()'))[0]);
+    assert.equal(rolled.size, 3);
+    for (const [code, what] of [['crypto.randomUUID()', 'random values'], ['crypto.getRandomValues(new Uint8Array(1))', 'random values'], ['new TextDecoder().decode(new Uint8Array(1), { stream: true })', 'a TextDecoder in the middle of a stream']]) {
+      assert.throws(() => snapshotOf(code), { name: 'TypeError', message: `A snapshot cannot have ${what}` });
+    }
+  });
+
+  test('contexts can have more of them, and sandboxes have them', async () => {
+    const snapshot = snapshotOf("var base = new URL('https://a.example/'); var bytes = Buffer.from('abc');", ['URL', 'Buffer']);
+    const [all] = await inContexts(snapshot, "[base instanceof URL, base.host, new TextEncoder().encode('x').length, bytes.toString('hex')].join()");
+    assert.equal(all, 'true,a.example,1,616263');
+    const [decoded] = await inContexts(snapshot, "const decoder = new TextDecoder(); decoder.decode(new Uint8Array([0xc3]), { stream: true }) + decoder.decode(new Uint8Array([0xbc]))");
+    assert.equal(decoded, 'ü');
+    const sandbox = ivm.createSandbox({}, { snapshot, web: ['URL', 'atob'] });
+    assert.deepEqual((await sandbox.execute("return [base instanceof URL, new URL('b', base).href, atob('eA==')]")).result, [true, 'https://a.example/b', 'x']);
+  });
+
+  test('code of a context cannot reach what connects them', async () => {
+    const snapshot = snapshotOf(`${LIBRARY} Object.prototype.connect = Function.prototype.call = Function.prototype.apply = Array.prototype[Symbol.iterator] = () => { throw 1 };`);
+    const [found] = await inContexts(snapshot, `
+      Object.prototype.parseUrl = () => 'replaced';
+      [resolve('/a'), Object.getOwnPropertySymbols(globalThis).length, Reflect.ownKeys(base).length].join()`);
+    assert.equal(found, 'https://example.org/a2,0,0');
+    const [error] = await inContexts(snapshot, "try { structuredClone(Symbol('x')) } catch (error) { error.name }");
+    assert.equal(error, 'DataCloneError');
+    assert.equal((await inContexts(snapshot, "try { structuredClone(base) + '' } catch (error) { error.name }"))[0], 'DataCloneError');
+  });
+
+  test('what they declare under the same name is refused, and what they assign stays', async () => {
+    await withIsolate((isolate) => {
+      assert.throws(() => isolate.createContextSync({ web: ['URL'] }), { code: 'ERR_INVALID_ARG', message: /`URL`/ });
+    }, { snapshot: snapshotOf('const URL = 1;') });
+    assert.equal((await inContexts(snapshotOf('URL = 1; delete globalThis.atob'), 'URL + typeof atob'))[0], '1undefined');
+  });
+
+  test('a wrong name is refused', () => {
+    assert.throws(() => snapshotOf('1', ['fetch']), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /^`web` must be a boolean or an array of names/ });
+  });
+});
 
 test('without a listener, errors of timers are published', () => withIsolate(async (isolate) => {
   const { add, until } = entries();

@@ -171,6 +171,29 @@ test('a snapshot is valid in other processes', ours, async () => {
   assert.equal(result.stdout.trim(), '42', result.stderr);
 });
 
+test('scripts that use web APIs and fail, or that keep functions of them in any way, do not end the process', ours, async () => {
+  const result = await run(`
+    const outcome = (code, options) => {
+      try {
+        const isolate = new ivm.Isolate({ snapshot: ivm.Isolate.createSnapshot([{ code }], 'new URL("a:b")', { ...options, web: true }) });
+        const made = isolate.createContextSync({ web: true }).evalSync('new URL("https://a/").href + structuredClone([1]).length');
+        isolate.dispose();
+        return made;
+      } catch (error) {
+        return error.code ?? error.name;
+      }
+    };
+    console.log([
+      outcome('for (;;) new URL("a:b")', { deadline: 100 }),
+      outcome('(function recurse() { try { recurse() } finally { new URL("a:b") } })()'),
+      outcome('throw structuredClone'),
+      outcome('var bound = structuredClone.bind(null, { a: 1 }); var proxy = new Proxy(URL, {}); var weak = new WeakRef(new URL("a:b"));'),
+      outcome('Promise.resolve().then(() => { new URL("a:b"); return new Promise(() => {}) }); function* g() { yield new URL("a:b"); yield 1 } var it = g(); it.next()'),
+      outcome('for (let i = 0; i < 2e4; i += 1) new TextEncoder().encode(btoa("x" + i))', { deadline: 20_000 }),
+    ].join());`);
+  assert.equal(result.stdout.trim(), ['ERR_ISOLATE_DEADLINE', 'RangeError', 'Error', ...Array(3).fill('https://a/1')].join(), result.stderr);
+});
+
 test('built-ins that a snapshot cannot hold are absent during its creation, and present later', ours, () => {
   const names = ['FinalizationRegistry', 'SharedArrayBuffer', 'Temporal', 'WebAssembly', 'DisposableStack'];
   const types = `${JSON.stringify(names)}.map((name) => typeof globalThis[name]).join()`;

@@ -59,7 +59,7 @@ describe('Atomics.wait of a guest', () => {
     const median = times.toSorted((a, b) => a - b)[10];
     assert.ok(median < 150, String(median));`));
 
-  test('costs next to no processor time', () => passes(`${SHARE}
+  test('costs almost no processor time', () => passes(`${SHARE}
     await context.eval('Atomics.wait(view, 0, 0, 100)');
     const before = process.cpuUsage();
     assert.equal(await context.eval('Atomics.wait(view, 0, 0, 1000)'), 'timed-out');

@@ -75,6 +75,44 @@ describe('host code awaits between two deliveries', () => {
   ));
 });
 
+/**
+ * The guest awaits three promises of the host. When they settle, it has got the first one; the others are in its inbox, with an answer before
+ * them after which it waits.
+ */
+const SETTLING = `
+  const flags = new SharedArrayBuffer(8);
+  const view = new Int32Array(flags);
+  let settlers = [];
+  await context.global.set('view', new ivm.ExternalCopy(view).copyInto());
+  await context.global.set('promised', new ivm.Reference((index) => new Promise((resolve) => { settlers[index] = () => resolve(index); })));
+  await context.global.set('answer', new ivm.Reference(() => 0));
+  const seenWhenSettled = async (order) => {
+    settlers = [];
+    view.fill(0);
+    const seen = context.eval(\`
+      seen = [];
+      wait = (index) => promised.apply(undefined, [index], { result: { promise: true } }).then((value) => { seen.push(value); });
+      Promise.all([
+        wait(0),
+        answer.apply().then(() => { Atomics.store(view, 0, 1); Atomics.wait(view, 1, 0, 2e4); }),
+        wait(1),
+        wait(2),
+      ]).then(() => seen.join());\`, { promise: true });
+    await waitFor(() => settlers.length === 3 && Atomics.load(view, 0) === 1);
+    for (const index of order) settlers[index]();
+    await new Promise((resolve) => { setImmediate(resolve); });
+    Atomics.store(view, 1, 1);
+    Atomics.notify(view, 1);
+    return await seen;
+  };`;
+
+describe('promises of the host that settle together settle in their order in the guest', () => {
+  for (const order of ['0,1,2', '1,0,2']) {
+    test(order, () => passes(`${SETTLING}
+      assert.equal(await seenWhenSettled([${order}]), '${order}');`));
+  }
+});
+
 test('an exception of a `process.nextTick` callback is reported, and the other deliveries follow', () => passes(`
   const error = new Error('on purpose');
   const reported = [];

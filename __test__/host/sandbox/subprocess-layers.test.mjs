@@ -136,7 +136,7 @@ describe('confinement.require', { skip: !isLinux && 'layers are other ones there
   test('invalid layers are refused by name', () => {
     for (const require of ['seccomp', 1, {}, true]) assert.throws(() => new SubprocessSandbox({ confinement: { require } }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: '`confinement.require` must be an array of names of layers' });
     for (const name of ['secomp', '__proto__', 'toString', '', 1, null, Symbol.iterator]) assert.throws(() => new SubprocessSandbox({ confinement: { require: [name] } }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /^`confinement\.require` must be an array of namespaces, cgroup, / });
-    assert.throws(() => new SubprocessSandbox({ confinement: { require: ['namespaces'], pidNamespace: false } }), { message: '`confinement` must be without layers that are both required and off, as pidNamespace is' });
+    assert.throws(() => new SubprocessSandbox({ confinement: { require: ['namespaces'], pidNamespace: false } }), { message: '`confinement` requires `pidNamespace` and turns it off: choose one' });
     for (const require of [undefined, null, [], ['namespaces', 'pidNamespace']]) assert.ok(new SubprocessSandbox({ confinement: { require } }));
   });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { root } from '../../harness.mjs';
-import { figuresOf, unmarkedIn, withFigures } from '../../../scripts/checks/figures.mjs';
+import { experimentsOf, figuresOf, unmarkedIn, withFigures } from '../../../scripts/checks/figures.mjs';
 
 const data = JSON.parse(readFileSync(join(root, 'BENCHMARKS.json'), 'utf8'));
 
@@ -35,6 +35,22 @@ describe('figures', () => {
   });
 });
 
+describe('experiments', () => {
+  test('are tables that say how they were done', () => {
+    const { 'experiment-sync-calls': table } = experimentsOf(data);
+    const { command, date, host, rows } = data.experiments['sync-calls'];
+    assert.ok(table.startsWith(`\n\`${command}\`, ${date}, ${host}, `), table);
+    assert.equal(table.trimEnd().split('\n').length, 5 + rows.length, table);
+    assert.equal(withFigures('<!-- figure:experiment-sync-calls --><!-- /figure -->', experimentsOf(data)).includes(table), true);
+  });
+
+  test('that do not say with which command are errors', () => {
+    const { command, ...rest } = data.experiments['sync-calls'];
+    assert.ok(command);
+    assert.throws(() => experimentsOf({ experiments: { one: rest } }), /'one' has no 'command'/);
+  });
+});
+
 describe('sentences with figures that have no mark', () => {
   for (const text of [
     'A call takes 8 to 30 µs.',
@@ -42,6 +58,8 @@ describe('sentences with figures that have no mark', () => {
     'With it, an execution is\nslower by 40 ms.',
     '| a sync call | 2 µs |\n| another | none |',
     'Making it took 3 times the memory of 1.5 MB.',
+    'Of an execution, 35 % is the isolate.',
+    'Shorter names save 0.6 ms.',
   ]) {
     test(`are found: ${text.split('\n')[0]}`, () => assert.equal(unmarkedIn(text).length, 1));
   }
@@ -54,6 +72,7 @@ describe('sentences with figures that have no mark', () => {
     '```js\n// takes 10 ms\n```\n',
     'Node 24.21.0 takes the flag; a guest of 128 MB does not.',
     'The limits are 30,000 ms and 128 MB.',
+    'Above 90 % of its limit, the logger gets a warning.',
   ]) {
     test(`are not: ${text.split('\n')[0]}`, () => assert.deepEqual(unmarkedIn(text), []));
   }

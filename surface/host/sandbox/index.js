@@ -3,7 +3,7 @@
 
 const { lazily } = require('../lazily.js');
 const { createSandboxFactory } = require('./code/sandbox.js');
-const { createContextEquipment } = require('./context/equipment.js');
+const { createContextEquipment, webBits } = require('./context/equipment.js');
 const { createExecute } = require('./common/execution.js');
 const { createNormalizeCode } = require('./code/parser.js');
 const { createReadSnapshot } = require('./common/snapshot.js');
@@ -14,7 +14,7 @@ const { createStripper } = require('./common/typescript.js');
  * @param {any} environment the native one
  * @param {() => any} ivm
  * @param {string} [launcher] the executable that starts processes, instead of the one beside the addon
- * @returns {object} the members of `ivm`, and `contextEquipment` for contexts
+ * @returns {object} the members of `ivm`, and `contextEquipment` and `webBits` for contexts and snapshots
  */
 function createSandboxes(core, environment, ivm, launcher) {
   const execute = createExecute(core, environment);
@@ -25,6 +25,7 @@ function createSandboxes(core, environment, ivm, launcher) {
   const members = {
     createSandbox: createSandboxFactory(execute, strip, readSnapshot),
     contextEquipment: createContextEquipment(core, environment, ivm),
+    webBits,
     normalizeCode: createNormalizeCode(makeSpare),
   };
   // These are in other files of the package.

@@ -141,7 +141,7 @@ class PropertyReader extends LeafReader {
   /**
    * @param {number} place
    * @param {string} name
-   * @returns {any} the name, as a number if it is an index: engines treat both alike
+   * @returns {any} the name, as a number if it is an index: engines treat both in the same way
    */
   newName(place, name) {
     const index = indexOfName(name);

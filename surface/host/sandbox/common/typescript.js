@@ -162,7 +162,7 @@ function createStripper(make, keep = KEEP) {
         return bodies.map(() => refused('Execution was aborted', { code: CODE.ABORTED }));
       }
       const { code, message } = /** @type {any} */ (error);
-      return bodies.map(() => refused(`Types cannot be taken off: ${message}`, { code }));
+      return bodies.map(() => refused(`TypeScript types cannot be removed: ${message}`, { code }));
     }
   };
 }

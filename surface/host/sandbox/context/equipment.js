@@ -159,4 +159,7 @@ function createContextEquipment(core, environment, ivm) {
   };
 }
 
-module.exports = { createContextEquipment };
+/** @param {unknown} web the option of this name */
+const webBits = (web) => readWeb(bare({ web }));
+
+module.exports = { createContextEquipment, webBits };

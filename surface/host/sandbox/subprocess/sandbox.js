@@ -4,7 +4,7 @@
 const { constants } = require('node:os');
 const { now } = require('../../clock.js');
 const { defineDisposal } = require('../../../core/classes.js');
-const { CODE, coded } = require('../../../core/error.js');
+const { CODE, coded, invalid } = require('../../../core/error.js');
 const { parseJson } = require('../../json.js');
 const { createApart } = require('./execution.js');
 const { DISPOSED, follow, gone } = require('../common/execution.js');
@@ -51,7 +51,7 @@ function placesOf(name) {
 function environmentOf(minimal) {
   const path = readEnvironment('PATH');
   const zone = readEnvironment('TZ');
-  // Dates are in the host's time zone, whatever else the process gets of the environment.
+  // Dates are in the host's time zone, whatever part of the environment the process gets.
   const least = [...(path === undefined ? [] : [`PATH=${path}`]), 'NODE_ENV=sandbox', ...(zone === undefined ? [] : [`TZ=${zone}`])];
   if (minimal) {
     return least;
@@ -98,7 +98,7 @@ function readConfinement(options) {
   const required = readRequired(own(layers, 'require'));
   const both = required.find((name) => off.includes(name));
   if (both !== undefined) {
-    throw wrong('confinement', `without layers that are both required and off, as ${both} is`);
+    throw invalid(`\`confinement\` requires \`${both}\` and turns it off: choose one`);
   }
   return { off, required };
 }
@@ -150,7 +150,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
     /** @param {any} [config] */
     constructor(config) {
       if (!SubprocessSandbox.isAvailable()) {
-        throw coded(Error, 'Sandboxes in processes of their own exist on Linux and macOS only', CODE.UNSUPPORTED);
+        throw coded(Error, '`SubprocessSandbox` is available on Linux and macOS only', CODE.UNSUPPORTED);
       }
       if ((own(Object(config), 'inspector') ?? false) !== false) {
         throw coded(Error, '`inspector`: processes cannot be debugged. Run the code in an AgentSandbox for that', CODE.UNSUPPORTED);
