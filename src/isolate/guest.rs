@@ -302,6 +302,11 @@ impl Guest {
         self.running.chains.borrow().last().map(|(chain, ..)| chain.clone()).unwrap_or_default()
     }
 
+    /// The host's number for the asynchronous call that the running job belongs to; 0 for none.
+    pub fn request(&self) -> i64 {
+        self.running.chains.borrow().last().map_or(0, |(chain, ..)| chain.request())
+    }
+
     /// Whether `host` will answer `ask` on this thread.
     pub fn asks_here(&self, host: &dyn Host, ask: &Rc<Ask>) -> bool {
         self.running.chains.borrow().last().is_some_and(|(chain, ..)| host.ask_here(ask, chain))
