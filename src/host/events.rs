@@ -309,6 +309,9 @@ impl Local {
         }
         let count = HEAD + args.len();
         let carrier = js.call(js.dereference(&self.functions.serve_here)?, values.get(..count).ok_or(Refused)?)?;
+        if let Some(number) = js.number_of(carrier)? {
+            return Ok(Some(Ok(Value::Number(number))));
+        }
         if js.type_of(carrier)? != JsType::Object {
             return carrier::read(js, self, carrier).map(Some);
         }
