@@ -185,7 +185,8 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     let chain = inherited
         .or_else(|| local.context.spare_chain.take())
         .unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
-    let completion = Reply::new(Arc::downgrade(&local.shared));
+    let spare = local.context.spare_reply.take();
+    let mut completion = spare.unwrap_or_else(|| Reply::new(Arc::downgrade(&local.shared)));
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&local.shared).cast();
@@ -229,6 +230,12 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
         borrow::unwind(&remote);
     }
     *local.context.chain.borrow_mut() = outer;
+    drop(receiver);
+    // Otherwise something else may still look at it, such as the alarm of a deadline, or a guest that was abandoned.
+    if let Some(reply) = Arc::get_mut(&mut completion) {
+        reply.reset();
+        local.context.spare_reply.set(Some(completion));
+    }
     if outermost {
         if chain.is_sole() {
             local.context.spare_chain.set(Some(chain));
