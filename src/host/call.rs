@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use napi_sys as sys;
 
 use super::call_info::CallInfo;
-use super::environment::Local;
-use super::event::Origin;
+use super::environment::{Local, Next};
 use super::js::{Js, JsResult, JsValue};
 use super::{carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
@@ -200,12 +199,11 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             break outcome;
         }
         if let Some(ask) = local.shared.take_ask() {
-            local.serve_here(js, &ask);
-            borrow::resume_guest(ask.asker);
+            local.serve_now(js, Next::Ask(ask));
             continue;
         }
         if let Some(request) = local.shared.take_call() {
-            local.serve_now(js, request);
+            local.serve_now(js, Next::Request(request));
             continue;
         }
         let must_check = match borrow::resume() {
@@ -401,11 +399,9 @@ pub fn drain<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> Js
     js.undefined()
 }
 
-/// `serveNext()`: serves the request that [`Local::serve_now`] has stored.
+/// `serveNext()`: see [`Local::serve_next`].
 fn serve_next<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    if let Some(request) = local.next.take() {
-        local.serve(js, request, Origin::default());
-    }
+    local.serve_next(js);
     js.undefined()
 }
 
