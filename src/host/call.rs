@@ -158,6 +158,12 @@ fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepar
 
 /// Writes the carrier of a sync call's outcome, which is read at once.
 fn write_result<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValue<'a>> {
+    if let Ok(Value::Payload(payload)) = &outcome
+        && payload.table.is_empty()
+        && let Some(carrier) = local.arena.outcome(js, &payload.bytes)?
+    {
+        return Ok(carrier);
+    }
     let before = local.context.current.take();
     let carrier = carrier::write(js, local, outcome);
     local.context.current.set(before);
@@ -440,6 +446,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a>) -> JsResult<JsValue<'a>> {
         local.has_no_scopes(js, function(js, local, c"serveNext", serve_next)?)?;
     }
     js.object(&[
+        (c"outcome", local.arena.outcome_buffer(js)?),
         (c"invoke", function(js, local, c"invoke", invoke)?),
         (c"abort", function(js, local, c"abort", abort)?),
         (c"configure", function(js, local, c"configure", whole::configure)?),
