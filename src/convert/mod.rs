@@ -19,7 +19,7 @@ pub use fault::{
 };
 pub use primitive::{primitive_from_v8, primitive_to_v8, type_of};
 pub use serialize::{clone_from_v8, move_from_v8};
-pub use text::{beginning, text_from_v8, text_to_v8, too_large};
+pub use text::{beginning, key_to_v8, text_from_v8, text_to_v8, too_large};
 
 use crate::value::{Fault, Value};
 

@@ -9,16 +9,17 @@ pub fn primitive_from_v8(
     value: v8::Local<'_, v8::Value>,
     limit: usize,
 ) -> Result<Option<Value>, Fault> {
-    Ok(if value.is_undefined() {
+    // The most frequent ones first.
+    Ok(if let Ok(number) = v8::Local::<v8::Number>::try_from(value) {
+        Some(Value::Number(number.value()))
+    } else if value.is_undefined() {
         Some(Value::Undefined)
+    } else if let Ok(string) = v8::Local::<v8::String>::try_from(value) {
+        Some(Value::String(text_from_v8(scope, string, limit)?))
     } else if value.is_null() {
         Some(Value::Null)
     } else if value.is_boolean() {
         Some(Value::Boolean(value.is_true()))
-    } else if let Ok(number) = v8::Local::<v8::Number>::try_from(value) {
-        Some(Value::Number(number.value()))
-    } else if let Ok(string) = v8::Local::<v8::String>::try_from(value) {
-        Some(Value::String(text_from_v8(scope, string, limit)?))
     } else if let Ok(bigint) = v8::Local::<v8::BigInt>::try_from(value) {
         let mut words = vec![0; bigint.word_count()];
         let (negative, _) = bigint.to_words_array(&mut words);

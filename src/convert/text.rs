@@ -3,9 +3,22 @@
 use crate::value::{Budget, Code, ErrorClass, Fault, Text};
 
 pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v8::Local<'s, v8::String>, Fault> {
+    new_string(scope, text, v8::NewStringType::Normal)
+}
+
+/// The same for the name of a property, which V8 would look up in its table of such strings at each use.
+pub fn key_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v8::Local<'s, v8::String>, Fault> {
+    new_string(scope, text, v8::NewStringType::Internalized)
+}
+
+fn new_string<'s>(
+    scope: &v8::PinScope<'s, '_, ()>,
+    text: &Text,
+    kind: v8::NewStringType,
+) -> Result<v8::Local<'s, v8::String>, Fault> {
     let string = match text {
-        Text::Latin1(bytes) => v8::String::new_from_one_byte(scope, bytes, v8::NewStringType::Normal),
-        Text::Utf16(units) => v8::String::new_from_two_byte(scope, units, v8::NewStringType::Normal),
+        Text::Latin1(bytes) => v8::String::new_from_one_byte(scope, bytes, kind),
+        Text::Utf16(units) => v8::String::new_from_two_byte(scope, units, kind),
     };
     string.ok_or_else(|| Fault::beyond("Invalid string length"))
 }

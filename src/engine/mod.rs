@@ -1,6 +1,7 @@
 //! V8 for the process: started once, on first use, and never disposed. Knows nothing about isolates' internals, bindings or the host.
 
 mod abort;
+mod accessor;
 mod allocator;
 pub mod background;
 mod blob;
@@ -49,6 +50,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::native;
 use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
+pub use accessor::is_plain;
 pub use blob::{Size, Snapshot};
 pub use disposables::without_disposables;
 pub use entered::{Entered, new_thread};

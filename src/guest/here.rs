@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::convert;
 use crate::isolate::{Guest, async_context};
 use crate::ops::op;
-use crate::value::{Ask, Outcome, Slot, Value};
+use crate::value::{Ask, Host, Outcome, Slot, Value};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
 
@@ -34,47 +34,63 @@ pub fn apply(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>) -> Option<Outcom
 fn start(
     scope: &mut v8::PinScope<'_, '_>,
     guest: &Arc<Guest>,
-    slot: &Arc<Slot>,
+    slot: &Slot,
     op: u32,
     args: &Args<'_>,
     first: i32,
 ) -> Option<Outcome> {
-    slot.owner().host().filter(|host| host.is_here())?;
-    let count = usize::try_from(args.length() - first).ok().filter(|count| *count <= Ask::MAX_ARGS)?;
-    let mut values = Vec::with_capacity(count);
-    for index in first..args.length() {
-        values.push(convert::primitive_from_v8(scope, args.get(index), guest.max_outside).ok()??);
-    }
-    ask(scope, guest, slot, op, values)
+    let host = slot.owner().host().filter(|host| host.is_here())?;
+    let mut ask = guest.take_ask();
+    let is_read = Rc::get_mut(&mut ask).is_some_and(|ask| {
+        (ask.op, ask.host, ask.slot) = (op, host.id(), slot.index());
+        read(scope, guest, &mut ask.args, args, first).is_some()
+    });
+    let outcome = if is_read { wait(scope, guest, host, &mut ask) } else { None };
+    guest.keep_ask(ask);
+    outcome
 }
 
-fn ask(
+/// `None` if there is anything but primitives, or too much.
+fn read(
+    scope: &mut v8::PinScope<'_, '_>,
+    guest: &Guest,
+    values: &mut Vec<Value>,
+    args: &Args<'_>,
+    first: i32,
+) -> Option<()> {
+    usize::try_from(args.length() - first).ok().filter(|count| *count <= Ask::MAX_ARGS)?;
+    let mut bytes = 0_usize;
+    for index in first..args.length() {
+        let value = convert::primitive_from_v8(scope, args.get(index), guest.max_outside).ok()??;
+        bytes = bytes.saturating_add(value.byte_size());
+        values.push(value);
+    }
+    (bytes <= guest.max_outside).then_some(())
+}
+
+/// The answer of `host`, on whose slot the caller has a handle until this returns.
+fn wait(
     scope: &mut v8::PinScope<'_, '_>,
     guest: &Arc<Guest>,
-    slot: &Arc<Slot>,
-    op: u32,
-    args: Vec<Value>,
+    host: &dyn Host,
+    shared: &mut Rc<Ask>,
 ) -> Option<Outcome> {
-    let host = slot.owner().host()?;
-    if args.iter().map(Value::byte_size).fold(0, usize::saturating_add) > guest.max_outside {
-        return None;
-    }
     if let Err(stopped) = guest.check_stopping() {
         return Some(Err(stopped));
     }
-    let request = async_context::current(scope);
-    let (shows_stacks, asker) = guest
+    let ask = Rc::get_mut(shared)?;
+    ask.request = async_context::current(scope);
+    (ask.shows_stacks, ask.asker) = guest
         .with_remote(|remote| {
             guest.handles.collect_references(scope, &remote.accounts.references);
             (remote.settings.host_stacks, remote.id())
         })
         .ok()?;
-    let ask = Rc::new(Ask::new(op, shows_stacks, Arc::clone(slot), args, request, asker));
-    if !guest.asks_here(host, &ask) {
+    if !guest.asks_here(host, shared) {
         return None;
     }
-    let outcome = guest.wait(scope, &*ask, true);
-    if ask.is_refused() {
+    let outcome = guest.wait(scope, &**shared, true);
+    if shared.is_refused() {
         return None;
     }
     Some(guest.with_remote(|remote| remote.accounts.meter.called_host()).and(outcome))

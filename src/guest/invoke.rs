@@ -41,7 +41,10 @@ fn function<'s>(
 }
 
 fn number(scope: &mut v8::PinScope<'_, '_>, args: &v8::FunctionCallbackArguments<'_>, index: i32) -> f64 {
-    args.get(index).number_value(scope).unwrap_or(0.0)
+    let value = args.get(index);
+    // Without a conversion, which the surface never needs.
+    v8::Local::<v8::Number>::try_from(value)
+        .map_or_else(|_| value.number_value(scope).unwrap_or(0.0), |number| number.value())
 }
 
 /// `invoke(op, mode, request, handle, ...args)`.

@@ -438,7 +438,7 @@ impl Later {
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);
-            async_context::within(scope, guest.chain().request(), |scope| {
+            async_context::within(scope, guest.request(), |scope| {
                 arrive(scope, &Place { guest: Arc::clone(guest), realm }, outcome);
             });
             Ok(Value::Undefined)

@@ -2,10 +2,11 @@
 //! create a buffer than to read such a value. Larger ones use a buffer again, since new memory costs more than the copy: the surface clears
 //! the first byte of a value that it has read, which is never zero before.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use super::js::{Js, JsResult, JsValue};
 use super::reference::Reference;
+use crate::protocol::{MAX_OUTCOME, tag};
 
 /// Bytes of the buffer, and of the largest value that counts as small.
 const SIZE: usize = 64 << 10;
@@ -14,12 +15,22 @@ const SMALL: usize = 2 << 10;
 /// Bytes of the largest buffer that is kept.
 const LARGE: usize = 4 << 20;
 
-/// The buffers of an environment: one that has room left, and one for larger values.
+/// The buffers of an environment: one that has room left, one for larger values, and one for small outcomes of synchronous calls.
 #[derive(Default)]
 pub struct Arena {
     chunk: RefCell<Option<Chunk>>,
     large: RefCell<Option<Reference>>,
+    outcome: OnceCell<OutcomeBuffer>,
 }
+
+/// A buffer for one value, which the surface reads at once, and the carrier that says so. For such a value, the host makes nothing.
+struct OutcomeBuffer {
+    buffer: Reference,
+    carrier: Reference,
+}
+
+/// Bytes of that buffer: the value, and two bytes for its length at the end.
+const OUTCOME: usize = MAX_OUTCOME as usize + 2;
 
 struct Chunk {
     buffer: Reference,
@@ -44,6 +55,38 @@ impl Arena {
         // JavaScript has run since.
         unsafe { data.add(used).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         js.view(buffer, used, bytes.len())
+    }
+
+    /// The buffer for small outcomes, for the surface.
+    pub fn outcome_buffer<'a>(&self, js: Js<'a>) -> JsResult<JsValue<'a>> {
+        if let Some(OutcomeBuffer { buffer, .. }) = self.outcome.get() {
+            return js.dereference(buffer);
+        }
+        let (buffer, _) = js.empty_buffer(OUTCOME)?;
+        let carrier = js.array(&[js.number(f64::from(tag::OUTCOME))?])?;
+        // It was empty just now, and no other thread uses it.
+        let _ = self.outcome.set(OutcomeBuffer { buffer: js.reference(buffer)?, carrier: js.reference(carrier)? });
+        Ok(buffer)
+    }
+
+    /// The carrier of an outcome with these contents, if it is small and the surface has read the previous one.
+    pub fn outcome<'a>(&self, js: Js<'a>, bytes: &[u8]) -> JsResult<Option<JsValue<'a>>> {
+        let Some(OutcomeBuffer { buffer, carrier }) = self.outcome.get() else { return Ok(None) };
+        let Some(length) = u16::try_from(bytes.len()).ok().filter(|length| u32::from(*length) <= MAX_OUTCOME) else {
+            return Ok(None);
+        };
+        let (data, size) = js.buffer_memory(js.dereference(buffer)?)?;
+        // A host whose built-ins were replaced may have moved the memory away.
+        // SAFETY: the buffer is not empty, and its memory is at the address that the host has just returned. No JavaScript runs in this function.
+        if size != OUTCOME || unsafe { *data } != 0 {
+            return Ok(None);
+        }
+        // SAFETY: as above. The value ends where its length begins, at the latest, and that takes the last two bytes.
+        unsafe {
+            data.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            data.add(MAX_OUTCOME as usize).copy_from_nonoverlapping(length.to_le_bytes().as_ptr(), 2);
+        }
+        js.dereference(carrier).map(Some)
     }
 
     /// Reserves room for `length` bytes. Returns a buffer, its memory, and the offset of the room in it.

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use napi_sys as sys;
 
 use super::call_info::CallInfo;
-use super::environment::Local;
-use super::event::Origin;
+use super::environment::{Local, Next};
 use super::js::{Js, JsResult, JsValue};
 use super::{carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
@@ -159,6 +158,12 @@ fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepar
 
 /// Writes the carrier of a sync call's outcome, which is read at once.
 fn write_result<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValue<'a>> {
+    if let Ok(Value::Payload(payload)) = &outcome
+        && payload.table.is_empty()
+        && let Some(carrier) = local.arena.outcome(js, &payload.bytes)?
+    {
+        return Ok(carrier);
+    }
     let before = local.context.current.take();
     let carrier = carrier::write(js, local, outcome);
     local.context.current.set(before);
@@ -185,7 +190,8 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     let chain = inherited
         .or_else(|| local.context.spare_chain.take())
         .unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
-    let completion = Reply::new(Arc::downgrade(&local.shared));
+    let spare = local.context.spare_reply.take();
+    let mut completion = spare.unwrap_or_else(|| Reply::new(Arc::downgrade(&local.shared)));
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&local.shared).cast();
@@ -199,12 +205,11 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             break outcome;
         }
         if let Some(ask) = local.shared.take_ask() {
-            local.serve_here(js, &ask);
-            borrow::resume_guest(ask.asker);
+            local.serve_now(js, Next::Ask(ask));
             continue;
         }
         if let Some(request) = local.shared.take_call() {
-            local.serve_now(js, request);
+            local.serve_now(js, Next::Request(request));
             continue;
         }
         let must_check = match borrow::resume() {
@@ -229,6 +234,12 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
         borrow::unwind(&remote);
     }
     *local.context.chain.borrow_mut() = outer;
+    drop(receiver);
+    // Otherwise something else may still look at it, such as the alarm of a deadline, or a guest that was abandoned.
+    if let Some(reply) = Arc::get_mut(&mut completion) {
+        reply.reset();
+        local.context.spare_reply.set(Some(completion));
+    }
     if outermost {
         if chain.is_sole() {
             local.context.spare_chain.set(Some(chain));
@@ -394,11 +405,9 @@ pub fn drain<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> Js
     js.undefined()
 }
 
-/// `serveNext()`: serves the request that [`Local::serve_now`] has stored.
+/// `serveNext()`: see [`Local::serve_next`].
 fn serve_next<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    if let Some(request) = local.next.take() {
-        local.serve(js, request, Origin::default());
-    }
+    local.serve_next(js);
     js.undefined()
 }
 
@@ -437,6 +446,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a>) -> JsResult<JsValue<'a>> {
         local.has_no_scopes(js, function(js, local, c"serveNext", serve_next)?)?;
     }
     js.object(&[
+        (c"outcome", local.arena.outcome_buffer(js)?),
         (c"invoke", function(js, local, c"invoke", invoke)?),
         (c"abort", function(js, local, c"abort", abort)?),
         (c"configure", function(js, local, c"configure", whole::configure)?),

@@ -22,15 +22,18 @@ fn malformed() -> Fault {
 
 /// Reads a carrier. The outer result is the host's refusal, the inner one the outcome that the carrier represents.
 pub fn read(js: Js<'_>, local: &Local, value: JsValue<'_>) -> JsResult<Outcome> {
+    // Most are numbers, so this saves the question for the type.
+    if let Some(number) = js.number_of(value)? {
+        return Ok(Ok(Value::Number(number)));
+    }
     Ok(Ok(match js.type_of(value)? {
         JsType::Undefined => Value::Undefined,
         JsType::Null => Value::Null,
         JsType::Boolean => Value::Boolean(js.read_boolean(value)?),
-        JsType::Number => Value::Number(js.read_number(value)?),
         JsType::String => Value::String(js.read_text(value)?),
         JsType::BigInt => Value::BigInt(Box::new(js.read_bigint(value)?)),
         JsType::Object => return read_tagged(js, local, value),
-        JsType::Function | JsType::Other => return Ok(Err(malformed())),
+        JsType::Number | JsType::Function | JsType::Other => return Ok(Err(malformed())),
     }))
 }
 
@@ -229,6 +232,14 @@ pub fn write_or_refuse<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsRes
         js.clear_exception();
         write_fault(js, local, Fault::beyond("The value could not be brought into the host"))
     })
+}
+
+/// Writes the carrier of a value that others have as well.
+pub fn write_shared<'a>(js: Js<'a>, local: &Local, value: &Value) -> JsResult<JsValue<'a>> {
+    match value {
+        Value::String(text) if strings::is_copied(text) => js.text(text),
+        value => write_value(js, local, value.clone()),
+    }
 }
 
 fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<'a>> {

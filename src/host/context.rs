@@ -3,9 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use super::shared::Shared;
 use super::streams::Kept;
 use crate::isolate::{Limits, Remote};
-use crate::value::Chain;
+use crate::value::{Chain, Reply};
 
 /// The event that is being handled, for what results from it.
 #[derive(Clone, Copy, Default)]
@@ -39,8 +40,9 @@ pub struct Context {
     pub waiting: Cell<Limits>,
     /// The chain of the sync call that this thread is in.
     pub chain: RefCell<Option<Chain>>,
-    /// A chain for the next sync call.
+    /// A chain and a reply for the next sync call.
     pub spare_chain: Cell<Option<Chain>>,
+    pub spare_reply: Cell<Option<Arc<Reply<Shared>>>>,
     /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
     pub pausing: Cell<Option<u64>>,
     /// Objects that the value just given to the surface refers to by number.

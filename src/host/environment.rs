@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -23,7 +24,7 @@ use super::streams::Kept;
 use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{
-    Chain, Charge, Completion, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value,
+    Ask, Chain, Charge, Completion, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value,
 };
 
 /// The environment on its own thread.
@@ -44,8 +45,14 @@ pub struct Local {
     roomy: Cell<usize>,
     /// Set if this host has no handle scopes: a function of ours that serves `next`. Handles that are created during its call end with it.
     serve_next: OnceCell<Reference>,
-    pub(super) next: RefCell<Option<Request>>,
+    next: Cell<Option<Next>>,
     wake_ups: WakeUps,
+}
+
+/// What is served next while a sync call waits.
+pub(super) enum Next {
+    Request(Request),
+    Ask(Rc<Ask>),
 }
 
 /// What keeps the event loop alive.
@@ -94,31 +101,38 @@ impl Local {
             arena: Arena::default(),
             roomy: Cell::new(usize::MAX),
             serve_next: OnceCell::new(),
-            next: RefCell::default(),
+            next: Cell::default(),
             wake_ups: WakeUps::default(),
         })))
     }
 
     /// Must be called if this host keeps all handles until control returns to it. `serve_next` serves the request in `next`.
     pub(super) fn has_no_scopes(&self, js: Js<'_>, serve_next: JsValue<'_>) -> JsResult<()> {
-        self.shared.waiting.only_requests.store(true, Ordering::Relaxed);
         let _ = self.serve_next.set(js.reference(serve_next)?);
         Ok(())
     }
 
-    /// Serves a request while a sync call waits. The host's handles that it needs are released at its end.
-    pub(super) fn serve_now(&self, js: Js<'_>, request: Request) {
-        // It fails only if the host is shutting down; the request is answered in any case.
-        let Some(serve_next) = self.serve_next.get() else {
-            let _ = js.scoped(|js| self.serve(js, request, Origin::default()));
-            return;
+    /// Serves a guest while a sync call waits. The host's handles that this needs are released at its end.
+    pub(super) fn serve_now(&self, js: Js<'_>, next: Next) {
+        self.next.set(Some(next));
+        let _ = match self.serve_next.get() {
+            None => js.scoped(|js| self.serve_next(js)),
+            Some(function) => js.dereference(function).and_then(|function| js.call(function, &[])).map(drop),
         };
-        *self.next.borrow_mut() = Some(request);
-        let _ = js.dereference(serve_next).and_then(|function| js.call(function, &[]));
-        if let Some(request) = self.next.take() {
-            // The stack was exhausted.
+        if let Some(next) = self.next.take() {
+            // The stack was exhausted, or the host is shutting down.
             js.clear_exception();
-            self.serve(js, request, Origin::default());
+            self.next.set(Some(next));
+            self.serve_next(js);
+        }
+    }
+
+    /// Serves what [`Local::serve_now`] has stored.
+    pub(super) fn serve_next(&self, js: Js<'_>) {
+        match self.next.take() {
+            Some(Next::Request(request)) => self.serve(js, request, Origin::default()),
+            Some(Next::Ask(ask)) => self.serve_asks(js, ask),
+            None => {}
         }
     }
 

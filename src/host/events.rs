@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
 use napi_sys as sys;
@@ -18,6 +19,10 @@ use crate::isolate::{Remote, borrow, next_owner_id};
 use crate::ops::op;
 use crate::protocol::tag;
 use crate::value::{Ask, Completion, Fault, Outcome, Owner, Request, Value};
+
+/// Most calls of guests on this thread that share the host's handles, and most bytes of one after which another one follows.
+const MAX_ASKS: usize = 32;
+const MAX_ASK_BYTES: usize = 4 << 10;
 
 impl Local {
     /// Handles the signal that other threads have sent something.
@@ -252,32 +257,50 @@ impl Local {
         }
     }
 
-    /// Answers a guest that waits on this thread.
-    pub(super) fn serve_here(&self, js: Js<'_>, ask: &Ask) {
+    /// Answers a guest that waits on this thread, and what it asks next: many small calls share the host's handles.
+    pub(super) fn serve_asks(&self, js: Js<'_>, mut ask: Rc<Ask>) {
+        for count in 1.. {
+            let bytes = self.serve_here(js, &ask);
+            let asker = ask.asker;
+            // The guest uses it again.
+            drop(ask);
+            borrow::resume_guest(asker);
+            if count == MAX_ASKS || bytes > MAX_ASK_BYTES {
+                return;
+            }
+            let Some(next) = self.shared.take_ask() else { return };
+            ask = next;
+        }
+    }
+
+    /// Returns the bytes of the answer and the arguments.
+    fn serve_here(&self, js: Js<'_>, ask: &Ask) -> usize {
         // The guest was stopped before it waited.
         if ask.is_over() {
-            return;
+            return 0;
         }
         if !self.has_room(js) {
             js.clear_exception();
-            return ask.answer(None);
+            ask.answer(None);
+            return 0;
         }
         let limits = self.context.limits.get();
         let request = self.context.act_for(ask.request);
-        let answer = js.scoped(|js| self.disown(js).and_then(|()| self.call_here(js, ask)));
+        let answer = self.disown(js).and_then(|()| self.call_here(js, ask));
         self.context.act_for(request);
         self.context.limits.set(limits);
         self.context.kept.take();
-        match answer {
-            Ok(Ok(answer)) => ask.answer(answer),
-            Ok(Err(_)) | Err(_) => {
-                let (fault, is_alive) = self.failure(js);
-                ask.answer(Some(Err(fault)));
-                if !is_alive {
-                    self.close();
-                }
+        let answer = answer.unwrap_or_else(|_| {
+            let (fault, is_alive) = self.failure(js);
+            if !is_alive {
+                self.close();
             }
-        }
+            Some(Err(fault))
+        });
+        let bytes = ask.args.iter().map(Value::byte_size).sum::<usize>();
+        let bytes = bytes + if let Some(Ok(value)) = &answer { value.byte_size() } else { 0 };
+        ask.answer(answer);
+        bytes
     }
 
     /// Why the surface could not answer, and whether JavaScript can still run here.
@@ -301,14 +324,17 @@ impl Local {
             _ => return Ok(None),
         };
         const HEAD: usize = 3;
-        let mut values = [js.number(f64::from(ask.slot.index()))?; HEAD + Ask::MAX_ARGS];
+        let mut values = [js.number(f64::from(ask.slot))?; HEAD + Ask::MAX_ARGS];
         values[1] = js.number(f64::from(asked))?;
-        values[2] = carrier::write(js, self, Ok(receiver.clone()))?;
+        values[2] = carrier::write_shared(js, self, receiver)?;
         for (value, arg) in values[HEAD..].iter_mut().zip(args) {
-            *value = carrier::write(js, self, Ok(arg.clone()))?;
+            *value = carrier::write_shared(js, self, arg)?;
         }
         let count = HEAD + args.len();
         let carrier = js.call(js.dereference(&self.functions.serve_here)?, values.get(..count).ok_or(Refused)?)?;
+        if let Some(number) = js.number_of(carrier)? {
+            return Ok(Some(Ok(Value::Number(number))));
+        }
         if js.type_of(carrier)? != JsType::Object {
             return carrier::read(js, self, carrier).map(Some);
         }

@@ -183,10 +183,17 @@ impl<'a> Js<'a> {
     }
 
     pub fn read_number(self, value: JsValue<'_>) -> JsResult<f64> {
+        self.number_of(value)?.ok_or(Refused)
+    }
+
+    /// `None` if it is no number.
+    pub fn number_of(self, value: JsValue<'_>) -> JsResult<Option<f64>> {
         let mut number = 0.0;
         // SAFETY: as in `type_of`.
-        check(unsafe { sys::napi_get_value_double(self.env, value.raw(), &raw mut number) })?;
-        Ok(number)
+        match unsafe { sys::napi_get_value_double(self.env, value.raw(), &raw mut number) } {
+            sys::Status::napi_number_expected => Ok(None),
+            status => check(status).map(|()| Some(number)),
+        }
     }
 
     pub fn read_bigint(self, value: JsValue<'_>) -> JsResult<BigInt> {

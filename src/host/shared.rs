@@ -56,8 +56,6 @@ pub(super) struct Waiting {
     version: AtomicU32,
     /// It waits no more.
     closed: AtomicBool,
-    /// It serves only requests.
-    pub(super) only_requests: AtomicBool,
 }
 
 thread_local! {
@@ -102,7 +100,6 @@ impl Shared {
                 calls: AtomicU32::new(0),
                 version: AtomicU32::new(0),
                 closed: AtomicBool::new(false),
-                only_requests: AtomicBool::new(false),
             },
             holds_back: AtomicBool::new(false),
             signalled: AtomicBool::new(false),
@@ -270,7 +267,7 @@ impl Shared {
     /// What the guest that waits on this thread asks.
     pub(super) fn take_ask(&self) -> Option<Rc<Ask>> {
         let ask = HERE.take()?;
-        if ask.slot.owner().id() == self.id {
+        if ask.host == self.id {
             return Some(ask);
         }
         HERE.set(Some(ask));
@@ -454,7 +451,7 @@ impl Host for Shared {
     }
 
     fn is_here(&self) -> bool {
-        self.is_own_thread() && !self.waiting.only_requests.load(Ordering::Relaxed)
+        self.is_own_thread()
     }
 
     fn ask_here(&self, ask: &Rc<Ask>, chain: &Chain) -> bool {

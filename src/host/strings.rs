@@ -52,12 +52,17 @@ fn host() -> &'static Host {
     })
 }
 
+/// Whether the host gets a copy of the text in any case.
+pub fn is_copied(text: &Text) -> bool {
+    !(MIN_EXTERNAL..=MAX_EXTERNAL).contains(&text.byte_len())
+}
+
 /// A string of the host.
 pub fn write<'a>(js: Js<'a>, adopted: &Adopted, text: Text) -> JsResult<JsValue<'a>> {
-    let bytes = text.byte_len();
-    if !(MIN_EXTERNAL..=MAX_EXTERNAL).contains(&bytes) {
+    if is_copied(&text) {
         return js.text(&text);
     }
+    let bytes = text.byte_len();
     let value = match (&text, host()) {
         (Text::Latin1(_), Host { latin1: Some(create), .. }) => {
             let owner = Box::new(adopted.external(text, bytes));

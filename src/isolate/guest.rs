@@ -41,6 +41,8 @@ struct Running {
     lingers: Cell<bool>,
     /// Limits of the last call that had any; tasks that V8 runs by itself get them.
     last_limits: Cell<Limits>,
+    /// For the next call of a host.
+    spare_ask: Cell<Option<Rc<Ask>>>,
 }
 
 pub struct Guest {
@@ -300,6 +302,25 @@ impl Guest {
     /// The chain of the running job.
     pub fn chain(&self) -> Chain {
         self.running.chains.borrow().last().map(|(chain, ..)| chain.clone()).unwrap_or_default()
+    }
+
+    /// The host's number for the asynchronous call that the running job belongs to; 0 for none.
+    pub fn request(&self) -> i64 {
+        self.running.chains.borrow().last().map_or(0, |(chain, ..)| chain.request())
+    }
+
+    /// A record for a call of a host, which nothing else has.
+    pub fn take_ask(&self) -> Rc<Ask> {
+        self.running.spare_ask.take().unwrap_or_default()
+    }
+
+    /// The call is over.
+    pub fn keep_ask(&self, mut shared: Rc<Ask>) {
+        // If the guest was stopped, the host may still look at it.
+        if let Some(ask) = Rc::get_mut(&mut shared) {
+            ask.reset();
+            self.running.spare_ask.set(Some(shared));
+        }
     }
 
     /// Whether `host` will answer `ask` on this thread.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::clock::Alarm;
-use super::policy::Policy;
+use super::policy;
 use crate::value::{Chain, Charge, Completion, Outcome};
 
 /// A scope without a context, in which every job starts.
@@ -31,7 +31,7 @@ impl Limits {
 
     /// The limits of a call that sets none.
     pub fn standard() -> Self {
-        let Policy { timeout, deadline, .. } = Policy::current();
+        let [timeout, deadline] = policy::limits();
         Self::new(timeout, deadline)
     }
 

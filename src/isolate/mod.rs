@@ -72,7 +72,7 @@ pub use modules::{CompiledModule, Resolutions};
 pub use parking::park;
 pub use pending::{Caused, PendingEvent};
 pub use place::{Binding, Place};
-pub use policy::Policy;
+pub use policy::{Policy, limits as default_limits};
 pub use realm::{Loader, Realm};
 pub use reason::{End, Stop};
 pub use registry::{Ledger, registry};

@@ -52,6 +52,11 @@ impl Policy {
     }
 }
 
+/// Timeout and deadline of calls that set none.
+pub fn limits() -> [Option<Duration>; 2] {
+    [&TIMEOUT, &DEADLINE].map(read)
+}
+
 /// See [`Policy::on_caller`]. An environment variable turns it on for the test suite, once.
 pub fn on_caller() -> bool {
     static TESTED: Once = Once::new();

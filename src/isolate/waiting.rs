@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::entry;
 use super::guest::Guest;
 use super::job::{IsolateScope, Job};
+use super::remote::Remote;
 use super::sessions::drain;
 use crate::value::{Awaited, Fault, Outcome};
 
@@ -19,7 +20,16 @@ impl Guest {
     /// Waits on this thread until `reply` is answered. Serves sync calls to this isolate meanwhile. Timeouts are paused if the guest waits
     /// for a `host`. If it waits for another guest, they are not.
     pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &impl Awaited, host: bool) -> Outcome {
-        let remote = self.remote()?;
+        self.with_remote(|remote| self.wait_in(scope, remote, reply, host))?
+    }
+
+    fn wait_in(
+        self: &Arc<Self>,
+        scope: &mut IsolateScope<'_, '_>,
+        remote: &Remote,
+        reply: &impl Awaited,
+        host: bool,
+    ) -> Outcome {
         let paused = remote.entries.pause(host);
         let outcome = loop {
             let version = remote.mailbox.version();
@@ -34,7 +44,11 @@ impl Guest {
             }
             drain(self);
             match remote.mailbox.take_call() {
-                Some(job) => entry::run(scope, self, &remote, job),
+                Some(job) => {
+                    if let Err(fault) = self.run_nested(scope, job) {
+                        break Err(fault);
+                    }
+                }
                 None if remote.spin(version) => {}
                 None => {
                     // The thread is about to sleep, so there is time for this. A thread of a host has other work.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::isolate::{Limits, Policy, Settings};
+use crate::isolate::{Limits, Settings, default_limits};
 use crate::protocol;
 use crate::value::{Callable, Fault, Handle, Reference, Text, Value};
 
@@ -53,7 +53,7 @@ impl Args {
     /// `timeout` and `deadline` in milliseconds. If one is absent or zero, the engine's default for calls applies. A negative number means
     /// no limit.
     pub fn limits(&mut self) -> Result<Limits, Fault> {
-        let Policy { timeout, deadline, .. } = Policy::current();
+        let [timeout, deadline] = default_limits();
         let timeout = limit(self.number()?, timeout);
         let deadline = limit(self.number()?, deadline);
         Ok(Limits::new(timeout, deadline))

@@ -217,9 +217,8 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             let place = Place { guest: Arc::clone(guest), realm };
-            let promise = async_context::within(scope, guest.chain().request(), |scope| {
-                evaluate_compiled(scope, guest, &compiled)
-            })?;
+            let promise =
+                async_context::within(scope, guest.request(), |scope| evaluate_compiled(scope, guest, &compiled))?;
             if module.namespace().is_none() {
                 let namespace = v8::Local::new(scope, &compiled.module).get_module_namespace();
                 let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, namespace));

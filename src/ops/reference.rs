@@ -7,6 +7,7 @@ use super::prepared::{Location, locate};
 use super::work::work_on_value;
 use super::{Args, Prepared, Transfer, call_function, op, transfer_out};
 use crate::convert;
+use crate::engine;
 use crate::isolate::{Guest, Place};
 use crate::value::{Fault, Outcome, Reference, TypeOf, Value};
 
@@ -88,8 +89,8 @@ impl Key {
     /// As a property name: V8 treats an index like the name with the same digits.
     fn to_v8<'s>(&self, scope: &mut v8::PinScope<'s, '_>) -> Result<v8::Local<'s, v8::Name>, Fault> {
         let text = match self {
-            Key::Name(text) => convert::text_to_v8(scope, text)?,
-            Key::Index(index) => convert::text_to_v8(scope, &crate::value::Text::from(index.to_string()))?,
+            Key::Name(text) => convert::key_to_v8(scope, text)?,
+            Key::Index(index) => convert::key_to_v8(scope, &crate::value::Text::from(index.to_string()))?,
         };
         Ok(text.into())
     }
@@ -156,11 +157,13 @@ pub fn get<'s>(
             return Err(caught(scope));
         };
         if own {
-            let Some(descriptor) = current.get_own_property_descriptor(scope, name) else {
-                return Err(caught(scope));
-            };
-            if !accessors && (is_accessor(scope, descriptor) || is_computed(scope, current, name)) {
-                return Err(Fault::invalid("Property is getter"));
+            if !accessors && !engine::is_plain(scope.get_current_context(), current, name) {
+                let Some(descriptor) = current.get_own_property_descriptor(scope, name) else {
+                    return Err(caught(scope));
+                };
+                if is_accessor(scope, descriptor) || is_computed(scope, current, name) {
+                    return Err(Fault::invalid("Property is getter"));
+                }
             }
             let Some(found) = object.get(scope, name.into()) else {
                 return Err(caught(scope));

@@ -227,7 +227,7 @@ pub fn await_promise<'s>(
     transfer: Transfer,
 ) -> Result<(), Fault> {
     let completion = Arc::new(Keeping { completion, _realm: Arc::clone(&place.realm) });
-    let request = place.guest.chain().request();
+    let request = place.guest.request();
     let awaited = place.guest.remote()?.promises.insert(completion, transfer.0, request, place.guest.deadline());
     let id = v8::Number::new(scope, awaited as f64).into();
     let fulfilled = v8::Function::builder(on_fulfilled).data(id).build(scope);

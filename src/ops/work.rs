@@ -20,7 +20,7 @@ pub fn work_on_value(
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
         let place = Place { guest: Arc::clone(guest), realm };
-        async_context::within(scope, guest.chain().request(), |scope| work(scope, &place, value))
+        async_context::within(scope, guest.request(), |scope| work(scope, &place, value))
     })
 }
 
@@ -38,6 +38,6 @@ pub fn work_in_realm(
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
         let place = Place { guest: Arc::clone(guest), realm };
-        async_context::within(scope, guest.chain().request(), |scope| work(scope, &place))
+        async_context::within(scope, guest.request(), |scope| work(scope, &place))
     })
 }

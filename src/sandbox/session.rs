@@ -234,7 +234,7 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
     // Everything in this isolate runs on behalf of this one call.
-    async_context::begin(scope, guest.chain().request());
+    async_context::begin(scope, guest.request());
     // The realm must outlive this job, because its functions find their place through it.
     guest.realms.keep(Arc::clone(&realm));
     let at = Place { guest: Arc::clone(guest), realm };

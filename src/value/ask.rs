@@ -1,15 +1,18 @@
 //! A call of a host by a guest that runs on the host's own thread. Nothing is sent: both look at the same record in turn.
 
 use std::cell::Cell;
-use std::sync::Arc;
 
-use super::{Awaited, Outcome, Slot, Value};
+use super::{Awaited, Outcome, Value};
 
+/// The record is used for one call after another.
+#[derive(Default)]
 pub struct Ask {
     pub op: u32,
     /// The guest may see the locations of the host's code.
     pub shows_stacks: bool,
-    pub slot: Arc<Slot>,
+    /// The host, and the number of its slot. The guest holds the slot until it has the answer.
+    pub host: u64,
+    pub slot: u32,
     /// As in the table of operations. All of them are primitives.
     pub args: Vec<Value>,
     /// The asynchronous call on whose behalf the guest asks; 0 for none.
@@ -34,8 +37,10 @@ impl Ask {
     /// Those of an application begin with four more.
     pub const MAX_ARGS: usize = 10;
 
-    pub fn new(op: u32, shows_stacks: bool, slot: Arc<Slot>, args: Vec<Value>, request: i64, asker: u64) -> Self {
-        Self { op, shows_stacks, slot, args, request, asker, state: Cell::default() }
+    /// Prepares it for another call.
+    pub fn reset(&mut self) {
+        self.args.clear();
+        self.state = Cell::default();
     }
 
     /// Answers it; `None` if it must be a request.

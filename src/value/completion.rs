@@ -1,7 +1,8 @@
 //! The receivers of outcomes. Every request has exactly one [`Completion`]. The first outcome counts and later ones are dropped, so that a
 //! watchdog can answer for a guest that no longer can.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::{Charge, Fault, Outcome, Owner};
@@ -54,21 +55,54 @@ pub trait Awaited {
 /// The answer that a thread waits for.
 pub struct Reply<W: Wake> {
     waiter: Weak<W>,
-    outcome: Mutex<Option<Outcome>>,
-    completed: AtomicBool,
+    state: AtomicU8,
+    /// Only the thread that has changed `state` from [`OPEN`] to [`WRITING`] writes it, before it changes it to [`COMPLETE`]. Only the thread
+    /// that has changed it from that to [`TAKEN`] takes it.
+    outcome: UnsafeCell<Option<Outcome>>,
 }
+
+/// States of a [`Reply`]. They follow each other in this order.
+const OPEN: u8 = 0;
+const WRITING: u8 = 1;
+const COMPLETE: u8 = 2;
+const TAKEN: u8 = 3;
+
+// SAFETY: the field `outcome` is used by one thread at a time, as it says; `Release` and `Acquire` on `state` order its uses. The thread that
+// takes the outcome may be another one than that which has written it, so it must be `Send`: `assert_send` refuses to compile otherwise. The
+// other fields are `Sync`: a `Weak<W>` is, because `Wake` requires `Send` and `Sync` of `W`.
+unsafe impl<W: Wake> Sync for Reply<W> {}
+
+const _: () = {
+    const fn assert_send<T: Send>() {}
+    assert_send::<Outcome>();
+};
 
 impl<W: Wake> Reply<W> {
     pub fn new(waiter: Weak<W>) -> Arc<Self> {
-        Arc::new(Self { waiter, outcome: Mutex::new(None), completed: AtomicBool::new(false) })
+        Arc::new(Self { waiter, state: AtomicU8::new(OPEN), outcome: UnsafeCell::new(None) })
+    }
+
+    /// Makes it the answer that the thread waits for next.
+    pub fn reset(&mut self) {
+        *self.state.get_mut() = OPEN;
+        *self.outcome.get_mut() = None;
     }
 
     /// Takes the outcome, if there is one. It can be taken once.
     pub fn take(&self) -> Option<Outcome> {
-        if !self.completed.load(Ordering::Acquire) {
+        if !self.change(COMPLETE, TAKEN) {
             return None;
         }
-        lock(&self.outcome).take()
+        // SAFETY: this thread has changed the state to `TAKEN`. Nothing changes that state except `reset`, which nothing can call while `self`
+        // is borrowed, so no other thread gets here. The one that has written the outcome has finished before: `COMPLETE` says so.
+        unsafe { (*self.outcome.get()).take() }
+    }
+
+    /// False if it is in another state than `from`.
+    fn change(&self, from: u8, to: u8) -> bool {
+        // Most waiting threads look more than once; reading is cheaper than an exchange that fails.
+        self.state.load(Ordering::Relaxed) == from
+            && self.state.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -84,17 +118,17 @@ impl<W: Wake> Awaited for Reply<W> {
 
 impl<W: Wake> Completion for Reply<W> {
     fn is_complete(&self) -> bool {
-        self.completed.load(Ordering::Acquire)
+        self.state.load(Ordering::Acquire) != OPEN
     }
 
     fn complete(&self, outcome: Outcome) {
-        let mut place = lock(&self.outcome);
-        if self.completed.load(Ordering::Acquire) {
+        if !self.change(OPEN, WRITING) {
             return;
         }
-        *place = Some(outcome);
-        self.completed.store(true, Ordering::Release);
-        drop(place);
+        // SAFETY: this thread has changed the state to `WRITING`, from which only the next line changes it. So no other thread writes, and none
+        // takes before that line.
+        unsafe { *self.outcome.get() = Some(outcome) };
+        self.state.store(COMPLETE, Ordering::Release);
         if let Some(waiter) = self.waiter.upgrade() {
             waiter.wake();
         }
@@ -276,5 +310,65 @@ impl Drop for Settlement {
 impl std::fmt::Debug for Settlement {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Settlement")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Weak};
+    use std::thread;
+
+    use super::{Completion, Fault, Outcome, Reply, Wake};
+    use crate::value::Value;
+
+    #[derive(Default)]
+    struct Waiter(AtomicUsize);
+
+    impl Wake for Waiter {
+        fn wake(&self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn number(outcome: Option<Outcome>) -> Option<f64> {
+        outcome?.ok()?.as_number()
+    }
+
+    #[test]
+    fn the_first_outcome_counts_and_is_taken_once() {
+        let waiter = Arc::<Waiter>::default();
+        let mut reply = Reply::new(Arc::downgrade(&waiter));
+        assert!(!reply.is_complete() && reply.take().is_none());
+        reply.complete(Ok(Value::Number(1.0)));
+        reply.complete(Err(Fault::Stopped));
+        assert!(reply.is_complete());
+        assert_eq!((number(reply.take()), number(reply.take())), (Some(1.0), None));
+        reply.complete(Ok(Value::Number(2.0)));
+        assert!(reply.is_complete() && reply.take().is_none());
+        assert_eq!(waiter.0.load(Ordering::SeqCst), 1);
+        Arc::get_mut(&mut reply).unwrap().reset();
+        assert!(!reply.is_complete() && reply.take().is_none());
+        reply.complete(Ok(Value::Number(3.0)));
+        assert_eq!(number(reply.take()), Some(3.0));
+    }
+
+    #[test]
+    fn one_of_many_threads_completes_it_and_one_takes_it() {
+        const THREADS: u32 = 4;
+        for _ in 0..200 {
+            let reply = Reply::<Waiter>::new(Weak::new());
+            let completing = (0..THREADS).map(|index| {
+                let reply = Arc::clone(&reply);
+                thread::spawn(move || {
+                    reply.complete(Ok(Value::String(index.to_string().into())));
+                    // Complete, but perhaps by another thread that has not written yet.
+                    assert!(reply.is_complete());
+                    usize::from(reply.take().is_some())
+                })
+            });
+            let taken: usize = completing.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).sum();
+            assert_eq!(taken + usize::from(reply.take().is_some()), 1);
+        }
     }
 }

@@ -82,6 +82,8 @@ const TAG = freeze({
   AGAIN: 16,
   /** A string of which the host's surface knows that its characters are below U+0100. Used only from a host. */
   ONE_BYTE: 17,
+  /** Used only to a host: the outcome of a synchronous call is a small value in the buffer for such values, and must be read at once. */
+  OUTCOME: 18,
 });
 
 /** How a function of another realm is called. */

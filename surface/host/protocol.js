@@ -157,6 +157,9 @@ const LIMIT = freeze({
   TIMEOUT: 1,
 });
 
+/** The buffer for small outcomes of synchronous calls has room for a value of this many bytes, and for its length in two bytes after that. */
+const MAX_OUTCOME = 2048;
+
 /** Results of `wanted()`. */
 const WANTED = freeze({
   /** It was dropped and must not be resumed. */
@@ -181,4 +184,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ CONSOLE_METHOD, EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ CONSOLE_METHOD, EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

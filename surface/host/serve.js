@@ -199,6 +199,8 @@ function errorFor(thrown) {
 
 /** @type {WeakSet<Function>} */
 const answeringLater = new WeakSet();
+/** Whether the set has had a function. Programs without sandboxes need not look there. */
+let isAnyAnsweredLater = false;
 
 /**
  * From now on, if this function returns a promise, its callers get what the promise settles to. Use it for functions of this library only.
@@ -206,11 +208,12 @@ const answeringLater = new WeakSet();
  * @param {Function} target
  */
 const answerLater = (target) => {
+  isAnyAnsweredLater = true;
   answeringLater.add(target);
 };
 
 /** @param {Function} target */
-const isAnsweredLater = (target) => answeringLater.has(target);
+const isAnsweredLater = (target) => isAnyAnsweredLater && answeringLater.has(target);
 
 /** Returned instead of a carrier: the answer comes later, or is not wanted. */
 const LATER = Object.freeze([TAG.PROMISE]);

@@ -8,7 +8,7 @@ const { CODE, callSite, coded, errorOf } = require('../core/error.js');
 const { alone } = require('../core/primordials.js');
 const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { checkArgument } = require('./pack.js');
-const { LIMIT } = require('./protocol.js');
+const { LIMIT, MAX_OUTCOME } = require('./protocol.js');
 const { bufferOf } = require('./shared.js');
 const { Work } = require('./work.js');
 
@@ -22,6 +22,9 @@ const SMALL = 4096;
 
 /** Reading a result stops after the call's `timeout`, but not before `FIXED_TIME`, in which honest data of some size can be read. */
 const timedOut = () => coded(Error, 'Script execution timed out.', CODE.TIMEOUT);
+/** @type {unknown[]} */
+const NO_TABLE = [];
+
 /** Replaces a value of a list that this host cannot read. */
 class Unreadable {
   error;
@@ -74,6 +77,8 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
     switch (carrier[0]) {
       case TAG.WIRE:
         return wire(carrier[1], carrier[2]);
+      case TAG.OUTCOME:
+        return outcome();
       case TAG.VALUE:
         return carrier[1];
       case TAG.HANDLE:
@@ -112,6 +117,21 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
     // The native side may use the memory again.
     bytes[0] = 0;
     return value;
+  }
+
+  /** The buffer for small outcomes. @type {Uint8Array | undefined} */
+  let outcomes;
+
+  function outcome() {
+    outcomes ??= new Uint8Array(native.outcome);
+    try {
+      const length = outcomes[MAX_OUTCOME] | (outcomes[MAX_OUTCOME + 1] << 8);
+      // A view of its own: what is left of a longer value is not part of this one.
+      return wire(new Uint8Array(native.outcome, 0, length), NO_TABLE);
+    } finally {
+      // Also after an error, so that the native side may use the buffer again.
+      outcomes[0] = 0;
+    }
   }
 
   /** Whether the values that are read now are arguments of one call, and their budget. */

@@ -120,6 +120,47 @@ export default ({ ivm, test, assert, expect }) => {
     for (const [where, reference] of references) await assert.rejects(reference.get('a'), expect.invalid('Property is getter'), where);
   });
 
+  test('no getter runs without `accessors`, whatever the object is', ({ open }) => {
+    const code = `(() => {
+      const runs = () => { throw new Error('a getter ran'); };
+      const getter = { get: runs, enumerable: true, configurable: true };
+      const dictionary = Object.defineProperty(Object.fromEntries(Array.from({ length: 2000 }, (_, index) => ['k' + index, index])), 'a', getter);
+      delete dictionary.k5;
+      return {
+        dictionary,
+        elements: Object.defineProperty([1, 2], 0, getter),
+        sparse: Object.defineProperty({ 9000000: 1 }, 5, getter),
+        frozen: Object.freeze({ get a() { return runs(); }, b: 2 }),
+        array: Object.assign([1], { a: 2 }),
+        error: Object.assign(new Error('e'), { a: 2 }),
+        text: Object.assign(new String('xyz'), { a: 2 }),
+        bytes: Object.assign(new Uint8Array([7]), { a: 2 }),
+        before: Object.create({ get a() { return runs(); } }, { a: { value: 2 } }),
+        replaced: Object.defineProperty({ get a() { return runs(); } }, 'a', { value: 2 }),
+        later: Object.defineProperty({ a: 1 }, 'a', getter),
+      };
+    })()`;
+    for (const [where, reference] of both(open, code)) {
+      const read = (name, key) => reference.getSync(name, { reference: true }).getSync(key);
+      for (const [name, key] of [['dictionary', 'a'], ['elements', 0], ['elements', '0'], ['sparse', 5], ['frozen', 'a'], ['array', 'length'], ['text', 'length'], ['later', 'a']]) {
+        assert.throws(() => read(name, key), expect.invalid('Property is getter'), `${where}: ${name}.${key}`);
+      }
+      for (const [name, key, value] of [
+        ['dictionary', 'k6', 6], ['elements', 1, 2], ['sparse', 9_000_000, 1], ['frozen', 'b', 2], ['array', 0, 1], ['text', 0, 'x'], ['text', '2', 'z'], ['bytes', 0, 7],
+        ['bytes', 1, undefined], ...['array', 'error', 'text', 'bytes', 'before', 'replaced'].map((kind) => [kind, 'a', 2]),
+      ]) assert.equal(read(name, key), value, `${where}: ${name}.${key}`);
+    }
+  });
+
+  test('getters of the global object are getters', ({ open }) => {
+    const { context } = open();
+    context.evalSync('Object.defineProperty(globalThis, "computed", { get() { throw new Error("a getter ran"); }, configurable: true }); var declared = 1; globalThis.assigned = 2;');
+    assert.throws(() => context.global.getSync('computed'), expect.invalid('Property is getter'));
+    assert.same(['declared', 'assigned', 'none'].map((name) => context.global.getSync(name)), [1, 2, undefined]);
+    context.global.setSync('computed', 3);
+    assert.equal(context.global.getSync('computed'), 3);
+  });
+
   test('errors of getters are thrown', ({ open }) => {
     for (const [where, reference] of both(open, '({ get a() { throw new RangeError("got") } })')) {
       assert.throws(() => reference.getSync('a', { accessors: true }), expect.thrown(RangeError, 'got'), where);

@@ -38,10 +38,36 @@ describe('small values', () => {
       Object.defineProperty(this, 1, { value, writable: true, configurable: true, enumerable: true });
     } });
     echo.applySync(undefined, [{ text: 'first' }], options);
+    await echo.apply(undefined, [{ text: 'second' }], options);
     delete Array.prototype[1];
-    const kept = taken === undefined ? undefined : structuredClone(taken, { transfer: [taken] });
+    const buffers = new Set(taken === undefined ? [] : [taken]);
+    const { Uint8Array } = globalThis;
+    globalThis.Uint8Array = class extends Uint8Array {
+      constructor(...args) {
+        super(...args);
+        if (args[0] instanceof ArrayBuffer && args[0].byteLength > 1000) buffers.add(args[0]);
+      }
+    };
+    echo.applySync(undefined, [{ text: 'third' }], options);
+    globalThis.Uint8Array = Uint8Array;
+    assert.ok(buffers.size > 0);
+    const kept = [...buffers].map((buffer) => structuredClone(buffer, { transfer: [buffer] }));
     for (let index = 0; index < 500; index += 1) assert.deepEqual(echo.applySync(undefined, [{ text: 'later', index }], options), { text: 'later', index });
-    if (kept !== undefined) assert.ok(!Buffer.from(kept).includes('later'), 'values were written to what was given away');`));
+    for (const buffer of kept) assert.ok(!Buffer.from(buffer).includes('later'), 'values were written to what was given away');`));
+
+  test('are read alone: after a longer one, one that is refused, and below each other', () => passes(`
+    const give = context.evalSync('(code) => (0, eval)(code)', { reference: true });
+    const result = (code) => give.applySync(undefined, [code], { result: { copy: true } });
+    context.global.setSync('nested', new ivm.Callback((n) => result('({ n: ' + n + ' })').n + result('[1, 2]').length));
+    for (let round = 0; round < 20; round += 1) {
+      // Bytes that would continue the next value, if they were part of it: a view on its buffer.
+      assert.deepEqual(result('({ text: "V".repeat(1500) })'), { text: 'V'.repeat(1500) });
+      const buffer = result('new ArrayBuffer(4)');
+      assert.ok(buffer instanceof ArrayBuffer && buffer.byteLength === 4);
+      assert.throws(() => result('new RegExp((String.fromCharCode(92) + "p{L}").repeat(501), "u")'), /takes too long/);
+      assert.deepEqual(result('[]'), []);
+      assert.deepEqual(result('({ sum: nested(' + round + ') + nested(1), nested: { round: ' + round + ' } })'), { sum: round + 5, nested: { round } });
+    }`));
 
   test('around the size of a shared buffer', () => passes(`
     const echo = context.evalSync('(value) => value', { reference: true });

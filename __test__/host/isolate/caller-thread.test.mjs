@@ -129,6 +129,41 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     assert.deepEqual(seen.splice(0).length, 3);
     otherWorks();`));
 
+  test('use the records of one call for the next, and never those of another', () => here(`
+    const kept = [];
+    context.global.setSync('keep', new ivm.Callback((...args) => { kept.push(args); return args.length; }));
+    const counts = Array.from({ length: 200 }, (_, index) => index % 8);
+    assert.equal(context.evalSync('let sum = 0; for (let i = 0; i < 200; i += 1) sum += keep(...Array(i % 8).keys()); sum'), counts.reduce((sum, count) => sum + count));
+    assert.deepEqual(kept.splice(0), counts.map((count) => [...Array(count).keys()]));
+    context.global.setSync('below', new ivm.Callback((n, text) => (n === 0 ? text : context.evalSync('below(' + (n - 1) + ', "' + text + 'x") + "y"'))));
+    for (let round = 0; round < 20; round += 1) assert.equal(context.evalSync('below(5, "a") + below(3, "b")'), 'axxxxxyyyyybxxxyyy');
+    context.global.setSync('echo', new ivm.Callback((text) => text));
+    assert.equal(context.evalSync('let length = 0; for (let i = 0; i < 100; i += 1) length += echo("z".repeat(i * 100)).length; length'), 495_000);
+    // A guest that is stopped below its own call of the host: the host still has the record.
+    for (let round = 0; round < 20; round += 1) {
+      const guest = new ivm.Isolate();
+      const inside = guest.createContextSync();
+      inside.global.setSync('end', new ivm.Callback(() => { guest.dispose(); }));
+      inside.global.setSync('stop', new ivm.Callback((...args) => {
+        assert.equal(syncError(() => inside.evalSync('for (;;) end(1, 2, 3)')).code, 'ERR_ISOLATE_DISPOSED');
+        kept.push(args);
+        return 'value';
+      }));
+      assert.equal(syncError(() => inside.evalSync('stop("first", "second"); keep("third")')).code, 'ERR_ISOLATE_DISPOSED');
+      assert.deepEqual(kept.splice(0), [['first', 'second']]);
+      assert.equal(context.evalSync('keep("other")'), 1);
+      assert.deepEqual(kept.splice(0), [['other']]);
+    }
+    // The alarm of a deadline knows the call that it would end.
+    for (const syncCalls of ['thread', 'caller']) {
+      ivm.configureEngine({ syncCalls });
+      for (let round = 0; round < 10; round += 1) {
+        // A busy machine may take longer than that.
+        try { context.evalSync('1', { deadline: 20 }); } catch (error) { assert.equal(error.code, 'ERR_ISOLATE_DEADLINE'); }
+        assert.equal(context.evalSync('{ const end = Date.now() + 25; while (Date.now() < end); } ' + round), round);
+      }
+    }`));
+
   test('meet async calls', () => here(`
     const results = [];
     context.global.setSync('note', new ivm.Callback((value) => { results.push(value); }));

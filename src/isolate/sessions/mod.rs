@@ -91,7 +91,8 @@ pub fn open_inspector(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remo
 
 /// Handles the requests of sessions. The guest's thread calls this wherever it may run code.
 pub fn drain(guest: &Arc<Guest>) {
-    let (Some(agent), Ok(remote)) = (guest.agent(), guest.remote()) else { return };
+    let Some(agent) = guest.agent() else { return };
+    let Ok(remote) = guest.remote() else { return };
     while !remote.is_stopping()
         && !agent.leaves_pause()
         && let Some(request) = remote.inspector.port.take()
