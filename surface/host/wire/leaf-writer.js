@@ -49,6 +49,12 @@ const flagGetters = [
 
 /** Up to this many objects, a linear search is faster than a map. Most values never need the map. */
 const FEW = 8;
+/**
+ * Objects in the first of two sets. A set of more becomes a large object in V8's heap, and making one takes as long as adding thousands of
+ * elements. When the second has become twice as large, having two takes longer.
+ */
+const MAX_FIRST = process.versions.bun === undefined ? 4096 : Infinity;
+const MAX_SECOND = 2 * MAX_FIRST;
 
 class LeafWriter extends Sink {
   /** @param {WriteHooks} hooks */
@@ -62,10 +68,17 @@ class LeafWriter extends Sink {
      */
     this.first = [undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined];
     /**
-     * All objects, in the order of their numbers, once there are more: enough to notice one that occurs again, which most values do not have.
+     * All objects once there are more, in the order of their numbers: enough to notice one that occurs again, which most values do not have.
      * @type {Set<unknown> | undefined}
      */
     this.seen = undefined;
+    /** The objects before those in `seen`, if there are two sets, and their number. @type {Set<unknown> | undefined} */
+    this.older = undefined;
+    this.olderCount = 0;
+    /** The number of objects at which to have two sets, or one again. */
+    this.fullAt = MAX_FIRST;
+    /** Whether the objects of the first set come after those of the second. */
+    this.isOneAgain = false;
     /** Numbers of the objects, once one of them has occurred again. @type {Map<unknown, number> | undefined} */
     this.ids = undefined;
     this.nextId = 0;
@@ -92,7 +105,7 @@ class LeafWriter extends Sink {
   idOf(object) {
     if (this.ids !== undefined) return this.ids.get(object) ?? -1;
     if (this.seen === undefined) return this.idOfFirst(object);
-    return this.seen.has(object) ? this.idOfSeen(object) : -1;
+    return this.seen.has(object) || this.older?.has(object) ? this.idOfSeen(object) : -1;
   }
 
   /**
@@ -106,12 +119,35 @@ class LeafWriter extends Sink {
       this.register(object);
       return false;
     }
-    seen.add(object);
-    if (seen.size > this.nextId) {
-      this.nextId++;
-      return false;
+    if (this.older === undefined || !this.older.has(object)) {
+      seen.add(object);
+      if (seen.size > this.nextId - this.olderCount) {
+        this.nextId++;
+        if (this.nextId === this.fullAt) this.divide(seen);
+        return false;
+      }
     }
     return this.referTo(this.idOfSeen(object));
+  }
+
+  /**
+   * Begins the second set, or ends having two.
+   * @param {Set<unknown>} seen
+   */
+  divide(seen) {
+    const { older } = this;
+    if (older === undefined) {
+      this.older = seen;
+      this.olderCount = MAX_FIRST;
+      this.seen = new Set();
+      this.fullAt = MAX_FIRST + MAX_SECOND;
+    } else {
+      older.forEach((each) => seen.add(each));
+      this.older = undefined;
+      this.olderCount = 0;
+      this.isOneAgain = true;
+      this.fullAt = Infinity;
+    }
   }
 
   /** @param {number} id */
@@ -137,9 +173,17 @@ class LeafWriter extends Sink {
    */
   idOfSeen(object) {
     const ids = (this.ids = new Map());
-    let id = 0;
-    this.seen?.forEach((each) => ids.set(each, id++));
+    let place = 0;
+    const add = (/** @type {unknown} */ each) => ids.set(each, this.idAt(place++));
+    this.older?.forEach(add);
+    this.seen?.forEach(add);
     return ids.get(object);
+  }
+
+  /** @param {number} place among the objects in the order of the sets */
+  idAt(place) {
+    if (!this.isOneAgain || place >= MAX_FIRST + MAX_SECOND) return place;
+    return place < MAX_SECOND ? place + MAX_FIRST : place - MAX_SECOND;
   }
 
   few() {
@@ -151,10 +195,13 @@ class LeafWriter extends Sink {
 
   /** @param {object} object that has not been written before */
   register(object) {
-    if (this.nextId < FEW) this.first[this.nextId] = object;
-    else if (this.ids !== undefined) this.ids.set(object, this.nextId);
-    else (this.seen ??= this.few()).add(object);
-    this.nextId++;
+    const id = this.nextId++;
+    if (id < FEW) this.first[id] = object;
+    else if (this.ids !== undefined) this.ids.set(object, id);
+    else {
+      const seen = (this.seen ??= this.few()).add(object);
+      if (this.nextId === this.fullAt) this.divide(seen);
+    }
   }
 
   /** @param {unknown} carrier @returns {number} its index */
