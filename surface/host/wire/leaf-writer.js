@@ -2,10 +2,11 @@
 // Writes objects that have no parts to visit: dates, regular expressions, boxed primitives, buffers, views, and objects that become a
 // carrier in the table.
 //
-// Buffers are sent in the table, except resizable ones, whose kind only the bytes can express. A view is sent with its whole buffer, as in
-// isolated-vm, if that reveals no memory of other code: if it covers the whole buffer, if the buffer itself was written before, is moved
-// or is shared, or if the buffer is too small to be a host's pool. Any other view gets its own buffer with only the view's bytes, which
-// no other view shares.
+// Large buffers are sent in the table, so that a guest gets their memory without another copy. Small ones are among the bytes, because a row of
+// the table takes longer than a few copies, and so are resizable ones, whose kind only the bytes can express. A view is sent with its whole
+// buffer, as in isolated-vm, if that reveals no memory of other code: if it covers the whole buffer, if the buffer itself was written before,
+// is moved or is shared, or if the buffer is too small to be a host's pool. Any other view gets its own buffer with only the view's bytes,
+// which no other view shares.
 
 const { Buffer } = require('node:buffer');
 const { TAG: CARRIER } = require('../../core/protocol.js');
@@ -87,6 +88,8 @@ class LeafWriter extends Sink {
     this.moved = hooks.transfer?.length ? new Set(hooks.transfer) : undefined;
     /** Lengths of resizable buffers at the time of writing. @type {Map<ArrayBuffer, number> | undefined} */
     this.lengths = undefined;
+    /** Buffers of fixed length that are among the bytes. @type {ArrayBuffer[] | undefined} */
+    this.inline = undefined;
   }
 
   /**
@@ -284,20 +287,27 @@ class LeafWriter extends Sink {
    */
   copy(buffer, offset, length, maxLength) {
     this.require(length);
-    if (maxLength < 0) {
+    if (maxLength < 0 && length > MAX_INLINE) {
       this.tableBytes += length;
       this.byte(TAG.ARRAY_BUFFER_TRANSFER);
       this.varint(this.intoTable([CARRIER.BUFFER, buffer, offset, length]));
+      return;
+    }
+    if (maxLength < 0) {
+      if (length > 0) (this.inline ??= []).push(buffer);
+      this.byte(TAG.ARRAY_BUFFER);
+      this.varint(length);
     } else {
       this.byte(TAG.RESIZABLE_ARRAY_BUFFER);
       this.varint(length);
       this.varint(maxLength);
-      this.raw(new Uint8Array(buffer, offset, length));
     }
+    this.raw(new Uint8Array(buffer, offset, length));
   }
 
-  /** Throws if a getter detached or shortened a buffer after the buffer went into the table. */
+  /** Throws if a getter detached or shortened a buffer after it was written. */
   checkBuffers() {
+    if (this.inline !== undefined) for (const buffer of this.inline) if (isDetached(buffer)) throw detached();
     for (const carrier of this.table) {
       const [tag, buffer, offset, length] = /** @type {any[]} */ (isArray(carrier) ? carrier : []);
       if (tag === CARRIER.BUFFER && offset + length > byteLengthOf(buffer)) throw detached();
@@ -339,6 +349,9 @@ class LeafWriter extends Sink {
     this.varint(flags);
   }
 }
+
+/** Bytes of a buffer that is not sent in the table. */
+const MAX_INLINE = 2048;
 
 /** Bytes. Hosts allocate Buffers and stream chunks from pools of 8 KB and more. */
 const MIN_POOL = 8_192;
