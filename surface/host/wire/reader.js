@@ -12,6 +12,7 @@ const { KIND, NONE, PausableReader, PUT_ASIDE } = require('./pausable-reader.js'
 const { checkCount, FEW_KEYS, keysOfLarge, MANY } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
 const { EMPTY } = require('./shapes.js');
+const { isSupported: hasStringRuns } = require('./string-runs.js');
 const { ERROR_TAG, TAG } = require('./tags.js');
 
 /** @typedef {import('./leaf-reader.js').ReadHooks} ReadHooks */
@@ -26,8 +27,10 @@ const MAX_PAIRS = 512;
 
 /** Up to this many entries, the tables of maps and sets take more memory per entry. */
 const SMALL_TABLE = 64;
-/** An array of more elements than this may have a run of numbers. */
+/** An array of more elements than this may have a run of numbers or dates. */
 const FEW_NUMBERS = 8;
+/** Elements after a string that few strings follow, until the next one is looked at. */
+const BETWEEN_RUNS = 64;
 /** Most elements for which an array is allocated in advance. */
 const MAX_PREPARED = 256;
 /** An array gets room for this many holes per element, plus this many more. With more holes, it becomes a dictionary. */
@@ -239,12 +242,19 @@ class Reader extends PausableReader {
    * @returns {unknown}
    */
   elements(array, index, length, level) {
+    /** Where strings may begin to follow one another. */
+    let next = hasStringRuns ? index : length;
     for (; index < length; index++) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.ELEMENTS, array, false, 0, index, length, NONE);
       const tag = this.peek();
-      if (length > FEW_NUMBERS && (tag === TAG.INT32 || tag === TAG.DOUBLE)) {
-        const next = this.numbers(array, index, length);
-        if (next > index && (index = next - 1) >= 0) continue;
+      if (length > FEW_NUMBERS && (tag === TAG.INT32 || tag === TAG.DOUBLE || tag === TAG.DATE)) {
+        const end = this.numbers(array, index, length);
+        if (end > index && (index = end - 1) >= 0) continue;
+      }
+      if (index >= next && (tag === TAG.ONE_BYTE_STRING || tag === TAG.TWO_BYTE_STRING)) {
+        const end = this.strings(array, index, length);
+        if (end > index && (index = end - 1) >= 0) continue;
+        next = index + BETWEEN_RUNS;
       }
       if (tag === TAG.THE_HOLE) {
         this.position++;
