@@ -1,4 +1,5 @@
-// The bytes of small values are in buffers that many share (src/host/arena.rs, surface/host/wire/sink.js). None may see another's.
+// The bytes of small values are in buffers that many share, and those of larger ones in memory that is used again (src/host/arena.rs,
+// surface/host/wire/sink.js). None may see another's.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -42,6 +43,29 @@ describe('small values', () => {
     const kept = taken === undefined ? undefined : structuredClone(taken, { transfer: [taken] });
     for (let index = 0; index < 500; index += 1) assert.deepEqual(echo.applySync(undefined, [{ text: 'later', index }], options), { text: 'later', index });
     if (kept !== undefined) assert.ok(!Buffer.from(kept).includes('later'), 'values were written to what was given away');`));
+
+  test('larger values use the memory of earlier ones, and stay separate', () => passes(`
+    const keep = context.evalSync('globalThis.kept = []; (...values) => { kept.push(...values); return kept.length }', { reference: true });
+    const options = { arguments: { copy: true } };
+    const take = () => context.evalSync('kept.splice(0)', { copy: true });
+    const of = (name, length) => ({ name, text: name.repeat(length * 90), list: Array.from({ length }, (_, index) => ({ [name]: index })) });
+    for (const length of [100, 300, 5_000, 300, 50_000, 500]) {
+      const [a, b, c] = [of('a', length), of('b', Math.ceil(length / 2)), of('c', length)];
+      assert.equal(keep.applySync(undefined, [a, b, c], options), 3);
+      assert.deepEqual(take(), [a, b, c]);
+      assert.throws(() => keep.applySync(undefined, [a, b, { c, refused: Symbol() }], options), /could not be cloned/);
+      assert.equal(keep.applySync(undefined, [b], options), 1);
+      assert.deepEqual(take(), [b]);
+      const outer = { a, get inner() { keep.applySync(undefined, [b], options); return c; }, last: a };
+      assert.equal(keep.applySync(undefined, [outer, c], options), 3);
+      assert.deepEqual(take(), [b, { a, inner: c, last: a }, c]);
+    }
+    const calls = Array.from({ length: 40 }, (_, index) => keep.apply(undefined, [of('n' + index, 400), of('m' + index, 40)], options));
+    await Promise.all(calls);
+    assert.deepEqual(take().filter((_, index) => index % 2 === 0), Array.from({ length: 40 }, (_, index) => of('n' + index, 400)));
+    const copy = new ivm.ExternalCopy(of('copy', 3_000));
+    keep.applySync(undefined, [of('d', 3_000)], options);
+    assert.deepEqual(copy.copy(), of('copy', 3_000));`));
 
   test('around the size of a shared buffer', () => passes(`
     const echo = context.evalSync('(value) => value', { reference: true });

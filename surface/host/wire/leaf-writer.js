@@ -26,6 +26,7 @@ const { bufferOf, byteLengthOf, isDetached, isLengthTracking, isResizable, maxBy
  * @property {number} [maxBytes] limit for the bytes and buffers together
  * @property {(stack: string, name: string, message: string) => string} [stack] converts the stacks of errors
  * @property {number} [maxDepth]
+ * @property {boolean} [lends] whether the bytes go to the native side alone, which clears the first one when it has copied them
  */
 
 const dateValue = uncurryThis(Date.prototype.getTime);
@@ -60,7 +61,7 @@ const MAX_SECOND = 2 * MAX_FIRST;
 class LeafWriter extends Sink {
   /** @param {WriteHooks} hooks */
   constructor(hooks) {
-    super(hooks.maxBytes ?? Infinity);
+    super(hooks.maxBytes ?? Infinity, hooks.lends === true);
     this.hooks = hooks;
     /**
      * The first objects written, by number; V8 numbers them in this order. The array is full from the start, so elements of its prototypes

@@ -7,7 +7,6 @@ const { ownKeys, uncurryThis } = require('../../core/primordials.js');
 const { TAG } = require('./tags.js');
 
 const { structuredClone: clone } = globalThis;
-const subarray = uncurryThis(Uint8Array.prototype.subarray);
 
 /** Creating a serializer takes as long as listing this many keys. */
 const MIN_LENGTH = 256;
@@ -20,20 +19,22 @@ const serialize = Deno?.[Deno.internal]?.core?.serialize;
 /** Whether the host's engine is V8. Its format for arrays of primitives is the same in all versions that are supported. */
 const isSupported = Deno === undefined ? process.versions.bun === undefined && process.versions.v8 !== undefined : typeof serialize === 'function';
 
-/** Bytes of the header that Deno's serializer writes: a tag and the version of the format. */
+/** Bytes of the header: a tag and the version of the format. */
 const HEADER_BYTES = 2;
 
-/** @type {((array: unknown[]) => Uint8Array) | undefined} the bytes without a header */
+/** @type {((array: unknown[]) => Uint8Array) | undefined} the bytes with a header */
 let write;
 
 /** Loaded when it is first needed, since most programs never do. */
 function load() {
-  if (Deno !== undefined) return (/** @type {unknown[]} */ array) => subarray(serialize(array), HEADER_BYTES);
+  if (Deno !== undefined) return (/** @type {unknown[]} */ array) => serialize(array);
   const { Serializer } = require('node:v8');
+  const writeHeader = uncurryThis(Serializer.prototype.writeHeader);
   const writeValue = uncurryThis(Serializer.prototype.writeValue);
   const releaseBuffer = uncurryThis(Serializer.prototype.releaseBuffer);
   return (/** @type {unknown[]} */ array) => {
     const serializer = new Serializer();
+    writeHeader(serializer);
     writeValue(serializer, array);
     return releaseBuffer(serializer);
   };
@@ -78,7 +79,8 @@ const varintOf = (value) => (value > 127 ? [(value & 127) | 128, ...varintOf(val
 const hasPart = (bytes, part, at) => at >= 0 && part.every((byte, index) => bytes[at + index] === byte);
 
 /**
- * The bytes of an array of primitives, which must begin at an even position: V8 aligns strings of two bytes per character.
+ * The bytes of an array of primitives, after a header of `HEADER_BYTES`. Without it, they must begin at an even position: V8 aligns strings of
+ * two bytes per character.
  * @param {unknown[]} array without holes, with the prototype `Array.prototype`
  * @param {number} room bytes that may be written
  * @returns {Uint8Array | undefined} undefined if the array has to be written in JavaScript
@@ -90,7 +92,7 @@ function primitiveArray(array, room) {
   // A property besides the elements may hold anything; an element that is a getter may have changed the array.
   const start = [TAG.BEGIN_DENSE_ARRAY, ...varintOf(length)];
   const end = [TAG.END_DENSE_ARRAY, 0, ...varintOf(length)];
-  return hasPart(bytes, start, 0) && hasPart(bytes, end, bytes.length - end.length) ? bytes : undefined;
+  return hasPart(bytes, start, HEADER_BYTES) && hasPart(bytes, end, bytes.length - end.length) ? bytes : undefined;
 }
 
 /**
@@ -109,4 +111,4 @@ function hasOnlyElements(array) {
   }
 }
 
-module.exports = { hasOnlyElements, primitiveArray };
+module.exports = { hasOnlyElements, HEADER_BYTES, primitiveArray };
