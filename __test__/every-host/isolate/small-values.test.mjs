@@ -67,6 +67,21 @@ describe('small values', () => {
     keep.applySync(undefined, [of('d', 3_000)], options);
     assert.deepEqual(copy.copy(), of('copy', 3_000));`));
 
+  test('long strings in memory of earlier ones have their own characters', () => passes(`
+    const make = context.evalSync('(characters, length, end) => characters.repeat(length) + end', { reference: true });
+    const kept = [];
+    for (let round = 0; round < 60; round += 1) {
+      const characters = ['a', 'é', 'ж', '\\ud800', 'zж'][round % 5] + round % 10;
+      const length = [131_000, 131_072, 150_000, 262_144, 300_000, 524_288, 9_000_000][(round * 3) % 7] >> 1;
+      const text = make.applySync(undefined, [characters, length, 'end ' + round]);
+      assert.ok(text === characters.repeat(length) + 'end ' + round, 'round ' + round);
+      if (round % 7 === 0) kept.push([text, characters, length, round]);
+      if (round % 4 === 3) { gc(); await sleep(1); }
+    }
+    // Memory that is not used again is freed after a second, while strings still use the rest.
+    await sleep(1_200);
+    for (const [text, characters, length, round] of kept) assert.ok(text === characters.repeat(length) + 'end ' + round, 'kept ' + round);`, { collects: true }));
+
   test('around the size of a shared buffer', () => passes(`
     const echo = context.evalSync('(value) => value', { reference: true });
     for (let length = 1900; length < 2200; length += 1) {
