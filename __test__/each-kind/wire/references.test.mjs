@@ -2,10 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { cloned } from '../../wire/helper.mjs';
+import { cloned as clonedAfterAny } from '../../wire/helper.mjs';
 
 /** Around the numbers of objects at which the writer keeps them in another way. */
 const SIZES = [7, 8, 9, 4095, 4096, 4097, 5000, 8192, 12_287, 12_288, 12_289, 20_000];
+
+/** What the writer does also depends on whether the value before was large. */
+function cloned(value) {
+  clonedAfterAny([1]);
+  return clonedAfterAny(value);
+}
 
 describe('references', () => {
   test('to any of many objects', () => {
@@ -42,6 +48,16 @@ describe('references', () => {
       for (let id = 1; id < size; id++) objects[id].previous = objects[id - 1];
       const copy = cloned(objects);
       assert.ok(copy.every((object, id) => object.id === id && object.previous === copy[id - 1]));
+    }
+  });
+
+  test('in values after a large one', () => {
+    const large = Array.from({ length: 13_000 }, (_, id) => ({ id }));
+    for (const size of [9, 5000, 12_289]) {
+      clonedAfterAny(large);
+      const copy = clonedAfterAny([...large.slice(0, size), large[0], large[size - 1]]);
+      assert.ok(copy[size] === copy[0] && copy[size + 1] === copy[size - 1]);
+      assert.deepEqual(copy.slice(0, size), large.slice(0, size));
     }
   });
 });

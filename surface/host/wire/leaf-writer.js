@@ -57,6 +57,8 @@ const FEW = 8;
  */
 const MAX_FIRST = process.versions.bun === undefined ? 4096 : Infinity;
 const MAX_SECOND = 2 * MAX_FIRST;
+/** The number of objects in the last value: the next one often has as many. */
+let lastCount = 0;
 
 class LeafWriter extends Sink {
   /** @param {WriteHooks} hooks */
@@ -78,7 +80,7 @@ class LeafWriter extends Sink {
     this.older = undefined;
     this.olderCount = 0;
     /** The number of objects at which to have two sets, or one again. */
-    this.fullAt = MAX_FIRST;
+    this.fullAt = lastCount > MAX_FIRST + MAX_SECOND ? Infinity : MAX_FIRST;
     /** Whether the objects of the first set come after those of the second. */
     this.isOneAgain = false;
     /** Numbers of the objects, once one of them has occurred again. @type {Map<unknown, number> | undefined} */
@@ -91,6 +93,12 @@ class LeafWriter extends Sink {
     this.lengths = undefined;
     /** Buffers of fixed length that are among the bytes. @type {ArrayBuffer[] | undefined} */
     this.inline = undefined;
+  }
+
+  /** @override */
+  release() {
+    lastCount = this.nextId;
+    super.release();
   }
 
   /**
