@@ -80,7 +80,7 @@ pub fn remove(address: usize) -> Option<(*const NativeQuota, usize)> {
         return None;
     }
     let bucket = bucket(address);
-    // Whoever frees a block knows of it from the thread that has recorded it.
+    // Code that frees a block has its address from the thread that has recorded it, and so sees this count.
     if TAKEN[bucket].load(Ordering::Relaxed) == 0 {
         return None;
     }

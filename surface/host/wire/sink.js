@@ -64,9 +64,11 @@ function store(bytes, length) {
   return subarray(arena, start, used);
 }
 
-/** @type {ReturnType<typeof allocate> | null} null while a serialization uses it */
+/** @typedef {ReturnType<typeof allocate> | null} Scratch */
+
+/** @type {Scratch} null while a serialization uses it */
 let spare = allocate(SMALLEST);
-/** A scratch buffer with bytes that the native side gets. It clears the first one when it has copied them. @type {typeof spare} */
+/** A scratch buffer with bytes that the native side gets. It clears the first one when it has copied them. @type {Scratch} */
 let lent = null;
 
 /** A scratch buffer that nothing uses. */
