@@ -103,6 +103,8 @@ test('small buffers are among the bytes', () => {
     assert.ok(received.view.buffer === received.buffer && received.data.buffer === received.buffer && received.again === received.buffer);
     assert.deepStrictEqual([received.view.length, received.data.byteOffset, received.end], [length, length >> 1, [1]]);
   }
+  // A copy of a buffer or view alone can be transferred.
+  for (const whole of [new Uint8Array(3), new DataView(new ArrayBuffer(3)), new ArrayBuffer(3)]) assert.strictEqual(write(whole).table.length, 1);
   const doubles = [new Float64Array([1.5, -0, NaN, Infinity]), new Uint8Array(3), new Float64Array([2]), new BigInt64Array([-1n])];
   assert.deepStrictEqual(cloned(doubles), doubles);
   assert.throws(() => write([new Uint8Array(100)], { maxBytes: 100 }), tooLarge);

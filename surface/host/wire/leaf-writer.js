@@ -296,7 +296,7 @@ class LeafWriter extends Sink {
    */
   copy(buffer, offset, length, maxLength) {
     this.require(length);
-    if (maxLength < 0 && length > MAX_INLINE) {
+    if (maxLength < 0 && (length > MAX_INLINE || this.nextId === ONLY)) {
       this.tableBytes += length;
       this.byte(TAG.ARRAY_BUFFER_TRANSFER);
       this.varint(this.intoTable([CARRIER.BUFFER, buffer, offset, length]));
@@ -361,6 +361,8 @@ class LeafWriter extends Sink {
 
 /** Bytes of a buffer that is not sent in the table. */
 const MAX_INLINE = 2048;
+/** The number of objects if a buffer, or a view and its buffer, is the whole value. Such a copy can be transferred. */
+const ONLY = 1;
 
 /** Bytes. Hosts allocate Buffers and stream chunks from pools of 8 KB and more. */
 const MIN_POOL = 8_192;
