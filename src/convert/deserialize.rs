@@ -44,6 +44,10 @@ pub fn payload_to_v8<'s>(
         None => Err(match (raised.take(), fault_from_caught(scope)) {
             (_, Some(Fault::Stopped)) => Fault::Stopped,
             (Some(fault), _) => fault,
+            // V8 does not say that it has no memory for a buffer.
+            (None, Some(caught)) if exchange.budget().was_refused() && caught.message() == unreadable().message() => {
+                no_room()
+            }
             (None, caught) => caught.unwrap_or_else(unreadable),
         }),
     }
@@ -61,7 +65,7 @@ fn adopt_buffer<'s>(
     }
     let budget = exchange.budget();
     if !take_or_collect(scope, &budget, length) {
-        return Err(Fault::beyond("Array buffer allocation failed"));
+        return Err(no_room());
     }
     let Some(mut memory) = Memory::of(bytes, exchange) else {
         budget.give_back(length);
@@ -151,6 +155,10 @@ impl Delegate<'_> {
         }
         self.raised.replace(Some(fault));
     }
+}
+
+fn no_room() -> Fault {
+    Fault::beyond("Array buffer allocation failed")
 }
 
 fn unreadable() -> Fault {

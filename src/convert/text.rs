@@ -1,6 +1,6 @@
 //! Strings, and the limits of what leaves a heap.
 
-use crate::value::{Budget, Code, ErrorClass, Fault, Text};
+use crate::value::{Budget, Code, ErrorClass, Fault, Text, kept};
 
 pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v8::Local<'s, v8::String>, Fault> {
     new_string(scope, text, v8::NewStringType::Normal)
@@ -27,19 +27,29 @@ fn new_string<'s>(
 pub fn text_from_v8(scope: &mut v8::Isolate, string: v8::Local<'_, v8::String>, limit: usize) -> Result<Text, Fault> {
     let length = string.length();
     if string.is_onebyte() {
-        let mut bytes = room(length, limit)?;
+        let mut bytes = text_room(length, limit)?;
         string.write_one_byte_uninit_v2(scope, 0, &mut bytes.spare_capacity_mut()[..length], v8::WriteFlags::empty());
         // SAFETY: V8 has written `length` characters, for which there was room.
         unsafe { bytes.set_len(length) };
         Ok(Text::Latin1(bytes))
     } else {
-        let mut units = room(length, limit)?;
+        let mut units = text_room(length, limit)?;
         // Nothing here allocates in V8's heap, which would move the string.
         if let v8::ValueViewData::TwoByte(all) = v8::ValueView::new(scope, string).data() {
             units.extend_from_slice(all);
         }
         Ok(Text::from_utf16(units))
     }
+}
+
+/// As [`room`], perhaps with memory of an earlier text.
+fn text_room<T: kept::Unit>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
+    if count.saturating_mul(size_of::<T>()) <= limit
+        && let Some(vector) = kept::take(count)
+    {
+        return Ok(vector);
+    }
+    room(count, limit)
 }
 
 /// An empty vector with room for `count` values, which may take at most `limit` bytes.

@@ -118,7 +118,7 @@ fn only(bytes: &[u8], entry: Entry) -> Value {
 }
 
 fn read_payload(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcome> {
-    let bytes = js.read_bytes(js.element(array, 1)?)?;
+    let bytes = js.take_bytes(js.element(array, 1)?)?;
     let rows = js.element(array, 2)?;
     let (mut table, mut moved) = (Vec::new(), false);
     if js.type_of(rows)? == JsType::Object {

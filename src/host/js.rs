@@ -361,15 +361,18 @@ impl<'a> Js<'a> {
         Ok((data.cast(), length))
     }
 
-    /// Copies a `Uint8Array`'s contents.
-    pub fn read_bytes(self, view: JsValue<'_>) -> JsResult<Vec<u8>> {
+    /// Copies a `Uint8Array`'s contents. Then clears the first byte, to tell the surface that it may use the memory again.
+    pub fn take_bytes(self, view: JsValue<'_>) -> JsResult<Vec<u8>> {
         let (data, length) = self.view_memory(view)?;
         if length == 0 || data.is_null() {
             return Ok(Vec::new());
         }
         // SAFETY: the host gave address and length of memory that lives while this callback runs, and no JavaScript
         // runs meanwhile.
-        Ok(unsafe { std::slice::from_raw_parts(data, length) }.to_vec())
+        let bytes = unsafe { std::slice::from_raw_parts(data, length) }.to_vec();
+        // SAFETY: as above; the memory is not empty.
+        unsafe { *data = 0 };
+        Ok(bytes)
     }
 
     /// Address and length of an `ArrayBuffer`'s memory.

@@ -72,13 +72,24 @@ struct Uncounted(AtomicI64);
 /// Memory outside the heap of an environment's engine, which belongs to an object there.
 pub struct External<T> {
     pub memory: T,
+    _count: Count,
+}
+
+struct Count {
     bytes: i64,
     uncounted: Arc<Uncounted>,
 }
 
-impl<T> Drop for External<T> {
+impl Drop for Count {
     fn drop(&mut self) {
         self.uncounted.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl<T> External<T> {
+    /// Ends the count.
+    pub fn into_memory(self) -> T {
+        self.memory
     }
 }
 
@@ -96,7 +107,7 @@ impl Adopted {
     pub fn external<T>(&self, memory: T, bytes: usize) -> External<T> {
         let bytes = bytes as i64;
         self.uncounted.0.fetch_add(bytes, Ordering::Relaxed);
-        External { memory, bytes, uncounted: Arc::clone(&self.uncounted) }
+        External { memory, _count: Count { bytes, uncounted: Arc::clone(&self.uncounted) } }
     }
 
     /// Reports to the garbage collector what has changed since the last report.

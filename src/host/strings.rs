@@ -5,13 +5,15 @@ use std::ffi::{c_char, c_void};
 use std::mem::transmute;
 use std::ptr;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use napi_sys as sys;
 
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::memory::{Adopted, External};
 use crate::engine::library;
-use crate::value::Text;
+use crate::isolate::clock;
+use crate::value::{Text, kept};
 
 /// The smallest text, in bytes, that is not copied. The host's collector has to free each external string.
 const MIN_EXTERNAL: usize = 64 << 10;
@@ -108,5 +110,19 @@ unsafe fn external<'a, T>(
 /// The host calls this once, on any thread, when the string is gone.
 unsafe extern "C" fn free(_env: sys::napi_env, _characters: *mut c_void, owner: *mut c_void) {
     // SAFETY: the box that `external` gave away.
-    drop(unsafe { Box::from_raw(owner.cast::<External<Text>>()) });
+    let text = unsafe { Box::from_raw(owner.cast::<External<Text>>()) }.into_memory();
+    if kept::keep(text) {
+        expire_later();
+    }
+}
+
+/// How long memory is kept without use.
+const KEPT_FOR: Duration = Duration::from_secs(1);
+
+fn expire_later() {
+    clock::after(KEPT_FOR, || {
+        if kept::expire() {
+            expire_later();
+        }
+    });
 }

@@ -56,6 +56,11 @@ impl Budget {
         self.refused.swap(false, Ordering::Relaxed)
     }
 
+    /// As [`Self::take_refusal`], without an effect on later calls.
+    pub fn was_refused(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
+
     pub fn give_back(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }

@@ -11,6 +11,7 @@ mod completion;
 mod details;
 mod fault;
 mod handle;
+pub mod kept;
 mod module;
 mod owner;
 mod spin;

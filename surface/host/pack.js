@@ -371,7 +371,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     return faultOf(/** @type {object} */ (thrown), showPaths, detailsOf(/** @type {object} */ (thrown), showPaths));
   }
 
-  const showing = alone({ carrierOf: packHandle, shared, maxBytes: MAX_BYTES });
+  const showing = alone({ carrierOf: packHandle, shared, maxBytes: MAX_BYTES, lends: true });
   const hooks = alone({ ...showing, stack: hidePaths });
 
   return { answerWith, pack, packMoving, packResult, packThrown };

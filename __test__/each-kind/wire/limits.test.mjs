@@ -79,23 +79,46 @@ test('a limit is checked before memory is allocated', () => {
   assert.ok(process.memoryUsage().rss - before < 200 * 2 ** 20);
 });
 
-test('buffers are passed by the table without a copy', () => {
-  const buffer = new Uint8Array([1, 2, 3]).buffer;
+/** The longest buffer that is not in the table. */
+const MAX_INLINE = 2048;
+const counting = (length) => Uint8Array.from({ length }, (_, index) => index);
+
+test('large buffers are passed by the table without a copy', () => {
+  const { buffer } = counting(MAX_INLINE + 1);
   const { bytes, table } = write({ buffer, view: new Uint8Array(buffer), again: buffer });
-  assert.deepStrictEqual(table, [[CARRIER.BUFFER, buffer, 0, 3]]);
+  assert.deepStrictEqual(table, [[CARRIER.BUFFER, buffer, 0, MAX_INLINE + 1]]);
   assert.strictEqual(table[0][1], buffer);
-  const other = new ArrayBuffer(3);
+  const other = new ArrayBuffer(MAX_INLINE + 1);
   const received = read(bytes, [[CARRIER.BUFFER, other]]);
   assert.ok(received.buffer === other && received.view.buffer === other && received.again === other);
 });
 
+test('small buffers are among the bytes', () => {
+  for (const length of [0, 1, 7, 127, 128, MAX_INLINE - 1, MAX_INLINE]) {
+    const { buffer } = counting(length);
+    const { bytes, table } = write({ buffer, view: new Uint8Array(buffer), data: new DataView(buffer, length >> 1), again: buffer, end: [1] });
+    assert.deepStrictEqual(table, []);
+    const received = read(bytes);
+    assert.deepStrictEqual(new Uint8Array(received.buffer), counting(length));
+    assert.ok(received.view.buffer === received.buffer && received.data.buffer === received.buffer && received.again === received.buffer);
+    assert.deepStrictEqual([received.view.length, received.data.byteOffset, received.end], [length, length >> 1, [1]]);
+  }
+  // A copy of a buffer or view alone can be transferred.
+  for (const whole of [new Uint8Array(3), new DataView(new ArrayBuffer(3)), new ArrayBuffer(3)]) assert.strictEqual(write(whole).table.length, 1);
+  const doubles = [new Float64Array([1.5, -0, NaN, Infinity]), new Uint8Array(3), new Float64Array([2]), new BigInt64Array([-1n])];
+  assert.deepStrictEqual(cloned(doubles), doubles);
+  assert.throws(() => write([new Uint8Array(100)], { maxBytes: 100 }), tooLarge);
+});
+
 test('a view brings only its own bytes', () => {
-  const pool = new Uint8Array(8192).fill(7);
+  const pool = new Uint8Array(16_384).fill(7);
   const part = new Uint8Array(pool.buffer, 8, 4);
-  const { bytes, table } = write([part, new Uint16Array(pool.buffer, 16, 2), new DataView(pool.buffer, 0, 1), part]);
-  assert.deepStrictEqual(table.map(([tag, , offset, length]) => [tag, offset, length]), [[CARRIER.BUFFER, 8, 4], [CARRIER.BUFFER, 16, 4], [CARRIER.BUFFER, 0, 1]]);
-  const [first, second, third, last] = read(bytes, arrived(table));
-  assert.deepStrictEqual([first.buffer.byteLength, second.buffer.byteLength, third.buffer.byteLength], [4, 4, 1]);
+  const large = new Uint8Array(pool.buffer, 32, 4096);
+  const { bytes, table } = write([part, new Uint16Array(pool.buffer, 16, 2), new DataView(pool.buffer, 0, 1), part, large]);
+  assert.deepStrictEqual(table.map(([tag, , offset, length]) => [tag, offset, length]), [[CARRIER.BUFFER, 32, 4096]]);
+  assert.strictEqual(bytes.filter((byte) => byte === 7).length, 9);
+  const [first, second, third, last, other] = read(bytes, arrived(table));
+  assert.deepStrictEqual([first, second, third, other].map(({ buffer }) => buffer.byteLength), [4, 4, 1, 4096]);
   assert.ok(first === last && first.buffer !== second.buffer);
   const small = Buffer.from('pooled');
   assert.strictEqual(cloned(small).buffer.byteLength, 6);
@@ -138,8 +161,10 @@ test('detached buffers and their views are refused', () => {
   structuredClone(buffer, { transfer: [buffer] });
   for (const value of [buffer, ...views]) assert.throws(() => write([value]), { name: 'TypeError', message });
   assert.strictEqual(cloned(new ArrayBuffer(0)).byteLength, 0);
-  const later = new ArrayBuffer(8);
-  assert.throws(() => write([later, { get detach() { return structuredClone(later, { transfer: [later] }), 1; } }]), { name: 'TypeError', message });
+  for (const length of [8, MAX_INLINE + 1]) {
+    const later = new ArrayBuffer(length);
+    assert.throws(() => write([later, { get detach() { return structuredClone(later, { transfer: [later] }), 1; } }]), { name: 'TypeError', message });
+  }
 });
 
 test('resizable buffers and the views that follow their length', () => {

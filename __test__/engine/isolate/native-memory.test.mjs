@@ -98,6 +98,12 @@ describe('values that the host sends', () => {
       otherWorks();`, { timeout: 120_000 }));
   }
 
+  test('small buffers that together exceed the limit are a RangeError as well', () => passes(`
+    const value = Array.from({ length: 20_000 }, () => new Uint8Array(2_000));
+    await assert.rejects(context.global.set('x', value, { copy: true }), { name: 'RangeError', message: 'Array buffer allocation failed', code: 'ERR_ISOLATE_LIMIT' });
+    assert.throws(() => context.evalClosureSync('0', [value], { arguments: { copy: true } }), { name: 'RangeError', message: 'Array buffer allocation failed' });
+    assert.equal(context.evalClosureSync('return $0.length', [value.slice(0, 1_000)], { arguments: { copy: true } }), 1_000);`, { options: '{ memoryLimit: 16 }' }));
+
   test('a buffer over the limit is a RangeError, and the isolate stays usable', () => passes(`
     const value = new Uint8Array(2 ** 26);
     await assert.rejects(context.global.set('x', value, { copy: true }), { name: 'RangeError', message: 'Array buffer allocation failed' });

@@ -1,4 +1,5 @@
-// The bytes of small values are in buffers that many share (src/host/arena.rs, surface/host/wire/sink.js). None may see another's.
+// The bytes of small values are in buffers that many share, and those of larger ones in memory that is used again (src/host/arena.rs,
+// surface/host/wire/sink.js). None may see another's.
 
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
@@ -68,6 +69,44 @@ describe('small values', () => {
       assert.deepEqual(result('[]'), []);
       assert.deepEqual(result('({ sum: nested(' + round + ') + nested(1), nested: { round: ' + round + ' } })'), { sum: round + 5, nested: { round } });
     }`));
+
+  test('larger values use the memory of earlier ones, and stay separate', () => passes(`
+    const keep = context.evalSync('globalThis.kept = []; (...values) => { kept.push(...values); return kept.length }', { reference: true });
+    const options = { arguments: { copy: true } };
+    const take = () => context.evalSync('kept.splice(0)', { copy: true });
+    const of = (name, length) => ({ name, text: name.repeat(length * 90), list: Array.from({ length }, (_, index) => ({ [name]: index })) });
+    for (const length of [100, 300, 5_000, 300, 50_000, 500]) {
+      const [a, b, c] = [of('a', length), of('b', Math.ceil(length / 2)), of('c', length)];
+      assert.equal(keep.applySync(undefined, [a, b, c], options), 3);
+      assert.deepEqual(take(), [a, b, c]);
+      assert.throws(() => keep.applySync(undefined, [a, b, { c, refused: Symbol() }], options), /could not be cloned/);
+      assert.equal(keep.applySync(undefined, [b], options), 1);
+      assert.deepEqual(take(), [b]);
+      const outer = { a, get inner() { keep.applySync(undefined, [b], options); return c; }, last: a };
+      assert.equal(keep.applySync(undefined, [outer, c], options), 3);
+      assert.deepEqual(take(), [b, { a, inner: c, last: a }, c]);
+    }
+    const calls = Array.from({ length: 40 }, (_, index) => keep.apply(undefined, [of('n' + index, 400), of('m' + index, 40)], options));
+    await Promise.all(calls);
+    assert.deepEqual(take().filter((_, index) => index % 2 === 0), Array.from({ length: 40 }, (_, index) => of('n' + index, 400)));
+    const copy = new ivm.ExternalCopy(of('copy', 3_000));
+    keep.applySync(undefined, [of('d', 3_000)], options);
+    assert.deepEqual(copy.copy(), of('copy', 3_000));`));
+
+  test('long strings in memory of earlier ones have their own characters', () => passes(`
+    const make = context.evalSync('(characters, length, end) => characters.repeat(length) + end', { reference: true });
+    const kept = [];
+    for (let round = 0; round < 60; round += 1) {
+      const characters = ['a', 'é', 'ж', '\\ud800', 'zж'][round % 5] + round % 10;
+      const length = [131_000, 131_072, 150_000, 262_144, 300_000, 524_288, 9_000_000][(round * 3) % 7] >> 1;
+      const text = make.applySync(undefined, [characters, length, 'end ' + round]);
+      assert.ok(text === characters.repeat(length) + 'end ' + round, 'round ' + round);
+      if (round % 7 === 0) kept.push([text, characters, length, round]);
+      if (round % 4 === 3) { gc(); await sleep(1); }
+    }
+    // Memory that is not used again is freed after a second, while strings still use the rest.
+    await sleep(1_200);
+    for (const [text, characters, length, round] of kept) assert.ok(text === characters.repeat(length) + 'end ' + round, 'kept ' + round);`, { collects: true }));
 
   test('around the size of a shared buffer', () => passes(`
     const echo = context.evalSync('(value) => value', { reference: true });

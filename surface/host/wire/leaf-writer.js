@@ -2,10 +2,11 @@
 // Writes objects that have no parts to visit: dates, regular expressions, boxed primitives, buffers, views, and objects that become a
 // carrier in the table.
 //
-// Buffers are sent in the table, except resizable ones, whose kind only the bytes can express. A view is sent with its whole buffer, as in
-// isolated-vm, if that reveals no memory of other code: if it covers the whole buffer, if the buffer itself was written before, is moved
-// or is shared, or if the buffer is too small to be a host's pool. Any other view gets its own buffer with only the view's bytes, which
-// no other view shares.
+// Large buffers are sent in the table, so that a guest gets their memory without another copy. Small ones are among the bytes, because a row of
+// the table takes longer than a few copies, and so are resizable ones, whose kind only the bytes can express. A view is sent with its whole
+// buffer, as in isolated-vm, if that reveals no memory of other code: if it covers the whole buffer, if the buffer itself was written before,
+// is moved or is shared, or if the buffer is too small to be a host's pool. Any other view gets its own buffer with only the view's bytes,
+// which no other view shares.
 
 const { Buffer } = require('node:buffer');
 const { TAG: CARRIER } = require('../../core/protocol.js');
@@ -25,6 +26,7 @@ const { bufferOf, byteLengthOf, isDetached, isLengthTracking, isResizable, maxBy
  * @property {number} [maxBytes] limit for the bytes and buffers together
  * @property {(stack: string, name: string, message: string) => string} [stack] converts the stacks of errors
  * @property {number} [maxDepth]
+ * @property {boolean} [lends] whether the bytes go to the native side alone, which clears the first one when it has copied them
  */
 
 const dateValue = uncurryThis(Date.prototype.getTime);
@@ -49,11 +51,19 @@ const flagGetters = [
 
 /** Up to this many objects, a linear search is faster than a map. Most values never need the map. */
 const FEW = 8;
+/**
+ * Objects in the first of two sets. A set of more becomes a large object in V8's heap, and making one takes as long as adding thousands of
+ * elements. When the second has become twice as large, having two takes longer.
+ */
+const MAX_FIRST = process.versions.bun === undefined ? 4096 : Infinity;
+const MAX_SECOND = 2 * MAX_FIRST;
+/** The number of objects in the last value: the next one often has as many. */
+let lastCount = 0;
 
 class LeafWriter extends Sink {
   /** @param {WriteHooks} hooks */
   constructor(hooks) {
-    super(hooks.maxBytes ?? Infinity);
+    super(hooks.maxBytes ?? Infinity, hooks.lends === true);
     this.hooks = hooks;
     /**
      * The first objects written, by number; V8 numbers them in this order. The array is full from the start, so elements of its prototypes
@@ -62,10 +72,17 @@ class LeafWriter extends Sink {
      */
     this.first = [undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined];
     /**
-     * All objects, in the order of their numbers, once there are more: enough to notice one that occurs again, which most values do not have.
+     * All objects once there are more, in the order of their numbers: enough to notice one that occurs again, which most values do not have.
      * @type {Set<unknown> | undefined}
      */
     this.seen = undefined;
+    /** The objects before those in `seen`, if there are two sets, and their number. @type {Set<unknown> | undefined} */
+    this.older = undefined;
+    this.olderCount = 0;
+    /** The number of objects at which to have two sets, or one again. */
+    this.fullAt = lastCount > MAX_FIRST + MAX_SECOND ? Infinity : MAX_FIRST;
+    /** Whether the objects of the first set come after those of the second. */
+    this.isOneAgain = false;
     /** Numbers of the objects, once one of them has occurred again. @type {Map<unknown, number> | undefined} */
     this.ids = undefined;
     this.nextId = 0;
@@ -74,6 +91,14 @@ class LeafWriter extends Sink {
     this.moved = hooks.transfer?.length ? new Set(hooks.transfer) : undefined;
     /** Lengths of resizable buffers at the time of writing. @type {Map<ArrayBuffer, number> | undefined} */
     this.lengths = undefined;
+    /** Buffers of fixed length that are among the bytes. @type {ArrayBuffer[] | undefined} */
+    this.inline = undefined;
+  }
+
+  /** @override */
+  release() {
+    lastCount = this.nextId;
+    super.release();
   }
 
   /**
@@ -92,7 +117,7 @@ class LeafWriter extends Sink {
   idOf(object) {
     if (this.ids !== undefined) return this.ids.get(object) ?? -1;
     if (this.seen === undefined) return this.idOfFirst(object);
-    return this.seen.has(object) ? this.idOfSeen(object) : -1;
+    return this.seen.has(object) || this.older?.has(object) ? this.idOfSeen(object) : -1;
   }
 
   /**
@@ -106,12 +131,35 @@ class LeafWriter extends Sink {
       this.register(object);
       return false;
     }
-    seen.add(object);
-    if (seen.size > this.nextId) {
-      this.nextId++;
-      return false;
+    if (this.older === undefined || !this.older.has(object)) {
+      seen.add(object);
+      if (seen.size > this.nextId - this.olderCount) {
+        this.nextId++;
+        if (this.nextId === this.fullAt) this.divide(seen);
+        return false;
+      }
     }
     return this.referTo(this.idOfSeen(object));
+  }
+
+  /**
+   * Begins the second set, or ends having two.
+   * @param {Set<unknown>} seen
+   */
+  divide(seen) {
+    const { older } = this;
+    if (older === undefined) {
+      this.older = seen;
+      this.olderCount = MAX_FIRST;
+      this.seen = new Set();
+      this.fullAt = MAX_FIRST + MAX_SECOND;
+    } else {
+      older.forEach((each) => seen.add(each));
+      this.older = undefined;
+      this.olderCount = 0;
+      this.isOneAgain = true;
+      this.fullAt = Infinity;
+    }
   }
 
   /** @param {number} id */
@@ -137,9 +185,17 @@ class LeafWriter extends Sink {
    */
   idOfSeen(object) {
     const ids = (this.ids = new Map());
-    let id = 0;
-    this.seen?.forEach((each) => ids.set(each, id++));
+    let place = 0;
+    const add = (/** @type {unknown} */ each) => ids.set(each, this.idAt(place++));
+    this.older?.forEach(add);
+    this.seen?.forEach(add);
     return ids.get(object);
+  }
+
+  /** @param {number} place among the objects in the order of the sets */
+  idAt(place) {
+    if (!this.isOneAgain || place >= MAX_FIRST + MAX_SECOND) return place;
+    return place < MAX_SECOND ? place + MAX_FIRST : place - MAX_SECOND;
   }
 
   few() {
@@ -151,10 +207,13 @@ class LeafWriter extends Sink {
 
   /** @param {object} object that has not been written before */
   register(object) {
-    if (this.nextId < FEW) this.first[this.nextId] = object;
-    else if (this.ids !== undefined) this.ids.set(object, this.nextId);
-    else (this.seen ??= this.few()).add(object);
-    this.nextId++;
+    const id = this.nextId++;
+    if (id < FEW) this.first[id] = object;
+    else if (this.ids !== undefined) this.ids.set(object, id);
+    else {
+      const seen = (this.seen ??= this.few()).add(object);
+      if (this.nextId === this.fullAt) this.divide(seen);
+    }
   }
 
   /** @param {unknown} carrier @returns {number} its index */
@@ -237,20 +296,27 @@ class LeafWriter extends Sink {
    */
   copy(buffer, offset, length, maxLength) {
     this.require(length);
-    if (maxLength < 0) {
+    if (maxLength < 0 && (length > MAX_INLINE || this.nextId === ONLY)) {
       this.tableBytes += length;
       this.byte(TAG.ARRAY_BUFFER_TRANSFER);
       this.varint(this.intoTable([CARRIER.BUFFER, buffer, offset, length]));
+      return;
+    }
+    if (maxLength < 0) {
+      if (length > 0) (this.inline ??= []).push(buffer);
+      this.byte(TAG.ARRAY_BUFFER);
+      this.varint(length);
     } else {
       this.byte(TAG.RESIZABLE_ARRAY_BUFFER);
       this.varint(length);
       this.varint(maxLength);
-      this.raw(new Uint8Array(buffer, offset, length));
     }
+    this.raw(new Uint8Array(buffer, offset, length));
   }
 
-  /** Throws if a getter detached or shortened a buffer after the buffer went into the table. */
+  /** Throws if a getter detached or shortened a buffer after it was written. */
   checkBuffers() {
+    if (this.inline !== undefined) for (const buffer of this.inline) if (isDetached(buffer)) throw detached();
     for (const carrier of this.table) {
       const [tag, buffer, offset, length] = /** @type {any[]} */ (isArray(carrier) ? carrier : []);
       if (tag === CARRIER.BUFFER && offset + length > byteLengthOf(buffer)) throw detached();
@@ -292,6 +358,11 @@ class LeafWriter extends Sink {
     this.varint(flags);
   }
 }
+
+/** Bytes of a buffer that is not sent in the table. */
+const MAX_INLINE = 2048;
+/** The number of objects if a buffer, or a view and its buffer, is the whole value. Such a copy can be transferred. */
+const ONLY = 1;
 
 /** Bytes. Hosts allocate Buffers and stream chunks from pools of 8 KB and more. */
 const MIN_POOL = 8_192;

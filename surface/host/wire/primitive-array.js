@@ -7,7 +7,6 @@ const { ownKeys, uncurryThis } = require('../../core/primordials.js');
 const { TAG } = require('./tags.js');
 
 const { structuredClone: clone } = globalThis;
-const subarray = uncurryThis(Uint8Array.prototype.subarray);
 
 /** Arrays of fewer elements are not worth it: creating a serializer takes as long as listing this many keys. */
 const MIN_LENGTH = 256;
@@ -20,20 +19,22 @@ const serialize = Deno?.[Deno.internal]?.core?.serialize;
 /** Whether the host's engine is V8. Its format for arrays of primitives is the same in all versions that are supported. */
 const isSupported = Deno === undefined ? process.versions.bun === undefined && process.versions.v8 !== undefined : typeof serialize === 'function';
 
-/** Bytes of the header that Deno's serializer writes: a tag and the version of the format. */
+/** Bytes of the header: a tag and the version of the format. */
 const HEADER_BYTES = 2;
 
-/** @type {((array: unknown[]) => Uint8Array) | undefined} the bytes without a header */
+/** @type {((array: unknown[]) => Uint8Array) | undefined} the bytes with a header */
 let write;
 
 /** Loaded when it is first needed, since most programs never do. */
 function load() {
-  if (Deno !== undefined) return (/** @type {unknown[]} */ array) => subarray(serialize(array), HEADER_BYTES);
+  if (Deno !== undefined) return (/** @type {unknown[]} */ array) => serialize(array);
   const { Serializer } = require('node:v8');
+  const writeHeader = uncurryThis(Serializer.prototype.writeHeader);
   const writeValue = uncurryThis(Serializer.prototype.writeValue);
   const releaseBuffer = uncurryThis(Serializer.prototype.releaseBuffer);
   return (/** @type {unknown[]} */ array) => {
     const serializer = new Serializer();
+    writeHeader(serializer);
     writeValue(serializer, array);
     return releaseBuffer(serializer);
   };
@@ -85,7 +86,8 @@ class PrimitiveArrays {
   #isOver = false;
 
   /**
-   * The bytes of an array of primitives, which must begin at an even position: V8 aligns strings of two bytes per character.
+   * The bytes of an array of primitives, after a header of `HEADER_BYTES`. Without it, they must begin at an even position: V8 aligns strings of
+   * two bytes per character.
    * @param {unknown[]} array of at least `MIN_LENGTH` elements without holes, with the prototype `Array.prototype`
    * @param {number} room bytes that may be written
    * @returns {Uint8Array | undefined} undefined if the array has to be written in JavaScript
@@ -98,7 +100,7 @@ class PrimitiveArrays {
     // A property besides the elements may hold anything; an element that is a getter may have changed the array.
     const start = [TAG.BEGIN_DENSE_ARRAY, ...length];
     const end = [TAG.END_DENSE_ARRAY, 0, ...length];
-    this.#isOver = !hasPart(bytes, start, 0) || !hasPart(bytes, end, bytes.length - end.length);
+    this.#isOver = !hasPart(bytes, start, HEADER_BYTES) || !hasPart(bytes, end, bytes.length - end.length);
     return this.#isOver ? undefined : bytes;
   }
 
@@ -120,4 +122,4 @@ class PrimitiveArrays {
   }
 }
 
-module.exports = { MIN_LENGTH, PrimitiveArrays };
+module.exports = { HEADER_BYTES, MIN_LENGTH, PrimitiveArrays };

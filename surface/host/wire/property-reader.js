@@ -13,9 +13,10 @@ const {
   shapeWith,
 } = require('./shapes.js');
 const { latin1Slice, SHORT } = require('./source.js');
+const { findRun, stringsOf } = require('./string-runs.js');
 const { TAG } = require('./tags.js');
 
-/** The most bytes that `numbers` reads for a number. */
+/** The most bytes that `numbers` reads for a number or date. */
 const NUMBER_BYTES = 9;
 const ArrayPrototype = Array.prototype;
 const { hasOwn: isOwn } = Object;
@@ -246,7 +247,24 @@ class PropertyReader extends LeafReader {
   }
 
   /**
-   * Reads elements that are numbers, as many as there are before the mark.
+   * Reads elements that are strings, if there are many of them.
+   * @param {any[]} array
+   * @param {number} index of the first
+   * @param {number} length of the array
+   * @returns {number} the index after the last one that was read
+   */
+  strings(array, index, length) {
+    const run = findRun(this.bytes, this.position, length - index);
+    if (run === undefined) return index;
+    this.checkWeight(run.weight);
+    const strings = stringsOf(this.bytes, this.position, run);
+    this.position = run.end;
+    for (let at = 0; at < run.count; at++) this.element(array, index + at, strings[at]);
+    return index + run.count;
+  }
+
+  /**
+   * Reads elements that are numbers or dates, as many as there are before the mark.
    * @param {any[]} array
    * @param {number} index of the first
    * @param {number} length of the array
@@ -277,6 +295,10 @@ class PropertyReader extends LeafReader {
       } else if (tag === TAG.DOUBLE) {
         this.weight += WEIGHT.NUMBER;
         this.element(array, index, view.getFloat64(position + 1, true));
+        position += NUMBER_BYTES;
+      } else if (tag === TAG.DATE) {
+        this.weight += WEIGHT.DATE;
+        this.element(array, index, this.register(new Date(view.getFloat64(position + 1, true))));
         position += NUMBER_BYTES;
       } else break;
     }

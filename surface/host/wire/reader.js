@@ -4,14 +4,16 @@
 // An array grows as its elements are read, and is never created with its announced length. The elements of a sparse array after its first
 // gap are added at its end, when their number is known.
 
-const { uncurryThis, define, ownKeys } = require('../../core/primordials.js');
+const { uncurryThis, define } = require('../../core/primordials.js');
+const { isPrototype, newError, seenBit, SEEN_MESSAGE, SEEN_STACK, setCause, setStack } = require('./errors.js');
 const { list, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
 const { KIND, NONE, PausableReader, PUT_ASIDE } = require('./pausable-reader.js');
 const { checkCount, FEW_KEYS, keysOfLarge, MANY } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
 const { EMPTY } = require('./shapes.js');
-const { ERROR_PROTOTYPES, ERROR_TAG, TAG } = require('./tags.js');
+const { isSupported: hasStringRuns } = require('./string-runs.js');
+const { ERROR_TAG, TAG } = require('./tags.js');
 
 /** @typedef {import('./leaf-reader.js').ReadHooks} ReadHooks */
 /** @typedef {import('./pausable-reader.js').Frame} Frame */
@@ -19,19 +21,16 @@ const { ERROR_PROTOTYPES, ERROR_TAG, TAG } = require('./tags.js');
 const addToMap = uncurryThis(Map.prototype.set);
 const addToSet = uncurryThis(Set.prototype.add);
 const { hasOwn: isOwn } = Object;
-const errorClasses = new Map(Object.entries(ERROR_PROTOTYPES).map(([name, tag]) => [tag, /** @type {any} */ (globalThis)[name]]));
-const SEEN_MESSAGE = 1;
-const SEEN_STACK = 2;
-const SEEN = Object.freeze({ [ERROR_TAG.MESSAGE]: SEEN_MESSAGE, [ERROR_TAG.STACK]: SEEN_STACK, [ERROR_TAG.CAUSE]: 4 });
-
 const MAX_ARRAY = 4_294_967_295;
 /** Pairs of an array that are defined before the first check of the clock. */
 const MAX_PAIRS = 512;
 
 /** Up to this many entries, the tables of maps and sets take more memory per entry. */
 const SMALL_TABLE = 64;
-/** An array of more elements than this may have a run of numbers. */
+/** An array of more elements than this may have a run of numbers or dates. */
 const FEW_NUMBERS = 8;
+/** Elements after a string that few strings follow, until the next one is looked at. */
+const BETWEEN_RUNS = 64;
 /** Most elements for which an array is allocated in advance. */
 const MAX_PREPARED = 256;
 /** An array gets room for this many holes per element, plus this many more. With more holes, it becomes a dictionary. */
@@ -40,41 +39,6 @@ const HOLES = 16;
 const MAX_CONVERTED = 1024;
 /** Bytes of the shortest element of a sparse array: a tag and an index, and a value. */
 const SPARSE_ELEMENT_BYTES = 3;
-
-/**
- * A new error without stack frames. Frames of this code must not be visible, and capturing them would take longer than everything else.
- * @param {ErrorConstructor} Class
- * @param {string} [message]
- * @returns {any}
- */
-function withoutFrames(Class, message) {
-  const { stackTraceLimit } = Error;
-  limitFrames(0);
-  try {
-    return new Class(message);
-  } finally {
-    limitFrames(stackTraceLimit);
-  }
-}
-
-/** @param {number} frames */
-function limitFrames(frames) {
-  try {
-    Error.stackTraceLimit = frames;
-  } catch {
-    // The host has frozen `Error`.
-  }
-}
-
-const NEW_KEYS = ownKeys(withoutFrames(Error));
-/** What a new error has besides its stack: in JavaScriptCore, the place of the function that has created it. */
-const PLACES = NEW_KEYS.filter((key) => key !== 'stack');
-
-/** @type {(error: any, stack: string | undefined) => void} */
-const setStack = NEW_KEYS.includes('stack')
-  // V8's own property, which `define` replaces at several times the cost.
-  ? (error, stack) => { error.stack = stack; }
-  : (error, stack) => { define(error, 'stack', stack, true, false); };
 
 class Reader extends PausableReader {
   /**
@@ -112,7 +76,7 @@ class Reader extends PausableReader {
         if (waiting) addToSet(target, value);
         return this.set(target, index + (waiting ? 1 : 0), 0);
       default:
-        if (waiting) define(target, 'cause', value, true, false);
+        if (waiting) setCause(target, value);
         return this.errorParts(target, key | length, 0);
     }
   }
@@ -278,12 +242,19 @@ class Reader extends PausableReader {
    * @returns {unknown}
    */
   elements(array, index, length, level) {
+    /** Where strings may begin to follow one another. */
+    let next = hasStringRuns ? index : length;
     for (; index < length; index++) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.ELEMENTS, array, false, 0, index, length, NONE);
       const tag = this.peek();
-      if (length > FEW_NUMBERS && (tag === TAG.INT32 || tag === TAG.DOUBLE)) {
-        const next = this.numbers(array, index, length);
-        if (next > index && (index = next - 1) >= 0) continue;
+      if (length > FEW_NUMBERS && (tag === TAG.INT32 || tag === TAG.DOUBLE || tag === TAG.DATE)) {
+        const end = this.numbers(array, index, length);
+        if (end > index && (index = end - 1) >= 0) continue;
+      }
+      if (index >= next && (tag === TAG.ONE_BYTE_STRING || tag === TAG.TWO_BYTE_STRING)) {
+        const end = this.strings(array, index, length);
+        if (end > index && (index = end - 1) >= 0) continue;
+        next = index + BETWEEN_RUNS;
       }
       if (tag === TAG.THE_HOLE) {
         this.position++;
@@ -443,15 +414,28 @@ class Reader extends PausableReader {
   /** @param {number} level */
   error(level) {
     this.require(1);
-    const Class = errorClasses.get(this.bytes[this.position]);
-    if (Class !== undefined) this.position++;
+    const prototype = this.bytes[this.position];
+    if (isPrototype(prototype)) this.position++;
     this.weight += WEIGHT.ERROR;
-    // The engine defines the message faster than `define`. V8 writes it first.
-    const hasMessage = this.peek() === ERROR_TAG.MESSAGE;
-    if (hasMessage) this.position++;
-    const error = withoutFrames(Class ?? Error, hasMessage ? this.string() : undefined);
-    for (const key of PLACES) delete error[key];
-    return this.begin(KIND.ERROR, error, hasMessage ? SEEN_MESSAGE : 0, level);
+    // The engine defines message and cause faster than `define`. V8 writes the message first, and the cause last.
+    let seen = 0;
+    /** @type {string | undefined} */
+    let message;
+    if (this.peek() === ERROR_TAG.MESSAGE) {
+      this.position++;
+      message = this.string();
+      seen = SEEN_MESSAGE;
+    }
+    /** @type {string | undefined} */
+    let stack;
+    if (this.bytes[this.position] === ERROR_TAG.STACK) {
+      this.position++;
+      stack = this.string();
+      seen |= SEEN_STACK;
+    }
+    const error = newError(prototype, message, this.bytes[this.position] === ERROR_TAG.CAUSE);
+    if (stack !== undefined) setStack(error, stack);
+    return this.begin(KIND.ERROR, error, seen, level);
   }
 
   /**
@@ -468,8 +452,8 @@ class Reader extends PausableReader {
         if (!(seen & SEEN_STACK)) setStack(error, undefined);
         return error;
       }
-      const bit = /** @type {Record<number, number>} */ (SEEN)[tag];
-      if (bit === undefined || seen & bit) throw malformed('an unknown part of an error');
+      const bit = seenBit(tag);
+      if (bit === 0 || seen & bit) throw malformed('an unknown part of an error');
       seen |= bit;
       if (tag === ERROR_TAG.MESSAGE) {
         define(error, 'message', this.string(), true, false);
@@ -478,7 +462,7 @@ class Reader extends PausableReader {
       } else {
         const cause = this.value(level + 1);
         if (cause === PUT_ASIDE) return this.putAside(KIND.ERROR, error, true, seen, 0, 0, NONE);
-        define(error, 'cause', cause, true, false);
+        setCause(error, cause);
       }
     }
   }

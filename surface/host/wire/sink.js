@@ -34,7 +34,7 @@ const SHORT = 24;
 const HEAD = 10;
 const SMALLEST = 16_384;
 /** A larger scratch buffer is not kept. */
-const LARGEST_KEPT = 1_048_576;
+const LARGEST_KEPT = 2_097_152;
 /** Values of up to this many bytes share one array, since creating an array takes as long as writing such a value. */
 const SMALL = 2048;
 const ARENA_SIZE = 65_536;
@@ -64,34 +64,61 @@ function store(bytes, length) {
   return subarray(arena, start, used);
 }
 
-/** @type {ReturnType<typeof allocate> | null} null while a serialization uses it */
+/** @typedef {ReturnType<typeof allocate> | null} Scratch */
+
+/** @type {Scratch} null while a serialization uses it */
 let spare = allocate(SMALLEST);
+/** A scratch buffer with bytes that the native side gets. It clears the first one when it has copied them. @type {Scratch} */
+let lent = null;
+
+/** A scratch buffer that nothing uses. */
+function takeScratch() {
+  let scratch = spare;
+  if (lent !== null && lent.bytes[0] === 0) {
+    scratch = lent;
+    lent = null;
+  } else {
+    spare = null;
+  }
+  return scratch ?? allocate(SMALLEST);
+}
 
 class Sink {
-  /** @param {number} maxBytes limit for the bytes written and the buffers in the table together */
-  constructor(maxBytes) {
-    const { bytes, data } = spare ?? allocate(SMALLEST);
-    spare = null;
+  /**
+   * @param {number} maxBytes limit for the bytes written and the buffers in the table together
+   * @param {boolean} lends whether only the native side gets the bytes, before the next value is written
+   */
+  constructor(maxBytes, lends) {
+    const { bytes, data } = takeScratch();
     this.bytes = bytes;
     this.data = data;
+    this.lends = lends;
+    this.isLent = false;
     this.position = 0;
     this.maxBytes = maxBytes;
     /** Bytes of the buffers in the table. */
     this.tableBytes = 0;
+    /** The bytes of the whole value, if they are not in the scratch buffer. @type {Uint8Array | undefined} */
+    this.whole = undefined;
   }
 
   /** Returns the scratch buffer, whether or not the value was written. */
   release() {
-    if (this.bytes.length <= LARGEST_KEPT) spare = { bytes: this.bytes, data: this.data };
+    const { bytes, data } = this;
+    if (this.isLent) lent = { bytes, data };
+    else if (bytes.length <= LARGEST_KEPT) spare = { bytes, data };
   }
 
   /** The bytes written. After this, only `release` may be called. */
   take() {
     this.require(0);
+    if (this.whole !== undefined) return this.whole;
     const { bytes, position } = this;
     if (position <= SMALL) return store(bytes, position);
     // A scratch buffer that is not reused need not be copied.
-    return bytes.length > LARGEST_KEPT ? subarray(bytes, 0, position) : copyOf(bytes, 0, position);
+    const isKept = bytes.length <= LARGEST_KEPT;
+    this.isLent = isKept && this.lends;
+    return isKept && !this.lends ? copyOf(bytes, 0, position) : subarray(bytes, 0, position);
   }
 
   /**
@@ -198,6 +225,11 @@ class Sink {
   /** @param {string} text */
   longString(text) {
     const { length } = text;
+    // Most wide texts begin with a wide character, and need not be searched for one.
+    if (text.charCodeAt(0) > 255) {
+      this.twoByteString(text);
+      return;
+    }
     this.require(length);
     this.reserve(HEAD + length);
     const start = this.position;
@@ -258,6 +290,13 @@ class Sink {
     hexWrite(this.bytes, hex.padStart(digits * 16, '0'), this.position, digits * 8);
     reverse(subarray(this.bytes, this.position, this.position + digits * 8));
     this.position += digits * 8;
+  }
+
+  /** @param {Uint8Array} bytes of the whole value, with a header; nothing else may be written */
+  replace(bytes) {
+    bytes[1] = VERSION.WRITTEN;
+    this.whole = bytes;
+    this.position = bytes.length;
   }
 
   /** @param {Uint8Array} source */

@@ -11,7 +11,7 @@ const { isReadable, readableText } = require('../../core/error.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
 const { BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { LeafWriter } = require('./leaf-writer.js');
-const { MIN_LENGTH, PrimitiveArrays } = require('./primitive-array.js');
+const { HEADER_BYTES, MIN_LENGTH, PrimitiveArrays } = require('./primitive-array.js');
 const { tooDeep, uncloneable } = require('./refusal.js');
 const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
 
@@ -47,6 +47,7 @@ const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
 const { hasOwnProperty } = Object.prototype;
 const forEachInMap = uncurryThis(Map.prototype.forEach);
 const forEachInSet = uncurryThis(Set.prototype.forEach);
+const subarray = uncurryThis(Uint8Array.prototype.subarray);
 
 /** @type {string[]} */
 const NO_KEYS = [];
@@ -304,13 +305,23 @@ class Writer extends LeafWriter {
     }
     const bytes = plain && length >= MIN_LENGTH ? (this.primitiveArrays ??= new PrimitiveArrays()).bytes(array, this.maxBytes - this.position - this.tableBytes) : undefined;
     if (bytes !== undefined) {
-      if (this.position & 1) this.byte(TAG.PADDING);
-      this.raw(bytes);
+      this.written(bytes);
       return true;
     }
     this.byte(TAG.BEGIN_DENSE_ARRAY);
     this.varint(length);
     return this.elements(array, 0, length, level);
+  }
+
+  /** @param {Uint8Array} bytes of an array, after a header */
+  written(bytes) {
+    if (this.position === HEADER_BYTES) {
+      // It is the whole value.
+      this.replace(bytes);
+      return;
+    }
+    if (this.position & 1) this.byte(TAG.PADDING);
+    this.raw(subarray(bytes, HEADER_BYTES));
   }
 
   /**

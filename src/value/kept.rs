@@ -1,0 +1,121 @@
+//! Memory of long texts that nothing uses any more, kept for the next ones. New memory costs several times as much as writing a text to it,
+//! because the system clears it first, page by page.
+
+use std::sync::Mutex;
+
+use super::Text;
+use crate::native::lock;
+
+/// Sizes of blocks that are kept, and of all of them together, in bytes.
+const MIN_BLOCK: usize = 256 << 10;
+const MAX_BLOCK: usize = 16 << 20;
+const MAX_KEPT: usize = 32 << 20;
+
+#[derive(Default)]
+pub struct Kept {
+    latin1: Vec<Vec<u8>>,
+    utf16: Vec<Vec<u16>>,
+    bytes: usize,
+    /// A block was taken since the last call of [`expire`].
+    used: bool,
+    /// [`expire`] will be called.
+    expires: bool,
+}
+
+static KEPT: Mutex<Kept> =
+    Mutex::new(Kept { latin1: Vec::new(), utf16: Vec::new(), bytes: 0, used: false, expires: false });
+
+/// A code unit of texts.
+pub trait Unit: Sized {
+    fn blocks(kept: &mut Kept) -> &mut Vec<Vec<Self>>;
+}
+
+impl Unit for u8 {
+    fn blocks(kept: &mut Kept) -> &mut Vec<Vec<Self>> {
+        &mut kept.latin1
+    }
+}
+
+impl Unit for u16 {
+    fn blocks(kept: &mut Kept) -> &mut Vec<Vec<Self>> {
+        &mut kept.utf16
+    }
+}
+
+impl Kept {
+    fn take<T: Unit>(&mut self, count: usize) -> Option<Vec<T>> {
+        let fits = |block: &Vec<T>| (count..=count + count / 4).contains(&block.capacity());
+        let blocks = T::blocks(self);
+        let place = blocks.iter().rposition(fits)?;
+        let block = blocks.swap_remove(place);
+        self.bytes -= block.capacity() * size_of::<T>();
+        self.used = true;
+        Some(block)
+    }
+
+    fn keep<T: Unit>(&mut self, mut block: Vec<T>) {
+        let bytes = block.capacity() * size_of::<T>();
+        if (MIN_BLOCK..=MAX_BLOCK).contains(&bytes) && self.bytes + bytes <= MAX_KEPT {
+            block.clear();
+            self.bytes += bytes;
+            T::blocks(self).push(block);
+        }
+    }
+}
+
+/// An empty vector with room for `count` units, if one is kept.
+pub fn take<T: Unit>(count: usize) -> Option<Vec<T>> {
+    if count * size_of::<T>() < MIN_BLOCK { None } else { lock(&KEPT).take(count) }
+}
+
+/// Keeps the memory of `text`, or frees it. True if the caller must see to it that [`expire`] is called after a while.
+pub fn keep(text: Text) -> bool {
+    let mut kept = lock(&KEPT);
+    match text {
+        Text::Latin1(bytes) => kept.keep(bytes),
+        Text::Utf16(units) => kept.keep(units),
+    }
+    kept.bytes > 0 && !std::mem::replace(&mut kept.expires, true)
+}
+
+/// Frees what is kept, unless some of it was used since the last call. True if this must be called again.
+pub fn expire() -> bool {
+    let mut kept = lock(&KEPT);
+    if std::mem::take(&mut kept.used) {
+        return true;
+    }
+    let unused = std::mem::take(&mut *kept);
+    // Without the lock.
+    drop(kept);
+    drop(unused);
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kept, MAX_BLOCK, MAX_KEPT, MIN_BLOCK};
+
+    #[test]
+    fn takes_blocks_that_fit() {
+        let mut kept = Kept::default();
+        kept.keep(vec![1_u8; MIN_BLOCK]);
+        assert!(kept.take::<u16>(MIN_BLOCK / 2).is_none());
+        assert!(kept.take::<u8>(MIN_BLOCK + 1).is_none());
+        assert!(kept.take::<u8>(MIN_BLOCK / 2).is_none());
+        let block = kept.take::<u8>(MIN_BLOCK - 1).unwrap_or_default();
+        assert_eq!((block.len(), block.capacity(), kept.bytes), (0, MIN_BLOCK, 0));
+        assert!(kept.take::<u8>(MIN_BLOCK).is_none());
+    }
+
+    #[test]
+    fn keeps_a_limited_amount() {
+        let mut kept = Kept::default();
+        kept.keep(Vec::<u8>::with_capacity(MIN_BLOCK - 1));
+        kept.keep(Vec::<u16>::with_capacity(MAX_BLOCK / 2 + 1));
+        assert_eq!(kept.bytes, 0);
+        for _ in 0..8 {
+            kept.keep(Vec::<u16>::with_capacity(MAX_BLOCK / 2));
+        }
+        assert_eq!((kept.bytes, kept.utf16.len()), (MAX_KEPT, MAX_KEPT / MAX_BLOCK));
+    }
+}
