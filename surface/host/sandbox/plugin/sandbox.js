@@ -427,11 +427,7 @@ function createPluginSandbox(core, classes, readEquipment) {
     }
   }
 
-  defineDisposal(PluginSandbox.prototype, /** @this {PluginSandbox} */ function end() {
-    return this.close();
-  });
-
-  return { PluginSandbox, IsolatedVmSandbox: PluginSandbox, NotFoundError, PluginError, SandboxViolationError };
+  return { PluginSandbox };
 }
 
 module.exports = { createPluginSandbox };
