@@ -22,10 +22,10 @@ function lazily(target, names, load) {
 }
 
 /**
- * @param {Function} made
+ * @param {Function} made with a length of 0
  * @param {number} length
  */
-const withLength = (made, length) => Object.defineProperty(made, 'length', /** @type {any} */ ({ __proto__: null, value: length }));
+const withLength = (made, length) => (length === 0 ? made : Object.defineProperty(made, 'length', /** @type {any} */ ({ __proto__: null, value: length })));
 
 /**
  * @param {string} name
