@@ -18,9 +18,10 @@ const IMPORT = /\brequire\(\s*(["'])(\.[^"']+)\1\s*\)/g;
 const SANDBOX = 'surface/host/sandbox';
 const CHUNKS = {
   'index.js': { entries: ['surface/host/index.js'], after: [] },
-  // ES modules, and sessions with the inspector.
-  'modules.js': { entries: ['module', 'session'].map((name) => `surface/api/${name}.js`), after: ['index.js'] },
-  'values.js': { entries: ['surface/host/wire/index.js'], after: ['index.js'] },
+  'exchange.js': { entries: ['surface/host/exchange.js'], after: ['index.js'] },
+  // ES modules, sessions with the inspector, profiles and snapshots.
+  'modules.js': { entries: ['module', 'session', 'profile', 'snapshot'].map((name) => `surface/api/${name}.js`), after: ['index.js'] },
+  'values.js': { entries: ['surface/host/wire/index.js'], after: ['exchange.js'] },
   'sandbox.js': { entries: [`${SANDBOX}/index.js`, 'surface/host/engine.js'], after: ['values.js'] },
   'agent.js': { entries: [`${SANDBOX}/agent/sandbox.js`, `${SANDBOX}/tools/descriptions.js`], after: ['sandbox.js'] },
   'subprocess.js': { entries: [`${SANDBOX}/subprocess/sandbox.js`], after: ['agent.js'] },

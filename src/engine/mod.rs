@@ -77,7 +77,7 @@ pub use worker::replace_thread;
 /// Whether the addon's file seems to hold a snapshot of the recipe for this V8. It may be damaged.
 #[cfg_attr(windows, allow(dead_code, reason = "children ask it, and there are none"))]
 pub fn is_shipped(recipe: &Recipe, addon: &mut File) -> bool {
-    snapshot::find(recipe, FLAGS, addon).is_some()
+    snapshot::find(recipe.name(), FLAGS, addon).is_some()
 }
 
 /// Flags set before V8 starts. A test proves that each one is needed.
@@ -202,13 +202,11 @@ impl Engine {
             return Err(Unavailable::Unlimited);
         }
         abort::intercept(park);
+        let name = recipe.name();
         // Contexts have an extension then, which the snapshot lacks.
-        let shipped = if exposes_gc() {
-            None
-        } else {
-            addon().and_then(|mut addon| snapshot::shipped(recipe, FLAGS, &mut addon))
-        };
-        Ok(Engine { snapshot: shipped.unwrap_or_else(|| snapshot::build(recipe)), recipe: recipe.name() })
+        let shipped =
+            if exposes_gc() { None } else { addon().and_then(|mut addon| snapshot::shipped(name, FLAGS, &mut addon)) };
+        Ok(Engine { snapshot: shipped.unwrap_or_else(|| snapshot::build(recipe)), recipe: name })
     }
 
     /// The snapshot of a recipe, in the form in which the addon's file holds it.

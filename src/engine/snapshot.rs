@@ -23,7 +23,7 @@ impl Recipe {
     #[cfg_attr(windows, allow(dead_code, reason = "children start so, and there are none"))]
     pub const NONE: Self = Self { modules: &[], entry: "" };
 
-    /// Identifies the sources.
+    /// Identifies the sources. Reads all of them each time.
     pub fn name(&self) -> u64 {
         let digest = self.modules.iter().fold(Digest::new(0), |digest, (name, source)| {
             digest
@@ -143,8 +143,8 @@ const MAX_SNAPSHOTS: usize = 4;
 /// Magic, V8's version and the recipe's name.
 const FACTS: usize = 16;
 
-/// Where the addon's file has a sealed snapshot of the recipe for this V8, and its length.
-pub fn find(recipe: &Recipe, flags: &str, addon: &mut File) -> Option<(u64, usize)> {
+/// Where the addon's file has a sealed snapshot of the recipe with this name for this V8, and its length.
+pub fn find(name: u64, flags: &str, addon: &mut File) -> Option<(u64, usize)> {
     let mut end = addon.seek(SeekFrom::End(0)).ok()?;
     for _ in 0..MAX_SNAPSHOTS {
         let trailer_at = end.checked_sub(TRAILER as u64)?;
@@ -158,7 +158,7 @@ pub fn find(recipe: &Recipe, flags: &str, addon: &mut File) -> Option<(u64, usiz
         addon.seek(SeekFrom::Start(start)).ok()?;
         let mut facts = [0; FACTS];
         addon.read_exact(&mut facts).ok()?;
-        if facts[..8] == seal::head(version(flags), MAGIC) && facts[8..] == recipe.name().to_le_bytes() {
+        if facts[..8] == seal::head(version(flags), MAGIC) && facts[8..] == name.to_le_bytes() {
             return Some((start, size));
         }
         end = start;
@@ -166,15 +166,15 @@ pub fn find(recipe: &Recipe, flags: &str, addon: &mut File) -> Option<(u64, usiz
     None
 }
 
-/// The snapshot at the end of the addon's file, if it was made for this build.
-pub fn shipped(recipe: &Recipe, flags: &str, addon: &mut File) -> Option<&'static [u8]> {
-    let (start, size) = find(recipe, flags, addon)?;
+/// The snapshot of the recipe with this name at the end of the addon's file, if it was made for this build.
+pub fn shipped(name: u64, flags: &str, addon: &mut File) -> Option<&'static [u8]> {
+    let (start, size) = find(name, flags, addon)?;
     addon.seek(SeekFrom::Start(start)).ok()?;
     let mut sealed = vec![0; size];
     addon.read_exact(&mut sealed).ok()?;
     // V8 reads words. The tag consists of words, and no allocator is known that does not align them.
-    let ([name], contents) = seal::open_for(version(flags), MAGIC, &sealed)?;
-    if name != recipe.name() || contents.is_empty() || !contents.as_ptr().cast::<u64>().is_aligned() {
+    let ([found], contents) = seal::open_for(version(flags), MAGIC, &sealed)?;
+    if found != name || contents.is_empty() || !contents.as_ptr().cast::<u64>().is_aligned() {
         return None;
     }
     let start = sealed.len() - contents.len();
@@ -240,13 +240,13 @@ mod tests {
         let engine = (crate::guest::settings().engine)().unwrap();
         let ship = engine.ship(&RECIPE);
         let open = |file: &File| fs::File::open(&file.0).unwrap();
-        let fits = |bytes: &[u8]| shipped(&RECIPE, FLAGS, &mut open(&File::with(bytes))).is_some();
+        let fits = |bytes: &[u8]| shipped(RECIPE.name(), FLAGS, &mut open(&File::with(bytes))).is_some();
         let file = [b"a program\0".as_slice(), &ship].concat();
         assert!(fits(&file));
         assert!(fits(&ship));
         let with = File::with(&file);
-        assert!(shipped(&crate::web::RECIPE, FLAGS, &mut open(&with)).is_none());
-        assert!(shipped(&RECIPE, "--other-flags", &mut open(&with)).is_none());
+        assert!(shipped(crate::web::RECIPE.name(), FLAGS, &mut open(&with)).is_none());
+        assert!(shipped(RECIPE.name(), "--other-flags", &mut open(&with)).is_none());
         drop(with);
         assert!(!fits(b""));
         assert!(!fits(b"a program without a snapshot"));

@@ -3,15 +3,14 @@
 
 use std::collections::VecDeque;
 use std::sync::{LazyLock, Mutex};
-use std::thread;
 use std::time::Duration;
 
 use super::clock;
 use crate::native::lock;
+use crate::value::processors;
 
 /// Isolates created at a time. More would only compete for the processors.
-static MAX_CONCURRENT: LazyLock<usize> =
-    LazyLock::new(|| thread::available_parallelism().map_or(8, |cores| (cores.get() * 4).clamp(8, 64)));
+static MAX_CONCURRENT: LazyLock<usize> = LazyLock::new(|| processors().map_or(8, |cores| (cores * 4).clamp(8, 64)));
 
 type Make = Box<dyn FnOnce(Arrival) + Send>;
 

@@ -17,6 +17,7 @@ use super::reason::Stop;
 use super::registry::Account;
 use super::remote::Remote;
 use crate::native::lock;
+use crate::value::processors;
 use crate::{engine, native};
 
 /// An isolate to dispose of.
@@ -37,8 +38,7 @@ struct Queue {
 static QUEUE: LazyLock<Mutex<Queue>> = LazyLock::new(Mutex::default);
 
 /// Other work needs the processors as well.
-static MAX_THREADS: LazyLock<usize> =
-    LazyLock::new(|| thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4)));
+static MAX_THREADS: LazyLock<usize> = LazyLock::new(|| processors().map_or(1, |cores| (cores / 2).clamp(1, 4)));
 
 /// An isolate that has had this much memory outside V8's heap leaves the same amount free in the C library, which would keep most of it.
 const MUCH: usize = 16 << 20;

@@ -30,7 +30,7 @@ pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};
 pub use module::{ModuleHandle, ModuleRequest};
 pub use owner::{Host, KeepAlive, Owner, Request, Slot};
-pub use spin::spin;
+pub use spin::{processors, spin};
 pub use text::Text;
 
 /// A value outside any engine.

@@ -1,6 +1,7 @@
 //! Waiting briefly without sleeping: most answers come within microseconds, and waking a sleeping thread takes longer.
 
 use std::cell::Cell;
+use std::num::NonZero;
 use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,8 +18,11 @@ const LATE: Duration = Duration::from_micros(2);
 /// After this many waits, a thread checks whether that has changed.
 const CONTENDED_WAITS: u32 = 32;
 
-/// With a single processor, a thread that spins keeps the one that it waits for from running.
-static SEVERAL: LazyLock<bool> = LazyLock::new(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1));
+/// How many processors this process may use, if the system says so. It is read once, because that takes several files on Linux.
+pub fn processors() -> Option<usize> {
+    static COUNT: LazyLock<Option<usize>> = LazyLock::new(|| thread::available_parallelism().ok().map(NonZero::get));
+    *COUNT
+}
 
 thread_local! {
     /// Waits of this thread that yield the processor early.
@@ -27,7 +31,8 @@ thread_local! {
 
 /// Spins until `ready` returns true, at most for `limit`. False if it has not.
 pub fn spin(limit: Duration, ready: impl Fn() -> bool) -> bool {
-    if !*SEVERAL {
+    // With a single processor, a thread that spins keeps the one that it waits for from running.
+    if processors().is_none_or(|count| count == 1) {
         return ready();
     }
     let contended = CONTENDED.get();

@@ -6,11 +6,9 @@ const { kindOf, recordOf, stamp } = require('../core/handle.js');
 const { KIND, MODE, OP } = require('../core/protocol.js');
 const { CODE, coded } = require('../core/error.js');
 const { named } = require('./heap.js');
-const { profilesOf } = require('./profile.js');
 const { defineClass, needsNew } = require('../core/classes.js');
-const { createCreateSnapshot, readSnapshot } = require('./snapshot.js');
 const {
-  illegalInvocation, MIN_MEMORY, optionsArgument, Origin, readBoolean, readFunction, readNumber, readSignal, tooFew,
+  illegalInvocation, MIN_MEMORY, optionsArgument, Origin, readBoolean, readFunction, readNumber, readSignal, readSnapshot, tooFew,
   wrongParameter, wrongThis,
 } = require('../core/options.js');
 
@@ -24,7 +22,7 @@ async function laterNamed(figures) {
  * @param {import('../index.js').Binding} binding
  */
 async function laterProfiles(profiles, binding) {
-  return inner(profilesOf(await inner(profiles), binding));
+  return inner(require('./profile.js').profilesOf(await inner(profiles), binding));
 }
 
 const MAX_MEMORY = 0x7fff_ffff;
@@ -386,6 +384,16 @@ module.exports = function createIsolate(core, openSession, importerOf) {
     }
     noteDisposal(this);
   });
-  define(Isolate, 'createSnapshot', createCreateSnapshot(core), true, true);
+  const { createSnapshot } = {
+    /**
+     * @param {any} scripts
+     * @param {any} warmup
+     * @param {any} [options]
+     */
+    createSnapshot(scripts, warmup, options = undefined) {
+      return require('./snapshot.js').createSnapshot(binding, scripts, warmup, options, createSnapshot, arguments.length);
+    },
+  };
+  define(Isolate, 'createSnapshot', createSnapshot, true, true);
   return { Constructor: Isolate, adopt };
 };

@@ -2,11 +2,10 @@
 // Snapshots: scripts run once, and isolates start from the heap that they leave.
 
 const { apply, Error, freeze, isArray } = require('../core/primordials.js');
-const { recordOf } = require('../core/handle.js');
-const { KIND, MODE, OP } = require('../core/protocol.js');
+const { MODE, OP } = require('../core/protocol.js');
 const { CODE, coded, invalid } = require('../core/error.js');
 const {
-  FILENAME, isObject, MIN_MEMORY, optionsArgument, readCopyOfBuffer, readDeadline, readInt32, readNumber, readString, tooFew, wrongParameter,
+  FILENAME, isObject, MIN_MEMORY, optionsArgument, readDeadline, readInt32, readNumber, readString, tooFew, wrongParameter,
 } = require('../core/options.js');
 
 /** Maximum megabytes of heap, and of buffers: V8 counts a snapshot's bytes in 31 bits. */
@@ -39,19 +38,6 @@ function readMemory(options) {
 }
 
 /**
- * The `snapshot` of an isolate's options.
- * @param {any} options
- * @returns {object | undefined}
- */
-function readSnapshot(options) {
-  const snapshot = readCopyOfBuffer(options, 'snapshot');
-  if (snapshot !== undefined && recordOf(snapshot, KIND.EXTERNAL_COPY).entry === undefined) {
-    throw invalid('`snapshot` must be an ExternalCopy to ArrayBuffer');
-  }
-  return snapshot;
-}
-
-/**
  * Refuses what only contexts can have.
  * @param {any} options
  */
@@ -65,71 +51,67 @@ function refuseEquipment(options) {
   }
 }
 
-/** @param {import('../index.js').Core} core */
-function createCreateSnapshot(core) {
-  const { invoke, unpack, webBits } = core.binding;
-
-  /**
-   * The web APIs that the scripts can use.
-   * @param {any} web
-   * @returns {number}
-   */
-  function readWeb(web) {
-    if (web === undefined || web === null || web === false) {
-      return 0;
-    }
-    if (webBits === undefined) {
-      throw coded(Error, '`web` is not available inside isolates', CODE.UNSUPPORTED);
-    }
-    return webBits(web);
+/**
+ * The web APIs that the scripts can use.
+ * @param {any} web
+ * @param {((web: unknown) => number) | undefined} webBits
+ * @returns {number}
+ */
+function readWeb(web, webBits) {
+  if (web === undefined || web === null || web === false) {
+    return 0;
   }
-
-  const { createSnapshot } = {
-    /**
-     * @param {any} scripts
-     * @param {any} warmup
-     * @param {any} [options]
-     */
-    createSnapshot(scripts, warmup, options = undefined) {
-      if (!isArray(scripts)) {
-        throw arguments.length < 1 ? tooFew(1) : wrongParameter(1, 'an array');
-      }
-      if (warmup !== undefined && warmup !== null && typeof warmup !== 'string') {
-        throw wrongParameter(2, 'a string');
-      }
-      options = optionsArgument(options, 3);
-      if (options !== undefined) refuseEquipment(options);
-      const memory = options === undefined ? undefined : readMemory(options);
-      const web = options === undefined ? 0 : readWeb(options.web);
-      // There is always a deadline: the isolate that makes a snapshot cannot be disposed.
-      const asked = options === undefined ? 0 : readDeadline(options);
-      const deadline = asked > 0 ? asked : DEFAULT_DEADLINE;
-      const count = scripts.length;
-      // Without a prototype, so that no setter on `Array.prototype` runs.
-      /** @type {any} */
-      const parameters = {
-        __proto__: null, 0: OP.CREATE_SNAPSHOT, 1: MODE.SYNC, 2: 0, 3: 0, 4: memory, 5: 0, 6: deadline, 7: warmup ?? undefined, 8: web,
-        length: HEAD + count * PER_SCRIPT,
-      };
-      for (let index = 0; index < count; index += 1) {
-        const script = scripts[index];
-        if (!isObject(script)) {
-          throw wrongParameter(1, 'an object');
-        }
-        const start = HEAD + index * PER_SCRIPT;
-        const { code } = /** @type {any} */ (script);
-        if (typeof code !== 'string') {
-          throw invalid('`code` property is required');
-        }
-        parameters[start] = code;
-        parameters[start + 1] = readString(script, 'filename', FILENAME);
-        parameters[start + 3] = readInt32(script, 'columnOffset');
-        parameters[start + 2] = readInt32(script, 'lineOffset');
-      }
-      return unpack(apply(invoke, undefined, parameters), createSnapshot);
-    },
-  };
-  return createSnapshot;
+  if (webBits === undefined) {
+    throw coded(Error, '`web` is not available inside isolates', CODE.UNSUPPORTED);
+  }
+  return webBits(web);
 }
 
-module.exports = freeze({ createCreateSnapshot, readSnapshot });
+/**
+ * @param {import('../index.js').Binding} binding
+ * @param {any} scripts
+ * @param {any} warmup
+ * @param {any} options
+ * @param {Function} method the public one
+ * @param {number} count of arguments
+ */
+function createSnapshot({ invoke, unpack, webBits }, scripts, warmup, options, method, count) {
+  if (!isArray(scripts)) {
+    throw count < 1 ? tooFew(1) : wrongParameter(1, 'an array');
+  }
+  if (warmup !== undefined && warmup !== null && typeof warmup !== 'string') {
+    throw wrongParameter(2, 'a string');
+  }
+  options = optionsArgument(options, 3);
+  if (options !== undefined) refuseEquipment(options);
+  const memory = options === undefined ? undefined : readMemory(options);
+  const web = options === undefined ? 0 : readWeb(options.web, webBits);
+  // There is always a deadline: the isolate that makes a snapshot cannot be disposed.
+  const asked = options === undefined ? 0 : readDeadline(options);
+  const deadline = asked > 0 ? asked : DEFAULT_DEADLINE;
+  const { length } = scripts;
+  // Without a prototype, so that no setter on `Array.prototype` runs.
+  /** @type {any} */
+  const parameters = {
+    __proto__: null, 0: OP.CREATE_SNAPSHOT, 1: MODE.SYNC, 2: 0, 3: 0, 4: memory, 5: 0, 6: deadline, 7: warmup ?? undefined, 8: web,
+    length: HEAD + length * PER_SCRIPT,
+  };
+  for (let index = 0; index < length; index += 1) {
+    const script = scripts[index];
+    if (!isObject(script)) {
+      throw wrongParameter(1, 'an object');
+    }
+    const start = HEAD + index * PER_SCRIPT;
+    const { code } = /** @type {any} */ (script);
+    if (typeof code !== 'string') {
+      throw invalid('`code` property is required');
+    }
+    parameters[start] = code;
+    parameters[start + 1] = readString(script, 'filename', FILENAME);
+    parameters[start + 3] = readInt32(script, 'columnOffset');
+    parameters[start + 2] = readInt32(script, 'lineOffset');
+  }
+  return unpack(apply(invoke, undefined, parameters), method);
+}
+
+module.exports = freeze({ createSnapshot });

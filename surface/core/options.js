@@ -340,8 +340,21 @@ function readCopyOfBuffer(options, key) {
   return value;
 }
 
+/**
+ * The `snapshot` of an isolate's options.
+ * @param {any} options
+ * @returns {object | undefined}
+ */
+function readSnapshot(options) {
+  const snapshot = readCopyOfBuffer(options, 'snapshot');
+  if (snapshot !== undefined && recordOf(snapshot, KIND.EXTERNAL_COPY).entry === undefined) {
+    throw invalid('`snapshot` must be an ExternalCopy to ArrayBuffer');
+  }
+  return snapshot;
+}
+
 module.exports = freeze({
   arrayArgument, FILENAME, handleArgument, illegalInvocation, isObject, MIN_MEMORY, optionsArgument, Origin, readArray, readBoolean,
-  readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readObject, readSignal, readString, readTimeout, readTransfer,
+  readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readObject, readSignal, readSnapshot, readString, readTimeout, readTransfer,
   tooFew, wrongParameter, wrongThis,
 });

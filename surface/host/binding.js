@@ -3,20 +3,13 @@
 // environment, so worker threads have their own.
 
 const { types } = require('node:util');
-const { TAG } = require('../core/protocol.js');
-const { createArrivals } = require('./arrivals.js');
+const { CODE, coded } = require('../core/error.js');
+const { KIND, TAG } = require('../core/protocol.js');
 const { createLifecycle } = require('./diagnostics.js');
 const { Owned } = require('./owned.js');
 const { bind, Callers } = require('./callers.js');
-const { adopt, discard, isThenable, ORIGIN } = require('./host-calls.js');
-const { createLocal } = require('./local.js');
 const { runMicrotasks } = require('./microtasks.js');
-const { createPack } = require('./pack.js');
-const { createServe } = require('./serve.js');
-const { createServeHere } = require('./serve-here.js');
-const { createSignals } = require('./signals.js');
-const { createUnpack } = require('./unpack.js');
-const { Work } = require('./work.js');
+const { isCarrier } = require('./primitive.js');
 
 const { bigint: now } = process.hrtime;
 const isDeno = process.versions.deno !== undefined;
@@ -33,30 +26,47 @@ function createHostBinding(native, equipment) {
   // Filled in once the environment exists. Nothing is called before that.
   /** @type {any} */
   const bound = {};
-  const theSurface = () => surface;
   const lifecycle = createLifecycle(bound);
-
   const owned = new Owned(() => bound.disowned());
-  /** @param {number} request @param {any} carrier */
-  const reply = (request, carrier) => bound.reply(request, carrier);
-  const { answerWith, pack, packMoving, packResult, packThrown } = createPack(owned, {
-    reply,
-    recipient: (request) => bound.recipient(request),
-    isAwaited: (request) => bound.isAwaited(request),
-  });
-  const { hooks, idOf, together, unpack } = createUnpack({
-    native: bound,
-    pack,
-    owned,
-    surface: theSurface,
-    failed: lifecycle.failed,
-    delegateTo: (target, name, length, mode) => delegateTo(target, name, length, mode),
-  });
-  const { delegateTo, local } = createLocal({ native: bound, surface: theSurface, unpack });
-
   const callers = new Callers(owned);
-  const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack });
-  const serveHere = createServeHere({ owned, packResult, packThrown });
+
+  /** @type {ReturnType<typeof import('./exchange.js').createExchange> | undefined} */
+  let loaded;
+  /** Most programs need it, but not to load the package and to start an isolate. */
+  const exchange = () => (loaded ??= require('./exchange.js').createExchange({
+    native: bound, owned, callers, surface: () => surface, unpack, settle, failed: lifecycle.failed,
+  }));
+
+  /** @param {any} value @param {number} bits */
+  const pack = (value, bits) => (isCarrier(value, bits) ? value : exchange().pack(value, bits));
+
+  /**
+   * @param {any} carrier
+   * @param {Function} [method] the public method that was called
+   */
+  function unpack(carrier, method) {
+    if (typeof carrier !== 'object' || carrier === null) {
+      return carrier;
+    }
+    return carrier[0] === TAG.HANDLE
+      ? surface.adopt(carrier[1], carrier[2], carrier[3], carrier[4], carrier[5])
+      : exchange().unpackObject(carrier, method);
+  }
+
+  /**
+   * The id in a handle's carrier.
+   * @param {any} carrier
+   * @param {Function} [method]
+   * @returns {number}
+   */
+  function idOf(carrier, method) {
+    if (Array.isArray(carrier) && carrier[0] === TAG.HANDLE && carrier[1] !== KIND.IVM) {
+      return carrier[2];
+    }
+    unpack(carrier, method);
+    throw coded(Error, 'The native side gave no handle', CODE.UNSUPPORTED);
+  }
+
   /** @param {number} request @param {any} carrier */
   const settle = (request, carrier) => {
     callers.settled(request, carrier);
@@ -65,19 +75,21 @@ function createHostBinding(native, equipment) {
       lifecycle.failed(carrier[5], carrier[3]);
     }
   };
-  /** @param {number} caller @param {[number, number, number, ...any[]]} args */
-  const serveFor = (caller, args) => callers.run(caller, serve, args);
-  const arrivals = createArrivals({ native: bound, hooks, settle, serveNow: serve, serveHere, serveFor, packThrown });
+
   const environment = native.open(
-    arrivals.settle,
-    arrivals.serveNow,
-    arrivals.serve,
-    arrivals.later,
+    /** @type {typeof settle} */
+    (request, carrier) => {
+      const isAtOnce = typeof carrier !== 'object' || carrier === null || carrier[0] === TAG.HANDLE;
+      return isAtOnce ? settle(request, carrier) : exchange().arrivals.settle(request, carrier);
+    },
+    (/** @type {[any]} */ ...args) => exchange().arrivals.serveNow(...args),
+    (/** @type {[any, any, any, any]} */ ...args) => exchange().arrivals.serve(...args),
+    () => exchange().arrivals.later(),
     runMicrotasks,
     () => queueMicrotask(bound.flushWakeUps),
     (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     (/** @type {import('../core/handle.js').Row} */ entry) => surface.core.entries.leave(entry),
-    arrivals.serveHere,
+    (/** @type {[any, any, any]} */ ...args) => exchange().arrivals.serveHere(...args),
     // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
     // Deno's Node-API handle scopes do nothing.
@@ -87,6 +99,22 @@ function createHostBinding(native, equipment) {
   );
   Object.assign(bound, environment);
 
+  /** @type {import('../index.js').Signals} */
+  const signals = {
+    isSignal: (value) => exchange().signals.isSignal(value),
+    reason: (signal) => exchange().signals.reason(signal),
+    follow: (signal, abort) => exchange().signals.follow(signal, abort),
+    abort: bound.abort,
+  };
+  /** @type {import('../index.js').Local} */
+  const local = {
+    cross: (value, bits) => exchange().local.cross(value, bits),
+    get: (target, key, bits) => exchange().local.get(target, key, bits),
+    set: (target, key, value) => exchange().local.set(target, key, value),
+    delete: (target, key) => exchange().local.delete(target, key),
+    apply: (target, receiver, args, bits, discarded) => exchange().local.apply(target, receiver, args, bits, discarded),
+  };
+
   return {
     environment,
     binding: Object.freeze({
@@ -94,21 +122,21 @@ function createHostBinding(native, equipment) {
       invoke: bound.invoke,
       invokeSync: bound.invoke,
       pack,
-      packMoving,
+      packMoving: (value, transferOut, transferList) => exchange().packMoving(value, transferOut, transferList),
       unpack,
       idOf,
       release: bound.release,
       begun: (request) => callers.begun(request),
-      limitReading: arrivals.limit,
-      hold: arrivals.hold,
-      signals: createSignals(bound),
+      limitReading: (request, limits) => exchange().arrivals.limit(request, limits),
+      hold: () => exchange().arrivals.hold(),
+      signals: Object.freeze(signals),
       lifecycle,
       equipment: (web, timers, console) => equipment().contextEquipment(web, timers, console),
       webBits: (web) => equipment().webBits(web),
       bind,
-      settled: (value) => (isThenable(value) ? adopt(value) : value),
-      startWork: () => new Work(),
-      discarded: (value) => discard(ORIGIN.MODULE_RESOLVER, value),
+      settled: (value) => exchange().settled(value),
+      startWork: () => exchange().startWork(),
+      discarded: (value) => exchange().discarded(value),
       owned: (slot) => owned.value(slot),
       isArrayBuffer: types.isArrayBuffer,
       now,

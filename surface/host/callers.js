@@ -89,4 +89,6 @@ function bind(target) {
   return (...args) => context.runInAsyncScope(target, undefined, ...args);
 }
 
+/** @typedef {Callers} CallContexts */
+
 module.exports = { bind, Callers };

@@ -3,7 +3,7 @@
 // are primitive values. Getters and traps of proxies do not run.
 
 const { types: { isNativeError, isProxy } } = require('node:util');
-const { faultOf, isOurCode } = require('../core/error.js');
+const { faultOf, isOurCode } = require('./wire/faults.js');
 const { DETAIL, MAX_CAUSES, MAX_DETAIL, MAX_DETAILS, MAX_PROPERTIES, RESERVED_PROPERTIES } = require('../core/protocol.js');
 
 const { getOwnPropertyDescriptor, getPrototypeOf, hasOwn, keys } = Object;

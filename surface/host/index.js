@@ -2,10 +2,12 @@
 // Assembles the host's `ivm`: isolated-vm's classes, the ready-made sandboxes, and the engine's settings and statistics.
 
 const createSurface = require('../index.js');
+const { define } = require('../core/primordials.js');
 const { markHandles } = require('../core/handle.js');
 const { createHostBinding } = require('./binding.js');
-const { lazily } = require('./lazily.js');
-const { FUNCTIONS, SANDBOX_ALIASES, SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('./members.js');
+const { lazyFunction } = require('./lazily.js');
+const { FUNCTIONS } = require('./members.js');
+const { createSandboxMembers } = require('./sandbox/members.js');
 const { uncloneable } = require('./uncloneable.js');
 
 /**
@@ -23,8 +25,14 @@ function createHost(native, { launcher } = {}) {
     let loaded;
     // What is required in functions is in other files of the package (`scripts/setup/surface.mjs`).
     sandboxes = () => (loaded ??= require('./sandbox/index.js').createSandboxes(core, environment, () => surface.ivm, launcher));
-    const members = lazily({}, [...SANDBOX_CLASSES, ...Object.keys(SANDBOX_ALIASES), ...SANDBOX_FUNCTIONS], sandboxes);
-    return lazily(members, FUNCTIONS, () => require('./engine.js').createEngine(environment));
+    /** @type {any} */
+    let engine;
+    const loadEngine = () => (engine ??= require('./engine.js').createEngine(environment));
+    const members = createSandboxMembers(sandboxes);
+    for (const [name, length] of Object.entries(FUNCTIONS)) {
+      define(members, name, lazyFunction(name, length, () => loadEngine()[name]), false, true);
+    }
+    return members;
   });
   connect(surface);
   // Made before handles are marked, because marking loads `node:worker_threads`.

@@ -6,11 +6,13 @@ const { kindOf, recordOf, releasedText, typeNameOf } = require('../core/handle.j
 const { alone } = require('../core/primordials.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { CallbackRecord } = require('../api/callback.js');
-const { faultOf, hidePaths, invalid, refused, released } = require('../core/error.js');
+const { invalid, refused, released } = require('../core/error.js');
+const { faultOf, hidePaths } = require('./wire/faults.js');
 const { codec } = require('./codec.js');
 const { detailsOf } = require('./error-details.js');
 const { adopt, discard, discardThrown, guard, ORIGIN, passOn } = require('./host-calls.js');
 const { take } = require('./moving.js');
+const { isPrimitive, MIN_ONE_BYTE } = require('./primitive.js');
 const { hasTime, postpone, timed } = require('./replies.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { isDetached } = require('./wire/views.js');
@@ -25,17 +27,6 @@ const NOT_AN_ERROR = faultOf({}, false);
 /** Most bytes that one serialized value may take. */
 const MAX_BYTES = 512 * 2 ** 20;
 
-/**
- * @param {unknown} value
- * @returns {boolean} false for symbols, which cannot leave their realm
- */
-function isPrimitive(value) {
-  const type = typeof value;
-  return value === null || (type !== 'object' && type !== 'function' && type !== 'symbol');
-}
-
-/** Shorter strings are read at once, whatever their characters are. */
-const MIN_ONE_BYTE = 16_384;
 /** V8 knows at once that a string of one-byte characters has no match. */
 const canSearch = process.versions.bun === undefined;
 
@@ -377,4 +368,4 @@ function createPack(owned, { reply, recipient, isAwaited }) {
   return { answerWith, pack, packMoving, packResult, packThrown };
 }
 
-module.exports = { checkArgument, createPack, isPrimitive };
+module.exports = { checkArgument, createPack };

@@ -4,7 +4,7 @@
 const { kindOf, recordOf } = require('../core/handle.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { ORIGIN } = require('./host-calls.js');
-const { isPrimitive } = require('./pack.js');
+const { isPrimitive } = require('./primitive.js');
 const { isAnsweredLater } = require('./serve.js');
 
 /** Returned instead of a carrier: nothing was called, and the call must be a request. */

@@ -5,7 +5,8 @@
 const { types } = require('node:util');
 const { kindOf, recordOf } = require('../core/handle.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../core/protocol.js');
-const { CODE, coded, invalid, thrownText } = require('../core/error.js');
+const { CODE, coded, invalid } = require('../core/error.js');
+const { thrownText } = require('./wire/faults.js');
 const { isThenable, notify, ORIGIN } = require('./host-calls.js');
 const { read, remove, write } = require('./reflect.js');
 

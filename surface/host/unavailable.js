@@ -35,7 +35,7 @@ function createUnavailable(reason) {
   for (const [name, other] of Object.entries(SANDBOX_ALIASES)) {
     Object.defineProperty(members, name, { value: members[other], enumerable: true });
   }
-  for (const name of [...FUNCTIONS, ...SANDBOX_FUNCTIONS]) {
+  for (const name of Object.keys({ ...SANDBOX_FUNCTIONS, ...FUNCTIONS })) {
     Object.defineProperty(members, name, { value: { [name]: () => refuse() }[name], enumerable: true });
   }
   const lib = {};

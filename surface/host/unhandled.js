@@ -3,7 +3,7 @@
 
 const { channel } = require('node:diagnostics_channel');
 const { emitWarning } = require('node:process');
-const { stackOf, thrownText } = require('../core/error.js');
+const { stackOf, thrownText } = require('./wire/faults.js');
 
 /** The channel of `diagnostics_channel`, and the code of the process warning. Both are documented. */
 const CHANNEL = 'isolated-v8:unhandled-host-error';

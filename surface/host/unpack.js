@@ -6,7 +6,7 @@ const { codec } = require('./codec.js');
 const { versions } = require('node:process');
 const { CODE, callSite, coded, errorOf } = require('../core/error.js');
 const { alone } = require('../core/primordials.js');
-const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
+const { CALLBACK, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { checkArgument } = require('./pack.js');
 const { LIMIT, MAX_OUTCOME } = require('./protocol.js');
 const { bufferOf } = require('./shared.js');
@@ -61,19 +61,17 @@ function delegate(name, length, run) {
  * @param {(value: unknown, bits: number) => any} host.pack
  * @param {import('./owned.js').Table} host.owned
  * @param {() => ReturnType<typeof import('../index.js')>} host.surface
+ * @param {(carrier: any, method?: Function) => any} host.unpack for any carrier
  * @param {(code: string | undefined, message: unknown) => void} host.failed called with code and message of each fault that is thrown
  * @param {(target: Function, name: string, length: number, mode: number) => Function} host.delegateTo
  */
-function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
+function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo }) {
   /**
-   * @param {any} carrier
+   * @param {any} carrier of anything but a primitive or a handle
    * @param {Function} [method] the public method that was called
    * @returns {any}
    */
-  function unpack(carrier, method) {
-    if (typeof carrier !== 'object' || carrier === null) {
-      return carrier;
-    }
+  function unpackObject(carrier, method) {
     switch (carrier[0]) {
       case TAG.WIRE:
         return wire(carrier[1], carrier[2]);
@@ -81,8 +79,6 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
         return outcome();
       case TAG.VALUE:
         return carrier[1];
-      case TAG.HANDLE:
-        return surface().adopt(carrier[1], carrier[2], carrier[3], carrier[4], carrier[5]);
       case TAG.FUNCTION:
         return carrier[4] >= 0
           ? ownFunction(carrier[1], carrier[2], carrier[3], carrier[4])
@@ -239,26 +235,12 @@ function createUnpack({ native, pack, owned, surface, failed, delegateTo }) {
     throw coded(Error, NO_GUEST_MEMORY, CODE.UNSUPPORTED);
   }
 
-  /**
-   * The id in a handle's carrier.
-   * @param {any} carrier
-   * @param {Function} [method]
-   * @returns {number}
-   */
-  function idOf(carrier, method) {
-    if (Array.isArray(carrier) && carrier[0] === TAG.HANDLE && carrier[1] !== KIND.IVM) {
-      return carrier[2];
-    }
-    unpack(carrier, method);
-    throw coded(Error, 'The native side gave no handle', CODE.UNSUPPORTED);
-  }
-
   const hooks = alone({
     /** @param {any} carrier */
     resolve: (carrier) => unpack(carrier),
   });
 
-  return { hooks, idOf, together, unpack };
+  return { hooks, together, unpackObject };
 }
 
 module.exports = { createUnpack, delegate, Unreadable };

@@ -1,7 +1,7 @@
 // Options of the sandboxes are an object's own properties. Properties that a library of the host's has put on `Object.prototype` do not
 // count.
 
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
 import { errorOf, hostContext, IsolatedVmSandbox, manifest } from '../../sandbox/plugin-helper.mjs';
@@ -30,6 +30,12 @@ const tools = [{ name: 'a:b', description: '' }];
 const CODE = 'const one = 1; console.log("entry"); return [typeof URL, one]';
 
 describe('a polluted Object.prototype', () => {
+  // Node cannot load files with a `signal` there, so load those of the sandboxes first.
+  before(async () => {
+    await createSandbox({}).execute('[]');
+    await new IsolatedVMSandbox().execute('return []', tools, async () => 1);
+  });
+
   test('createSandbox', async () => {
     const outcome = await polluted(() => createSandbox({}, {}).execute(CODE, {}));
     assert.deepEqual([outcome.error, outcome.result, outcome.logs], [undefined, ['undefined', 1], ['entry']]);

@@ -2,8 +2,9 @@
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { root, run } from '../../harness.mjs';
+import { entry, moduleEntry, root, run } from '../../harness.mjs';
 
 test('the package is few files, which are loaded when they are first used', async () => {
   const { stdout } = await run(`
@@ -17,13 +18,72 @@ test('the package is few files, which are loaded when they are first used', asyn
     count();
     ivm.normalizeCode('1');
     count();
-    ivm.AgentSandbox;
+    const { AgentSandbox, PluginSandbox, SubprocessSandbox, describeTools, engineStats } = ivm;
+    class Mine extends AgentSandbox {}
     count();
-    for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(ivm))) ivm[name];
+    new Mine();
+    count();
+    new PluginSandbox();
     count();
     console.log(...counts);
   `, { commonjs: true });
-  assert.equal(stdout.trim(), '3 3 4 5 6 8');
+  assert.equal(stdout.trim(), '3 3 5 6 6 7 8');
+});
+
+test('both entries have the same members, and the one for ES modules loads none of the sandboxes either', async () => {
+  const { stdout } = await run(`
+    import { createRequire } from 'node:module';
+    import * as named from ${JSON.stringify(moduleEntry)};
+    const require = createRequire(import.meta.url);
+    const loaded = Object.keys(require.cache).filter((path) => path.includes('host')).map((path) => path.replace(/.*[\\/]/, ''));
+    const ivm = require(${JSON.stringify(entry)});
+    const { default: whole, ...members } = named;
+    const names = [...Object.keys(ivm), ...Object.getOwnPropertyNames(Object.getPrototypeOf(ivm))].filter((name) => name !== 'constructor');
+    console.log(loaded.join(), whole === ivm, Object.keys(members).toSorted().join() === names.toSorted().join(),
+      names.filter((name) => members[name] !== ivm[name]).length);
+  `, { bare: true });
+  assert.equal(stdout.trim(), 'index.js true true 0');
+});
+
+test('a program can extend a sandbox before its code is loaded', async () => {
+  const { stdout } = await run(`
+    const { AgentSandbox, IsolatedVMSandbox, createIsolatedVMSandbox } = ivm;
+    const { execute } = AgentSandbox.prototype;
+    class Mine extends AgentSandbox {
+      own = 1;
+      #codes = [];
+      constructor() { super({ timeout: 10_000 }); }
+      async execute(code) { this.#codes.push(code); return (await super.execute(code)).result; }
+      get codes() { return this.#codes.length; }
+    }
+    const mine = new Mine();
+    const made = createIsolatedVMSandbox();
+    console.log(Mine.isAvailable(), await mine.execute('return 1 + 1'), mine.codes, mine.own, mine instanceof AgentSandbox, made instanceof IsolatedVMSandbox,
+      made instanceof Mine, made.constructor === AgentSandbox, Object.keys(made).length);
+    const failures = [() => AgentSandbox(), () => new AgentSandbox(1), () => new execute('1'), () => execute.call({}, '1')];
+    for (const fail of failures) try { fail(); console.log('no error'); } catch (error) { console.log(error.name, error.code); }
+    await mine.close();
+    console.log(await mine.execute('return 1'));
+  `);
+  assert.deepEqual(stdout.trim().split('\n'), [
+    'true 2 1 1 true true false true 0', 'TypeError undefined', 'TypeError ERR_INVALID_ARG', 'TypeError undefined', 'TypeError undefined', 'null',
+  ]);
+});
+
+test('what `ivm` has of a class is what the class has', () => {
+  const require = createRequire(import.meta.url);
+  const sandboxes = require(join(root, 'surface/host/sandbox/index.js')).createSandboxes({ binding: {} }, {}, () => {});
+  const { SHAPES } = require(join(root, 'surface/host/sandbox/members.js'));
+  const { SANDBOX_FUNCTIONS } = require(join(root, 'surface/host/members.js'));
+  const lengths = (object, names) => Object.fromEntries(names.map((name) => [name, object[name].length]));
+  const own = (object, builtIn) => lengths(object, Object.getOwnPropertyNames(object).filter((name) => !builtIn.includes(name)));
+  for (const [name, { length, methods, statics = {} }] of Object.entries(SHAPES)) {
+    const Class = sandboxes[name];
+    assert.equal(length, Class.length, name);
+    assert.deepEqual(methods, own(Class.prototype, ['constructor']), name);
+    assert.deepEqual(statics, own(Class, ['length', 'name', 'prototype']), name);
+  }
+  for (const [name, length] of Object.entries(SANDBOX_FUNCTIONS)) if (name in sandboxes) assert.equal(length, sandboxes[name].length, name);
 });
 
 test('bundled functions keep their names and parameters', async () => {
@@ -40,8 +100,7 @@ test('bundled functions keep their names and parameters', async () => {
         walk(Object.getPrototypeOf(one), path + '.__proto__');
         for (const key of Reflect.ownKeys(one)) {
           const { value, get } = Object.getOwnPropertyDescriptor(one, key);
-          // Getters of members that are loaded when they are used.
-          walk(path === 'ivm.__proto__' ? whole[key] : get ?? value, path + '.' + String(key));
+          walk(get ?? value, path + '.' + String(key));
         }
       };
       walk(whole, 'ivm');

@@ -6,7 +6,8 @@ import { createRequire } from 'node:module';
 import { once } from 'node:events';
 
 const require = createRequire(import.meta.url);
-const { errorOf, faultOf, hidePaths } = require('../../../surface/core/error.js');
+const { errorOf } = require('../../../surface/core/error.js');
+const { faultOf, hidePaths } = require('../../../surface/host/wire/faults.js');
 const { failureOf } = require('../../../surface/host/sandbox/common/failure.js');
 const { reportUnhandled } = require('../../../surface/host/unhandled.js');
 const { TAG } = require('../../../surface/core/protocol.js');

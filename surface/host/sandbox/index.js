@@ -14,7 +14,7 @@ const { createStripper } = require('./common/typescript.js');
  * @param {any} environment the native one
  * @param {() => any} ivm
  * @param {string} [launcher] the executable that starts processes, instead of the one beside the addon
- * @returns {object} the members of `ivm`, and `contextEquipment` and `webBits` for contexts and snapshots
+ * @returns {object} what does the work of the members of `ivm`, and `contextEquipment` and `webBits` for contexts and snapshots
  */
 function createSandboxes(core, environment, ivm, launcher) {
   const execute = createExecute(core, environment);
@@ -30,12 +30,11 @@ function createSandboxes(core, environment, ivm, launcher) {
   };
   // These are in other files of the package.
   lazily(members, ['describeTools'], () => require('./tools/descriptions.js'));
-  lazily(members, ['AgentSandbox', 'IsolatedVMSandbox', 'createIsolatedVMSandbox'],
-    () => require('./agent/sandbox.js').createAgentSandbox(execute, strip, readSnapshot, makeSpare));
-  lazily(members, ['SubprocessSandbox', 'createSubprocessSandbox'],
+  lazily(members, ['AgentSandbox'], () => require('./agent/sandbox.js').createAgentSandbox(execute, strip, readSnapshot, makeSpare));
+  lazily(members, ['SubprocessSandbox'],
     () => require('./subprocess/sandbox.js').createSubprocessSandboxes(core, environment, { strip, make: makeSpare }, readSnapshot, launcher));
   lazily(members, ['createPluginFetch'], () => require('./plugin/fetch.js'));
-  lazily(members, ['PluginSandbox', 'IsolatedVmSandbox', 'NotFoundError', 'PluginError', 'SandboxViolationError'], () => {
+  lazily(members, ['PluginSandbox'], () => {
     const readEquipment = require('./plugin/equipment.js').createReadEquipment(core, environment, strip, readSnapshot);
     return require('./plugin/sandbox.js').createPluginSandbox(core, ivm, readEquipment);
   });

@@ -7,7 +7,7 @@
 // Nothing recurses deeper than RECURSION_LEVELS. A container that would is put aside, and so are the containers around it, innermost
 // first. `run` continues them from its own stack.
 
-const { isReadable, readableText } = require('../../core/error.js');
+const { isReadable, readableText } = require('./faults.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
 const { BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { LeafWriter } = require('./leaf-writer.js');

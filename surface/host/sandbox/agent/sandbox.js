@@ -2,7 +2,6 @@
 // `AgentSandbox`: runs an AI agent's code, with tools that the code calls as `namespace.method(params)`.
 
 const { now } = require('../../clock.js');
-const { defineDisposal } = require('../../../core/classes.js');
 const { CODE } = require('../../../core/error.js');
 const { named } = require('../../../api/heap.js');
 const { FLAG } = require('../../protocol.js');
@@ -219,18 +218,9 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       const figures = [...this.#running].at(-1)?.heapFigures();
       return figures === undefined ? null : named(figures);
     }
-
-    static {
-      defineDisposal(AgentSandbox.prototype, /** @this {AgentSandbox} */ function end() {
-        return this.close();
-      });
-    }
   }
 
-  /** @param {any} [config] */
-  const createIsolatedVMSandbox = (config) => new AgentSandbox(config);
-
-  return { AgentSandbox, IsolatedVMSandbox: AgentSandbox, createIsolatedVMSandbox };
+  return { AgentSandbox };
 }
 
 module.exports = { createAgentSandbox };

@@ -3,7 +3,8 @@
 
 const { now } = require('../../clock.js');
 const { ownIsolate } = require('../../diagnostics.js');
-const { CODE, coded, refused, thrownText } = require('../../../core/error.js');
+const { CODE, coded, refused } = require('../../../core/error.js');
+const { thrownText } = require('../../wire/faults.js');
 const { recordOf } = require('../../../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
 const { Unreadable } = require('../../unpack.js');

@@ -3,7 +3,7 @@
 
 const { bare, own } = require('./options.js');
 const { TRANSFER } = require('../../../core/protocol.js');
-const { readSnapshot } = require('../../../api/snapshot.js');
+const { readSnapshot } = require('../../../core/options.js');
 
 /**
  * @typedef {(options: Record<string, any>, memoryLimit: number) => object | undefined} ReadSnapshot returns a separate ExternalCopy, which

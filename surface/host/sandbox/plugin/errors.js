@@ -2,7 +2,7 @@
 // Errors of plugins, with the names that plugin systems know.
 
 const { CODE } = require('../../../core/error.js');
-const { bare } = require('../common/options.js');
+const { alone } = require('../../../core/primordials.js');
 
 /** @typedef {'CPU' | 'HOOK' | 'MEMORY' | 'NETWORK' | 'STORAGE'} Violation */
 
@@ -16,7 +16,7 @@ const CODE_OF = Object.freeze({
 });
 
 /** @param {unknown} cause */
-const because = (cause) => bare(cause === undefined ? {} : { cause });
+const because = (cause) => alone(cause === undefined ? {} : { cause });
 
 /** The isolate does not exist, or no longer exists. */
 class NotFoundError extends Error {
@@ -81,7 +81,7 @@ class SandboxViolationError extends Error {
 const errors = { NotFoundError, PluginError, SandboxViolationError };
 for (const [name, Class] of Object.entries(errors)) {
   // As with built-in errors, and even if a bundler renames classes.
-  Object.defineProperty(Class.prototype, 'name', bare({ value: name, writable: true, configurable: true }));
+  Object.defineProperty(Class.prototype, 'name', alone({ value: name, writable: true, configurable: true }));
 }
 
 module.exports = errors;

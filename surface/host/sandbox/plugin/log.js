@@ -2,7 +2,8 @@
 // Writes a plugin sandbox's entries to its host's logger. Failures of the logger have no effect, and one plugin cannot flood it.
 
 const { Buffer } = require('node:buffer');
-const { CODE, thrownText } = require('../../../core/error.js');
+const { CODE } = require('../../../core/error.js');
+const { thrownText } = require('../../wire/faults.js');
 const { notify, ORIGIN } = require('../../host-calls.js');
 const { bare, member } = require('../common/options.js');
 const { measurementOf } = require('../common/size.js');

@@ -4,7 +4,8 @@
 
 const { now } = require('../../clock.js');
 const { defineDisposal } = require('../../../core/classes.js');
-const { CODE, thrownText } = require('../../../core/error.js');
+const { CODE } = require('../../../core/error.js');
+const { thrownText } = require('../../wire/faults.js');
 const { failureOf, startExecution } = require('../../diagnostics.js');
 const { discard, ORIGIN } = require('../../host-calls.js');
 const { disposed } = require('../common/execution.js');
@@ -427,11 +428,7 @@ function createPluginSandbox(core, classes, readEquipment) {
     }
   }
 
-  defineDisposal(PluginSandbox.prototype, /** @this {PluginSandbox} */ function end() {
-    return this.close();
-  });
-
-  return { PluginSandbox, IsolatedVmSandbox: PluginSandbox, NotFoundError, PluginError, SandboxViolationError };
+  return { PluginSandbox };
 }
 
 module.exports = { createPluginSandbox };

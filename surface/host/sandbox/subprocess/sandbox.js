@@ -3,7 +3,6 @@
 
 const { constants } = require('node:os');
 const { now } = require('../../clock.js');
-const { defineDisposal } = require('../../../core/classes.js');
 const { CODE, coded, invalid } = require('../../../core/error.js');
 const { parseJson } = require('../../json.js');
 const { createApart } = require('./execution.js');
@@ -304,18 +303,9 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
     async confinement() {
       return survey(this.#current);
     }
-
-    static {
-      defineDisposal(SubprocessSandbox.prototype, /** @this {SubprocessSandbox} */ function end() {
-        return this.close();
-      });
-    }
   }
 
-  /** @param {any} [config] */
-  const createSubprocessSandbox = (config) => new SubprocessSandbox(config);
-
-  return { SubprocessSandbox, createSubprocessSandbox };
+  return { SubprocessSandbox };
 }
 
 /** @param {import('./execution.js').Outcome} outcome */
