@@ -287,6 +287,7 @@ impl Local {
             return (Fault::range_error("Maximum call stack size exceeded"), true);
         }
         // A guest may treat this as an ordinary error and call again, endlessly.
+        self.context.interrupted.set(true);
         (Fault::environment_gone(), self.is_alive(js))
     }
 
