@@ -14,6 +14,7 @@ use super::event::{Event, Origin};
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use super::share::Share;
 use super::streams::{Next, Reading, Subject};
+use crate::engine;
 use crate::isolate::{Remote, borrow, next_owner_id};
 use crate::ops::op;
 use crate::protocol::tag;
@@ -288,7 +289,8 @@ impl Local {
         }
         // A guest may treat this as an ordinary error and call again, endlessly.
         self.context.interrupted.set(true);
-        (Fault::environment_gone(), self.is_alive(js))
+        // A main thread ends only with the process. On some hosts, JavaScript does not run again before the time limit of `node:vm` is handled.
+        (Fault::environment_gone(), engine::is_main_thread() || self.is_alive(js))
     }
 
     /// `None` if the surface needs a request.
