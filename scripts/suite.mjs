@@ -26,6 +26,10 @@ import { Schedule, shardOf } from './suite/schedule.mjs';
 const DEFAULT_LIMIT_SECONDS = 400;
 /** If more files than this have failed, no more are repeated: such failures are not chance. */
 const MAX_REPEATS = 12;
+/** Signals of a process that has crashed. A second run does not excuse it. */
+const CRASH = /^SIG(?:SEGV|ABRT|BUS|FPE|ILL|TRAP)$/;
+/** What a file prints of programs that it has run again. */
+const AGAIN = /^again, alone: .*$/gm;
 
 export const suiteOptions = {
   host: { type: 'string' },
@@ -62,7 +66,7 @@ async function runFile(host, file, limitSeconds, folder) {
   else if (tests.passed + tests.skipped + tests.failures.length === 0) trouble = 'ran no test';
   if (trouble) tests.failures.push({ path: '(file)', failure: `${trouble}\n${result.output}`.trimEnd() });
   rmSync(report, { force: true });
-  return { ...tests, seconds: result.ms / 1000, cpu: result.cpu };
+  return { ...tests, crash: CRASH.test(result.signal ?? '') ? result.signal : undefined, again: result.output.match(AGAIN) ?? [], seconds: result.ms / 1000, cpu: result.cpu };
 }
 
 /** One line for a run, and its failures below. Failures of the first run are repeated by name only. */
@@ -86,8 +90,8 @@ export function shardOfText(text) {
 function chosenHosts(file, { full, rest, host, file: part }) {
   const all = hostsOf(file, 'full');
   const wanted = host?.split(',');
-  if (part !== undefined) return wanted ?? all;
   const core = hostsOf(file, 'core');
+  if (part !== undefined) return wanted ?? [...new Set([...all, ...core])];
   const names = rest ? all.filter((name) => !core.includes(name)) : full ? all : core;
   return wanted === undefined ? names : names.filter((name) => wanted.includes(name));
 }
@@ -149,7 +153,7 @@ export async function runSuite(values = {}, others = []) {
   if (values.since !== undefined && !values.changed) throw new Error('--since needs --changed');
   const jobs = await choose(values);
   const total = { passed: 0, failed: 0, skipped: 0, left: leftOut(values) };
-  if (jobs.length === 0) console.log('     no test file is affected');
+  if (jobs.length === 0 && values.changed) console.log('     no test file is affected');
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-suite-'));
   const passedOn = new Map(jobs.map(({ host }) => [host, 0]));
   const measured = [];
@@ -166,6 +170,8 @@ export async function runSuite(values = {}, others = []) {
       return;
     }
     const result = await runFile(hostOf(job.host), job.file, limit, folder);
+    for (const line of result.again) progress.print(`     ${job.host} ${shortName(job.file)} ${line}`);
+    if (job.before?.crash !== undefined) result.failures.push({ path: '(file)', failure: `${job.before.crash} ended the first run` });
     const ok = result.failures.length === 0;
     if (!ok && job.before === undefined && repeats < MAX_REPEATS) {
       repeats += 1;
@@ -216,6 +222,7 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   try {
     const { values } = parseArgs({ options: suiteOptions });
     const { passed, failed, left } = await runSuite(values);
+    if (passed + failed === 0 && !values.changed) throw new Error('these options leave nothing to run');
     for (const line of left) console.log(line);
     console.log(`${passed} passed, ${failed} failed`);
     process.exitCode = failed > 0 ? 1 : 0;

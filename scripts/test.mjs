@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { capture } from './process.mjs';
 import { locked, setup } from './setup.mjs';
 import { runSuite, shardOfText, suiteOptions } from './suite.mjs';
-import { changedSince } from './suite/changes.mjs';
+import { changedSince, PRODUCT } from './suite/changes.mjs';
 import { clock } from './suite/progress.mjs';
 import { Schedule } from './suite/schedule.mjs';
 
@@ -21,9 +21,12 @@ const clippy = ['cargo', 'clippy', '--release', ...locked];
 /** A check takes a minute; with a cold cache and beside other builds, several. */
 const LIMIT_MS = 12 * 60_000;
 
-const SOURCES = /^(src|launcher|surface|fuzz|vendor|\.cargo)\/|^(Cargo\.(toml|lock)|build\.rs)$/;
+const SOURCES = /^(src|launcher|surface|fuzz|vendor|\.cargo)\/|^(Cargo\.(toml|lock)|build\.rs|(clippy|rustfmt)\.toml)$/;
 const LAYERED = /^(src|surface)\/|^scripts\/checks\/layers/;
 const PROSE = /\.(md|[cm]?[jt]s|rs|toml|ya?ml|txt)$/;
+const PACKED = /^(npm|adapters|command|doctor|surface|vendor|scripts\/(checks|release))\/|^[^/]+$/;
+const PAGES = /\.md$|\.d\.[cm]?ts$|^(site|scripts\/site)\//;
+const WORKFLOWS = /^\.github\/|^package\.json$|^scripts\/(checks|release)\//;
 const SCRIPTS = /\.[cm]?[jt]s$|^tsconfig|^package(-lock)?\.json$|^\.oxlintrc/;
 
 /**
@@ -31,7 +34,7 @@ const SCRIPTS = /\.[cm]?[jt]s$|^tsconfig|^package(-lock)?\.json$|^\.oxlintrc/;
  * requires the check. `seconds` and `load` are estimates, as for test files. Cargo locks its folder, so its commands are a group.
  * @type {{
  *   name: string, command: string[], seconds: number, load: number, group?: string, timed?: boolean,
- *   count?: (output: string) => { passed: number, failed: number }, full?: boolean, hosts?: boolean, of?: RegExp,
+ *   count?: (output: string) => { passed: number, failed: number }, full?: boolean, hosts?: boolean, of: RegExp,
  * }[]}
  */
 const checks = [
@@ -45,15 +48,15 @@ const checks = [
   { name: 'layers', command: script('checks/layers'), seconds: 1, load: 1, of: LAYERED },
   { name: 'prose', command: script('checks/prose'), seconds: 2, load: 1, of: PROSE },
   { name: 'figures', command: [...script('checks/figures'), '--check'], seconds: 1, load: 1, of: /\.md$|^BENCHMARKS\.json$/ },
-  { name: 'packaging', command: script('checks/packaging'), seconds: 8, load: 1, group: 'packages' },
+  { name: 'packaging', command: script('checks/packaging'), seconds: 8, load: 1, group: 'packages', of: PACKED },
   // The first run of clippy has checked the part of `cfg(any(test, fuzzing))` that tests use.
   { name: 'cargo clippy (fuzzing)', command: [...clippy, '--lib', '--', '--cfg', 'fuzzing', '-D', 'warnings'], seconds: 25, load: 1.2, group: 'cargo', full: true, of: SOURCES },
-  { name: 'documentation', command: script('site/documentation'), seconds: 15, load: 1, full: true },
-  { name: 'workflows', command: script('checks/workflows'), seconds: 5, load: 1, full: true },
-  { name: 'application', command: script('product/application'), count: countHosts, seconds: 31, load: 1.2, group: 'packages', full: true, hosts: true },
-  { name: 'installation', command: script('product/installation'), count: countHosts, seconds: 24, load: 1.2, group: 'packages', full: true, hosts: true },
-  { name: 'bundlers', command: script('product/bundlers'), count: countHosts, seconds: 90, load: 1.2, group: 'packages', full: true, hosts: true },
-  { name: 'newcomer', command: script('product/newcomer'), seconds: 15, load: 1, group: 'packages', timed: true, full: true, hosts: true },
+  { name: 'documentation', command: script('site/documentation'), seconds: 15, load: 1, full: true, of: PAGES },
+  { name: 'workflows', command: script('checks/workflows'), seconds: 5, load: 1, full: true, of: WORKFLOWS },
+  { name: 'application', command: script('product/application'), count: countHosts, seconds: 31, load: 1.2, group: 'packages', full: true, hosts: true, of: PRODUCT },
+  { name: 'installation', command: script('product/installation'), count: countHosts, seconds: 24, load: 1.2, group: 'packages', full: true, hosts: true, of: PRODUCT },
+  { name: 'bundlers', command: script('product/bundlers'), count: countHosts, seconds: 90, load: 1.2, group: 'packages', full: true, hosts: true, of: PRODUCT },
+  { name: 'newcomer', command: script('product/newcomer'), seconds: 15, load: 1, group: 'packages', timed: true, full: true, hosts: true, of: PRODUCT },
 ];
 
 function countCargoTests(output) {
@@ -75,11 +78,13 @@ async function runCheck({ name, command: [command, ...args], count }, print) {
   const { code, ms } = result;
   const output = result.late ? `${result.output}\ndid not end within ${LIMIT_MS / 60_000} minutes` : result.output;
   const counts = count?.(output) ?? { passed: 0, failed: 0 };
-  if (code === 0) counts.passed ||= 1;
+  const ranNothing = code === 0 && count !== undefined && counts.passed === 0;
+  const ok = code === 0 && !ranNothing;
+  if (ok) counts.passed ||= 1;
   else counts.failed ||= 1;
-  const mark = code === 0 ? 'ok' : 'FAIL';
+  const mark = ok ? 'ok' : 'FAIL';
   print(`${mark.padEnd(4)} ${name}${count ? `  ${counts.passed} passed` : ''}  ${(ms / 1000).toFixed(1)} s`);
-  if (code !== 0) print(output.trimEnd().replace(/^/gm, '       '));
+  if (!ok) print(`${output.trimEnd()}${ranNothing ? '\nran no test' : ''}`.replace(/^/gm, '       '));
   return counts;
 }
 
@@ -88,7 +93,7 @@ async function chosenChecks({ host, file, changed, since, full, rest, shard, ...
   if (values['skip-checks'] || host !== undefined || file !== undefined) return [];
   const paths = changed ? await changedSince(since) : undefined;
   const wanted = checks.filter((check) => (full || (rest ? check.full : !check.full)) && !(check.hosts && values['skip-suite']))
-    .filter(({ of }) => paths === undefined || paths.some((path) => of?.test(path)));
+    .filter(({ of }) => paths === undefined || paths.some((path) => of.test(path)));
   if (shard === undefined) return wanted;
   const { number, count } = shardOfText(shard);
   return wanted.filter((_, index) => index % count === number - 1);
@@ -118,6 +123,8 @@ async function runAll(options) {
 
 const start = performance.now();
 try {
+  // Tests that also run with isolated-vm take the module from there.
+  if (process.env.IVM_MODULE) throw new Error('IVM_MODULE is set, so tests would run with that module instead of this package');
   await setup('dependencies', 'addon', ...(values['skip-suite'] ? [] : ['hosts']));
   const left = await runAll(values);
   const shard = values['with-rest'];

@@ -98,7 +98,11 @@ async function runBatch(file, runs, limit) {
   for (const result of results) {
     // Any of them may have caused the child's final state, and also times and memory.
     const again = result.certain.length === 0 && ((!died && wrong.length > 0) || result.doubtful.length > 0);
-    if (again) suspects.push(await runAlone(file, result, limit));
+    if (again) {
+      const reasons = result.doubtful.length > 0 ? result.doubtful : wrong;
+      console.log(`again, alone: ${result.way} ${result.program.name}: ${reasons.join('; ')}`);
+      suspects.push(await runAlone(file, result, limit));
+    }
     else done.push({ ...result, problems: [...result.certain, ...result.doubtful] });
   }
   if (!died && wrong.length > 0 && suspects.every(({ problems }) => problems.length === 0)) {

@@ -87,7 +87,8 @@ export async function probe(off, operations) {
 export async function waitingProbe(off, { inherited } = {}) {
   const { process, lines, ended } = start(off, ['wait'], inherited);
   const value = (name) => lines().find(([key]) => key === name)?.[1];
-  const isReady = () => value(LAYERS.at(-1)) !== undefined && (value('pidNamespace') === 'off' || value('moved') !== undefined);
+  // The child and its parent print in any order.
+  const isReady = () => value(LAYERS.at(-1)) !== undefined && value(value('pidNamespace') === 'off' ? 'launcher' : 'moved') !== undefined;
   const end = ended.then(() => 'ended', () => 'ended');
   const pause = () => new Promise((resolve) => { setTimeout(resolve, POLL_MS); });
   while (!isReady()) {

@@ -1,6 +1,6 @@
 // What tests of the subprocess sandbox share: the processes of this machine, and fake children.
 
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { host, root } from '../harness.mjs';
@@ -68,11 +68,21 @@ export const residentBytes = () => Number(readFileSync('/proc/self/statm', 'lati
 
 export const openDescriptors = () => readdirSync('/proc/self/fd').length;
 
+/** Folders of fake launchers, deleted when this process ends. */
+const folders = [];
+const deleteFolders = () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+};
+process.on('exit', deleteFolders);
+// `deno test` ends without `exit`.
+globalThis.addEventListener?.('unload', deleteFolders);
+
 /** A shell script instead of the executable. Descriptor 0 is its connection. */
 export function fakeLauncher(script, { mode = 0o755 } = {}) {
   const tmp = join(root, '__test__/.tmp');
   mkdirSync(tmp, { recursive: true });
   const folder = mkdtempSync(join(tmp, `${host}-launcher-`));
+  folders.push(folder);
   const file = join(folder, NAME);
   writeFileSync(file, `#!/bin/sh\ncd ${folder}\n${script}\n`);
   chmodSync(file, mode);

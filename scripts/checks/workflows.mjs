@@ -14,6 +14,9 @@ const FOLDER = '.github/workflows';
 /** Names of runners that actionlint 1.7.7 does not know. */
 const NEWER = ['macos-15-intel'];
 
+/** Checks of the packed product, which `npm run test:full` runs beside the suite. */
+const CHECKS_WITH_HOSTS = ['application', 'installation', 'bundlers', 'newcomer'];
+
 const problems = [];
 
 /** A workflow must build exactly these targets, each under the name of its package. */
@@ -37,6 +40,10 @@ try {
     for (const [, action, version] of text.matchAll(/uses: ([\w-]+\/[\w/-]+)@(\S+)/g)) {
       if (!action.startsWith('actions/') && !/^[\da-f]{40}$/.test(version)) problems.push(`${file}: ${action}@${version} is not pinned to a commit`);
     }
+  }
+  // Jobs that run the suite in parts skip the checks that need the hosts.
+  for (const name of CHECKS_WITH_HOSTS) {
+    if (!(texts.get(`${FOLDER}/ci.yml`) ?? '').includes(`- run: npm run ${name}\n`)) problems.push(`${FOLDER}/ci.yml: does not run npm run ${name}`);
   }
   const released = readPackage(root).napi.targets;
   checkBuilds(`${FOLDER}/ci.yml`, texts, released);

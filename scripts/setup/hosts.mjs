@@ -83,7 +83,7 @@ export const hostOf = (name) => (name === OWN ? ownNode : hosts.find((host) => h
 export function selectHosts(list) {
   const wanted = list?.split(',');
   const unknown = wanted?.find((name) => !hosts.some((host) => host.name === name));
-  if (unknown) throw new Error(`no such host: ${unknown} (there are: ${hosts.map(({ name }) => name).join(', ')})`);
+  if (unknown !== undefined) throw new Error(`no such host: '${unknown}' (there are: ${hosts.map(({ name }) => name).join(', ')})`);
   const chosen = hosts.filter(({ name }) => !wanted || wanted.includes(name));
   const missing = missingHosts().filter((name) => chosen.some((host) => host.name === name));
   if (missing.length > 0) throw new Error(`these test hosts are not installed: ${missing.join(', ')}`);

@@ -55,7 +55,7 @@ test('a guest has it only if its host names it, in each kind of sandbox', async 
   const plugin = await plugins.createIsolate({ id: 'p' });
   assert.equal(await plugins.executeInSandbox(plugin, "Buffer.from('a').toString('hex')", {}), '61');
   plugins.disposeAll();
-  if (SubprocessSandbox.isAvailable()) {
+  if (process.platform === 'linux') {
     const sandbox = new SubprocessSandbox({ web: ['Buffer'] });
     assert.equal((await sandbox.execute("return Buffer.from('a').toString('hex')")).result, '61');
     await sandbox.close();

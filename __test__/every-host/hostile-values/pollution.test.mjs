@@ -1,7 +1,7 @@
 // Copies neither change the prototypes of their recipients, nor contain bytes that are not theirs.
 
 import assert from 'node:assert/strict';
-import { afterEach, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { runInThisContext } from 'node:vm';
 import ivm from '../../../index.mjs';
 
@@ -58,8 +58,6 @@ const DESCRIBE = `(root) => {
 const describeHere = runInThisContext(DESCRIBE);
 
 describe('a name like `__proto__` is an ordinary name', () => {
-  afterEach(check);
-
   for (const [where, code] of Object.entries(PLACES)) {
     test(where, async () => {
       const make = () => runInThisContext(`(() => { ${SETUP} return ${code} })()`);
@@ -90,6 +88,7 @@ describe('a name like `__proto__` is an ordinary name', () => {
       context.evalSync(`(() => { ${guest} take(value) })()`);
       assert.deepEqual([...out.map(describeHere), ...received], Array(out.length + received.length).fill(described));
       assert.equal(context.evalSync('check()'), '');
+      check();
       isolate.dispose();
     });
   }
@@ -99,6 +98,7 @@ describe('a name like `__proto__` is an ordinary name', () => {
     const options = context.evalSync('JSON.parse(\'{"__proto__":{"timeout":1,"copy":true}}\')', { copy: true });
     assert.equal(Object.getPrototypeOf(options), Object.prototype);
     assert.equal(context.evalSync('for (const end = Date.now() + 20; Date.now() < end;); 5', options), 5);
+    check();
   });
 
   test('errors of a guest bring no properties', () => {
@@ -111,6 +111,7 @@ describe('a name like `__proto__` is an ordinary name', () => {
         return true;
       });
     }
+    check();
   });
 });
 

@@ -64,9 +64,10 @@ describe('the event loop turns', () => {
 
   test('while promises passed to a guest settle', () => run(`
     const { open, opened } = gate();
-    await context.global.set('f', new ivm.Reference(() => opened));
+    let begun = 0;
+    await context.global.set('f', new ivm.Reference(() => { begun += 1; return opened; }));
     const sum = context.eval('(async () => { let sum = 0; for (const each of Array.from({ length: 100 }, () => f.apply(undefined, [], { result: { promise: true, copy: true } }))) sum += (await each).length; return sum; })()', { promise: true });
-    await sleep(200);
+    await waitFor(() => begun === 100);
     const reply = Array.from({ length: 15_000 }, (_, index) => ({ index, name: 'n' + index }));
     await small('promises', async () => { open(reply); assert.equal(await sum, 100 * 15_000); });`));
 });

@@ -187,3 +187,18 @@ test('names of types that differ only by a number take linear time', () => {
   assert.match(text, /type t_f_name = string;\n\ntype t_f_name2 = string;\n/);
   assert.match(text, /p1999\?: t_f_name2000;/);
 });
+
+test('schemas that share parts are described up to a number of them', () => {
+  let shared = { type: 'string' };
+  for (let depth = 0; depth < 18; depth += 1) shared = { type: 'object', properties: { a: shared, b: shared } };
+  const text = describeTools([tool('t:f', shared)]);
+  assert.match(text, /a\?: string;/);
+  assert.match(text, /b\?: unknown;/);
+  assert.ok(text.length < 1_000_000, `${text.length}`);
+});
+
+test('a long chain of references needs no stack', () => {
+  const count = 20_000;
+  const $defs = Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, index + 1 < count ? { $ref: `#/$defs/x${index + 1}` } : {}]));
+  assert.match(describeTools([tool('t:f', { $ref: '#/$defs/x0', $defs })]), /type t_f_x0 = t_f_x1;\n\ntype t_f_x1 = t_f_x2;\n/);
+});

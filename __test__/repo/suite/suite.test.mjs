@@ -1,9 +1,12 @@
 // The runner of the suite: reports, the order of runs, shards, and which hosts run what.
 
 import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { hosts } from '../../../scripts/setup/hosts.mjs';
-import { capture } from '../../../scripts/process.mjs';
+import { capture, root } from '../../../scripts/process.mjs';
 import { affectedBy } from '../../../scripts/suite/changes.mjs';
 import { estimate } from '../../../scripts/suite/durations.mjs';
 import { hostsOf, isTimed, shortName, testFiles } from '../../../scripts/suite/places.mjs';
@@ -14,13 +17,33 @@ const ALL = hosts.map(({ name }) => name);
 const files = testFiles();
 
 describe('places', () => {
-  test('every file but excerpts runs in the full suite, which includes the core', () => {
+  test('the full suite includes the core, except excerpts on Node 24, where long runs have all of them', () => {
     for (const file of files) {
-      if (shortName(file).startsWith('excerpt/')) continue;
       const full = hostsOf(file, 'full');
       assert.ok(full.length > 0, file);
-      for (const name of hostsOf(file, 'core')) assert.ok(full.includes(name), file);
+      const left = hostsOf(file, 'core').filter((name) => !full.includes(name));
+      assert.deepEqual(left, shortName(file).startsWith('excerpt/') ? ['node24'] : [], file);
     }
+  });
+
+  test('a file that is in no place, or has another ending, is an error', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-places-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const write = (name) => {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), '');
+    };
+    for (const name of ['smoke/api.test.mjs', 'smoke/helper.mjs', '.tmp/x.test.js', 'api/cases.mjs']) write(name);
+    assert.deepEqual(testFiles(folder), ['__test__/smoke/api.test.mjs']);
+    for (const name of ['new.test.mjs', 'smoke/a.test.js', 'smoke/b.test.cjs', 'smoke/c.tests.mjs', 'other/d.test.mjs']) {
+      write(name);
+      assert.throws(() => testFiles(folder), { message: new RegExp(`: __test__/${name}$`) });
+      rmSync(join(folder, name));
+    }
+  });
+
+  test('no file limits itself to some of its tests, or uses `afterEach`, whose errors Deno ignores', () => {
+    for (const file of files) assert.doesNotMatch(readFileSync(join(root, file), 'utf8'), /\b(?:test|describe|it)\.only\(|\bonly: true|\bafterEach\(/, file);
   });
 
   test('the core runs on every host, with each file that is not a long run', () => {
@@ -157,6 +180,16 @@ describe('reports', () => {
       <testsuite name="group"><testcase name="good" time="1"/><testcase name="bad &amp; worse"><failure message="no">it is &lt;bad&gt;</failure></testcase></testsuite>
       <testcase name="left"><skipped message="why"/></testcase></testsuites>`);
     assert.deepEqual([passed, skipped, failures], [1, 1, [{ path: 'group > bad & worse', failure: 'it is <bad>' }]]);
+  });
+
+  test('of Node: a group without tests is none', () => {
+    const { passed, skipped, failures } = parseReport('<testsuites><testcase name="group" time="1" classname="test"/><!-- tests 0 --><!-- suites 1 --></testsuites>');
+    assert.deepEqual([passed, skipped, failures], [0, 0, []]);
+  });
+
+  test('of Bun: a failure without text', () => {
+    const { passed, failures } = parseReport('<testsuite name="a.test.mjs"><testcase name="slow" assertions="0"><failure type="TimeoutError" /></testcase></testsuite>');
+    assert.deepEqual([passed, failures], [0, [{ path: 'slow', failure: 'failed' }]]);
   });
 
   test('of Deno: a group counts only if it failed by itself', () => {

@@ -13,6 +13,8 @@ const RESERVED = new Set(`arguments await break case catch class const continue 
   this throw true try typeof undefined var void while with yield globalThis global`.split(/\s+/));
 /** Most schemas inside each other. Deeper ones are `unknown`. */
 const MAX_DEPTH = 20;
+/** Most schemas that one side of a tool describes, since schemas may share others. Further ones are `unknown`. */
+const MAX_SCHEMAS = 10_000;
 const STEP = '  ';
 
 /** @param {string} name */
@@ -80,7 +82,8 @@ class Types {
   /** @type {Map<string, string>} by reference */ #named = new Map();
   #names;
   /** The schemas around the current one. @type {Set<object>} */ #open = new Set();
-  /** @type {string[]} */ declarations = [];
+  #described = 0;
+  /** Schemas that have names, but no declarations yet. @type {{ name: string, schema: any }[]} */ #pending = [];
 
   /**
    * @param {unknown} root
@@ -103,9 +106,10 @@ class Types {
     if (schema === false) {
       return 'never';
     }
-    if (!isObject(schema) || depth > MAX_DEPTH || this.#open.has(schema)) {
+    if (!isObject(schema) || depth > MAX_DEPTH || this.#described === MAX_SCHEMAS || this.#open.has(schema)) {
       return 'unknown';
     }
+    this.#described += 1;
     this.#open.add(schema);
     const type = this.#combined(schema, indent, depth);
     this.#open.delete(schema);
@@ -239,12 +243,21 @@ class Types {
     const base = `${this.#prefix}_${(reference === '#' ? 'params' : reference.slice(reference.lastIndexOf('/') + 1)).replaceAll(/[^\w$]/g, '_')}`;
     const name = this.#names.give(base);
     this.#named.set(reference, name);
-    const comment = commentOf(isObject(schema) ? own(/** @type {any} */ (schema), 'description') : undefined, '');
-    const open = this.#open;
-    this.#open = new Set();
-    this.declarations.push(`${comment}type ${name} = ${this.typeOf(schema, '')};\n`);
-    this.#open = open;
+    this.#pending.push({ name, schema });
     return name;
+  }
+
+  /**
+   * The declarations of the types that were referred to, one after the other: a chain of references needs no stack.
+   * @returns {string[]}
+   */
+  declarations() {
+    const declarations = [];
+    for (const { name, schema } of this.#pending) {
+      const comment = commentOf(isObject(schema) ? own(schema, 'description') : undefined, '');
+      declarations.push(`${comment}type ${name} = ${this.typeOf(schema, '')};\n`);
+    }
+    return declarations;
   }
 }
 
@@ -283,7 +296,7 @@ function signatureOf(tool, key, typeNames, prefix, indent) {
     const schema = jsonSchemaOf(member(tool, `${side}Schema`), side);
     const types = new Types(schema, prefix, typeNames);
     const type = types.typeOf(schema, indent);
-    return { schema, type, declarations: types.declarations };
+    return { schema, type, declarations: types.declarations() };
   });
   const [input, output] = sides;
   const isOptional = permitsEmpty(input.schema);
