@@ -199,10 +199,23 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     if let Some(prepared) = if may_borrow { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) } {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
     }
+    let abort = || match callee.upgrade() {
+        Some(remote) => remote.abort(&receiver),
+        None => receiver.complete(Err(Fault::aborted())),
+    };
+    if outermost {
+        local.context.interrupted.set(false);
+    }
+    let mut stopped = false;
     let outcome = loop {
         let version = local.shared.version();
         if let Some(outcome) = completion.take() {
             break outcome;
+        }
+        // All calls that wait on this stack end, the innermost first.
+        if local.context.interrupted.get() && !std::mem::replace(&mut stopped, true) {
+            abort();
+            continue;
         }
         if let Some(ask) = local.shared.take_ask() {
             local.serve_now(js, Next::Ask(ask));
@@ -218,12 +231,12 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             Progress::None => !spin(SPIN, || local.shared.version() != version) && !local.shared.park(version, CHECK),
         };
         if must_check && !local.is_alive(js) {
-            match callee.upgrade() {
+            if engine::is_main_thread() {
+                // It ends only with the process: a time limit of `node:vm` ends what called this.
+                abort();
+            } else {
                 // A worker that is being terminated: its isolates end, and this call with them.
-                _ if !engine::is_main_thread() => local.close(),
-                // A main thread ends only with the process: a time limit of `node:vm` ends what called this.
-                Some(remote) => remote.abort(&receiver),
-                None => receiver.complete(Err(Fault::aborted())),
+                local.close();
             }
         }
     };

@@ -36,6 +36,9 @@ pub struct Context {
     pub asker: RefCell<Option<Arc<Remote>>>,
     /// Limits of the call whose outcome was last given to the surface, or that waits while the surface serves a request.
     pub limits: Cell<Limits>,
+    /// The host has stopped the JavaScript that a guest called while a sync call waits, for example because of a time limit of `node:vm`. The
+    /// host forgets this as soon as that JavaScript has ended.
+    pub interrupted: Cell<bool>,
     /// Limits of the sync call that waits, which apply to all calls that are made meanwhile.
     pub waiting: Cell<Limits>,
     /// The chain of the sync call that this thread is in.

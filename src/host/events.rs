@@ -15,6 +15,7 @@ use super::event::{Event, Origin};
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use super::share::Share;
 use super::streams::{Next, Reading, Subject};
+use crate::engine;
 use crate::isolate::{Remote, borrow, next_owner_id};
 use crate::ops::op;
 use crate::protocol::tag;
@@ -310,7 +311,9 @@ impl Local {
             return (Fault::range_error("Maximum call stack size exceeded"), true);
         }
         // A guest may treat this as an ordinary error and call again, endlessly.
-        (Fault::environment_gone(), self.is_alive(js))
+        self.context.interrupted.set(true);
+        // A main thread ends only with the process. On some hosts, JavaScript does not run again before the time limit of `node:vm` is handled.
+        (Fault::environment_gone(), engine::is_main_thread() || self.is_alive(js))
     }
 
     /// `None` if the surface needs a request.

@@ -106,10 +106,7 @@ fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
 }
 
 fn note(block: *mut c_void, quota: *const NativeQuota, bytes: usize) {
-    if !table::insert(block as usize, quota, bytes, readers(bytes)) {
-        // SAFETY: both come from `Share::take`, and nothing else has them.
-        unsafe { Share::give_back(quota, bytes) };
-    }
+    table::insert(block as usize, quota, bytes, readers(bytes));
 }
 
 #[unsafe(no_mangle)]

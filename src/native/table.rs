@@ -1,9 +1,12 @@
-//! Records which isolate each block counts for, by address. It is consulted whenever C++ code frees something, so it takes no lock and
-//! very little time. It allocates nothing, because the allocator calls it.
+//! Records which isolate each block counts for, by address. It is consulted whenever C++ code frees something, so it takes no lock and next
+//! to no time, unless guests have very many blocks. It allocates nothing with the functions that call it.
 
+use std::collections::BTreeMap;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
+use super::lock;
 use super::quota::NativeQuota;
 
 /// A processor's cache line holds this many addresses.
@@ -48,18 +51,29 @@ static TAKEN: [AtomicU8; BUCKETS] = [const { AtomicU8::new(0) }; BUCKETS];
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
+/// A quota by its address, and the number of bytes with flags.
+type Spilled = (usize, usize);
+
+/// Blocks whose buckets are full. Otherwise guests that have filled the table could use memory that nothing counts. Its own parts are small: Rust
+/// code may not allocate large ones everywhere.
+static SPILLED: Mutex<BTreeMap<usize, Spilled>> = Mutex::new(BTreeMap::new());
+
+/// How many of them each bucket has.
+static SPILLS: [AtomicU32; BUCKETS] = [const { AtomicU32::new(0) }; BUCKETS];
+
 fn bucket(address: usize) -> usize {
     // The top bits of a product depend on all bits.
     ((address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> (usize::BITS - BUCKETS.trailing_zeros())
 }
 
-/// Records that a block counts for `quota`. False if there is no room.
-pub fn insert(address: usize, quota: *const NativeQuota, bytes: usize, readers: Readers) -> bool {
+/// Records that a block counts for `quota`.
+pub fn insert(address: usize, quota: *const NativeQuota, bytes: usize, readers: Readers) {
     let flags = match readers {
         Readers::Any => 0,
         Readers::Isolate => PRIVATE,
         Readers::IsolateButForModules => PRIVATE_BUT_FOR_MODULES,
     };
+    COUNT.fetch_add(1, Ordering::Relaxed);
     let bucket = bucket(address);
     for (place, entry) in ADDRESSES[bucket].0.iter().zip(&ENTRIES[bucket]) {
         if place.compare_exchange(0, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
@@ -67,11 +81,11 @@ pub fn insert(address: usize, quota: *const NativeQuota, bytes: usize, readers: 
             entry.quota.store(quota.cast_mut(), Ordering::Relaxed);
             place.store(address, Ordering::Release);
             TAKEN[bucket].fetch_add(1, Ordering::Relaxed);
-            COUNT.fetch_add(1, Ordering::Relaxed);
-            return true;
+            return;
         }
     }
-    false
+    SPILLS[bucket].fetch_add(1, Ordering::Relaxed);
+    lock(&SPILLED).insert(address, (quota.expose_provenance(), bytes | flags));
 }
 
 /// Removes and returns what was recorded for a block.
@@ -80,8 +94,8 @@ pub fn remove(address: usize) -> Option<(*const NativeQuota, usize)> {
         return None;
     }
     let bucket = bucket(address);
-    // Code that frees a block has its address from the thread that has recorded it, and so sees this count.
-    if TAKEN[bucket].load(Ordering::Relaxed) == 0 {
+    // Code that frees a block has its address from the thread that has recorded it, and so sees these counts.
+    if TAKEN[bucket].load(Ordering::Relaxed) == 0 && SPILLS[bucket].load(Ordering::Relaxed) == 0 {
         return None;
     }
     for (place, entry) in ADDRESSES[bucket].0.iter().zip(&ENTRIES[bucket]) {
@@ -96,7 +110,14 @@ pub fn remove(address: usize) -> Option<(*const NativeQuota, usize)> {
             return Some(found);
         }
     }
-    None
+    // The thread that frees a block has got its address after the block was recorded.
+    if SPILLS[bucket].load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let (quota, bytes) = { lock(&SPILLED).remove(&address) }?;
+    SPILLS[bucket].fetch_sub(1, Ordering::Relaxed);
+    COUNT.fetch_sub(1, Ordering::Relaxed);
+    Some((ptr::with_exposed_provenance(quota), bytes & !FLAGS))
 }
 
 /// The blocks that count for `quota` and that only its isolate accesses. No code allocates or frees blocks for that quota any more.
@@ -119,7 +140,7 @@ mod tests {
     #[test]
     fn removes_an_entry_once() {
         let other = std::ptr::dangling();
-        assert!(insert(0x1000, other, 5, Readers::Isolate));
+        insert(0x1000, other, 5, Readers::Isolate);
         assert_eq!(remove(0x2000), None);
         assert_eq!(remove(0), None);
         assert_eq!(remove(0x1000), Some((other, 5)));
@@ -127,13 +148,18 @@ mod tests {
     }
 
     #[test]
-    fn a_full_bucket_refuses_entries() {
+    fn a_full_bucket_has_room_for_more() {
         let first = bucket(0x10);
         let alike: Vec<usize> =
-            (2..).map(|n| n << 4).filter(|address| bucket(*address) == first).take(BUCKET + 1).collect();
-        let taken = alike.iter().filter(|address| insert(**address, std::ptr::null(), 1, Readers::Any)).count();
-        assert_eq!(taken, BUCKET);
-        assert_eq!(alike.iter().filter_map(|address| remove(*address)).count(), BUCKET);
+            (2..).map(|n| n << 4).filter(|address| bucket(*address) == first).take(BUCKET * 3).collect();
+        let quota = std::ptr::without_provenance(0x76);
+        for address in &alike {
+            insert(*address, quota, *address, Readers::Isolate);
+        }
+        for address in alike.iter().rev() {
+            assert_eq!(remove(*address), Some((quota, *address)));
+            assert_eq!(remove(*address), None);
+        }
     }
 
     #[test]
@@ -141,7 +167,7 @@ mod tests {
         let quota = std::ptr::without_provenance(0x77);
         let readers = [Readers::Any, Readers::Isolate, Readers::IsolateButForModules];
         for (address, readers) in [0x5000, 0x6000, 0x7000].into_iter().zip(readers) {
-            assert!(insert(address, quota, address + 1, readers));
+            insert(address, quota, address + 1, readers);
         }
         let find = |has_modules| {
             let mut found: Vec<_> = private(quota, has_modules).collect();

@@ -40,6 +40,15 @@ describe('V8 allocates much memory', () => {
   guest('to segment texts', "const kept = []; for (;;) kept.push(new Intl.Segmenter('th', { granularity: 'word' }).segment('x'.repeat(1e6)))");
 });
 
+describe('WebAssembly modules count, however small they are', () => {
+  const MODULE = 'new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])';
+
+  guest('compiled at the same time', `for (;;) WebAssembly.compile(${MODULE})`);
+  guest('instantiated at the same time', `for (;;) WebAssembly.instantiate(${MODULE})`, { limits: [8] });
+  guest('kept', `const kept = []; for (;;) kept.push(new WebAssembly.Module(${MODULE}))`);
+  guest('dropped', `for (let k = 0; k < 15_000; k += 1) { new WebAssembly.Module(${MODULE}); WebAssembly.validate(${MODULE}); } 'fine'`, { outcome: 'fine', limits: [8] });
+});
+
 describe('garbage does not count', () => {
   guest('of formatters', "for (let k = 0; k < 1_000; k += 1) new Intl.DateTimeFormat('de', { dateStyle: 'full', timeStyle: 'full' }).format(0); 'fine'", { outcome: 'fine' });
   guest('of texts', "let n = 0; for (let k = 0; k < 20; k += 1) n += JSON.stringify(JSON.parse('[' + '1,'.repeat(2 ** 19) + '1]')).length; 'fine'", { outcome: 'fine', limits: [32, 128] });

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex};
 
 use super::types::{Group, TYPE_BYTES};
-use crate::native::{TypeBudget, blocks, lock};
+use crate::native::{Held, TypeBudget, blocks, lock};
 
 /// Limit for the types of all modules together, which V8 never frees: 262,144 without parameters. V8 ends the process at two million, and
 /// each isolate has an array with an entry for each type.
@@ -29,10 +29,17 @@ struct Ledger {
     /// Bytes of types.
     types: usize,
     functions: usize,
-    /// Number of functions by the address of the module's bytes.
-    modules: HashMap<usize, usize>,
+    /// By the address of their bytes.
+    modules: HashMap<usize, Live>,
     /// Keys in V8's cache of wrappers.
     wrappers: HashSet<Wrapper>,
+}
+
+/// A module whose bytes are not freed yet.
+struct Live {
+    functions: usize,
+    /// What counts for its isolate.
+    _held: Option<Held>,
 }
 
 /// A signature, the number of parameters that the imported function declares, and whether it suspends.
@@ -71,15 +78,15 @@ pub fn take_types(groups: &[Group], unknown: usize, guest: Option<&TypeBudget>) 
     Ok(())
 }
 
-/// Counts the functions of a module until its bytes are freed.
-pub fn take_functions(bytes: *const u8, functions: usize) -> Result<(), Refusal> {
+/// Counts the functions of a module until its bytes are freed, and keeps `held` until then.
+pub fn take_functions(bytes: *const u8, functions: usize, held: Option<Held>) -> Result<(), Refusal> {
     let mut ledger = lock(&LEDGER);
     if functions > (MAX_FUNCTIONS - ledger.functions) / SHARE {
         return Err(Refusal::Process);
     }
     ledger.functions += functions;
-    match ledger.modules.insert(bytes as usize, functions) {
-        Some(before) => ledger.functions -= before,
+    match ledger.modules.insert(bytes as usize, Live { functions, _held: held }) {
+        Some(before) => ledger.functions -= before.functions,
         None => blocks::watch(bytes as usize, forget),
     }
     Ok(())
@@ -98,10 +105,13 @@ pub fn take_wrapper(wrapper: Wrapper) -> bool {
 /// The bytes of a module are about to be freed.
 fn forget(address: usize) {
     let mut ledger = lock(&LEDGER);
-    if let Some(functions) = ledger.modules.remove(&address) {
+    let module = ledger.modules.remove(&address);
+    if let Some(Live { functions, .. }) = &module {
         ledger.functions -= functions;
         blocks::forget(address);
     }
+    // What the module holds is released without the lock.
+    drop(ledger);
 }
 
 #[cfg(test)]
@@ -134,12 +144,12 @@ mod tests {
         let max = MAX_FUNCTIONS / SHARE;
         let places = [1_u8, 2];
         let [one, other] = places.each_ref().map(std::ptr::from_ref);
-        assert_eq!(take_functions(one, max + 1), Err(Refusal::Process));
-        assert_eq!(take_functions(one, max), Ok(()));
-        assert_eq!(take_functions(other, max), Err(Refusal::Process));
+        assert_eq!(take_functions(one, max + 1, None), Err(Refusal::Process));
+        assert_eq!(take_functions(one, max, None), Ok(()));
+        assert_eq!(take_functions(other, max, None), Err(Refusal::Process));
         forget(one as usize);
         forget(one as usize);
-        assert_eq!(take_functions(other, max), Ok(()));
+        assert_eq!(take_functions(other, max, None), Ok(()));
         forget(other as usize);
     }
 }

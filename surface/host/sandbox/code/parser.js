@@ -94,7 +94,7 @@ function createNormalizeCode(make) {
    * @param {any} [options]
    * @returns {string | Promise<string>} a promise if the options say so
    */
-  return function normalizeCode(code, options) {
+  return function normalizeCode(code, options = undefined) {
     if (typeof code !== 'string') {
       throw wrong('code', 'a string');
     }
