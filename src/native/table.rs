@@ -1,5 +1,5 @@
-//! Records which isolate each block counts for, by address. It is consulted whenever C++ code frees something, so it takes no lock and next
-//! to no time, unless guests have very many blocks. It allocates nothing with the functions that call it.
+//! Records which isolate each block counts for, by address. It is consulted whenever C++ code frees something, so it takes no lock and very
+//! little time, unless guests have very many blocks. It allocates nothing with the functions that call it.
 
 use std::collections::BTreeMap;
 use std::ptr;

@@ -1,6 +1,6 @@
 // The runner itself: it reports problems, and blames the right program.
 
-import { describe, test } from 'node:test';
+import { before, describe, mock, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { fits } from '../../hostile/outcome.mjs';
 import { everyProgram, programsOf } from '../../hostile/corpus.mjs';
@@ -9,6 +9,9 @@ import { bound, runPrograms } from '../../hostile/runner.mjs';
 const CULPRITS = new URL('../../hostile/culprits.mjs', import.meta.url).href;
 /** Milliseconds for a child that would never end. */
 const LIMIT = 6_000;
+
+// What it prints of second runs is for the suite.
+before(() => { mock.method(console, 'log', () => {}); });
 
 /** The runner's reports about programs, by name. */
 async function report(names, way, limit) {
