@@ -56,6 +56,7 @@ pub(super) fn end() {
 /// # Safety
 /// `wait` and `try_lock` are functions of the kind of lock that `lock` points to.
 #[cfg(target_os = "linux")]
+#[cfg_attr(fuzzing, allow(dead_code, reason = "its callers are no part of such builds"))]
 pub unsafe fn take(
     lock: *mut c_void,
     wait: unsafe extern "C" fn(*mut c_void),
