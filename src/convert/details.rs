@@ -4,7 +4,7 @@ use super::fault::describe;
 use super::primitive::{primitive_from_v8, primitive_to_v8};
 use super::text::{beginning, text_to_v8};
 use crate::protocol::MAX_DETAIL;
-use crate::value::{Details, DetailsRoom, Fault};
+use crate::value::{Details, DetailsRoom, Fault, is_cause};
 
 /// An error, and the error whose cause it is.
 pub struct Chain<'a> {
@@ -91,7 +91,7 @@ fn read_cause(
     room: &mut DetailsRoom,
 ) -> Option<Option<Fault>> {
     if let Some(primitive) = primitive_from_v8(scope, cause, MAX_DETAIL as usize).ok().flatten() {
-        return Some(Some(Fault::Thrown(primitive)));
+        return Some(Some(Fault::Thrown(primitive)).filter(is_cause));
     }
     let Ok(object) = v8::Local::<v8::Object>::try_from(cause) else { return Some(None) };
     if !cause.is_native_error() || outer.contains(object) || !room.take_cause() {

@@ -150,8 +150,6 @@ class Message {
           return false;
         }
         this.#results.push([TAG.VALUE, this.#reader.result]);
-        // The native side may use the memory again.
-        bytes[0] = 0;
         this.weight = this.#reader.weight;
       } catch (error) {
         // Nothing refers to the part that was read.
@@ -164,7 +162,11 @@ class Message {
   }
 
   #finish() {
-    this.#wires.forEach((wire, index) => wire.splice(0, Infinity, ...this.#results[index]));
+    this.#wires.forEach((wire, index) => {
+      // Reading does not restart any more, so the native side may use the memory again.
+      wire[1][0] = 0;
+      wire.splice(0, Infinity, ...this.#results[index]);
+    });
     return true;
   }
 

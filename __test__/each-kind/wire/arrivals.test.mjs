@@ -98,3 +98,32 @@ test('a synchronous call within a request is not delayed', () => {
   assert.ok(holds[1]);
   assert.deepStrictEqual(paused, ['pause']);
 });
+
+test('arguments that are read once more are the same', async () => {
+  const objects = 120_000;
+  const [first, other] = ['a', 'b'].map((name) => write(Array.from({ length: 600 }, (_, index) => ({ [name]: index }))).bytes);
+  const large = write(Array.from({ length: objects }, (_, index) => ({ index }))).bytes;
+  const served = [];
+  const mine = first.slice();
+  const settled = [];
+  const arrivals = createArrivals({
+    native: {
+      pause: () => 101,
+      wanted: () => WANTED.YES,
+      resume: () => {},
+      // The native side uses memory that was given back for the next value.
+      drain: () => { if (mine[0] === 0) mine.set(other); },
+      limits: () => [Infinity, Infinity],
+    },
+    hooks: { resolve: () => assert.fail('a table') },
+    settle: (request) => { settled.push(request); },
+    serveFor: (_caller, args) => { served.push(args.slice(3).map(([tag, value]) => [tag, value.length, value[3]])); },
+    packThrown: () => {},
+    // Room for one of the large ones.
+    maxWeight: objects * 100 + 1_200_000,
+  });
+  arrivals.settle(1, [TAG.WIRE, large.slice(), []]);
+  arrivals.serve(0, 2, 0, 0, [TAG.WIRE, mine, []], [TAG.WIRE, large.slice(), []]);
+  while (served.length + settled.length < 2) await new Promise((resolve) => { setImmediate(resolve); });
+  assert.deepStrictEqual(served, [[[TAG.VALUE, 600, { a: 3 }], [TAG.VALUE, objects, { index: 3 }]]]);
+});

@@ -87,6 +87,11 @@ describe('large arrays of primitives', () => {
       array[7] = other;
       assert.throws(() => cloned(array), /could not be cloned/);
     }
+    // The length decides what writes the array.
+    for (const length of [10, 300]) {
+      const array = Object.assign(many(length, String), { property: () => 1 });
+      assert.throws(() => cloned(array), { name: 'TypeError', message: /could not be cloned/, code: 'ERR_ISOLATE_TRANSFER' }, `${length}`);
+    }
   });
 
   test('a getter that changes the array', () => {

@@ -154,8 +154,8 @@ test('a thread that comes back is not lost', () => counts(`
     search(1e6);
     shortest = Math.min(shortest, ms() - start);
   }
-  // Several times as long as it takes to be abandoned. Two seconds after that it would be suspended.
-  const length = Math.round(1e6 * 700 / shortest);
+  // Twice as long as it takes to be abandoned. Two seconds after that it would be suspended.
+  const length = Math.round(1e6 * 450 / shortest);
   ivm.configureEngine({ terminationGrace: 200 });
   const error = syncError(() => search(length, { timeout: 20 }));
   assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');

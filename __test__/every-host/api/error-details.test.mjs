@@ -106,6 +106,12 @@ describe('bounds', () => {
     assert.equal(Object.keys(through(large)).length, 16);
   }));
 
+  test('a cause that is a long BigInt is left out', () => withContext(({ context }) => {
+    assert.equal(caught(() => context.evalSync('throw new Error("m", { cause: 2n ** 600n })')).cause, 2n ** 600n);
+    const error = caught(() => context.evalSync('throw new Error("m", { cause: 2n ** 70_000n })'));
+    assert.deepEqual([error.message, 'cause' in error], ['m', false]);
+  }));
+
   test('an object of many indices or keys takes no time', () => withContext(({ context }) => {
     const error = caught(() => context.evalSync('throw Object.assign(new Float64Array(2 ** 20), { message: "m" })', { timeout: 5_000 }));
     assert.equal(error.message, 'm');

@@ -131,6 +131,8 @@ test('the library itself keeps to the maximum of causes', options, async () => {
     for (let count = 0; count < 9; count += 1) error = Object.assign(new Error('x', { cause: error }), { name });
     throw error;`, [], noTools);
   assert.deepEqual([failure.code, failure.name.length, failure.cause.name.length], [undefined, 2 ** 20, 8_192]);
+  const { failure: other } = await sandbox.execute('throw new Error("m", { cause: 2n ** 70_000n })', [], noTools);
+  assert.deepEqual([other.code, other.message, other.cause], [undefined, 'm', undefined]);
 });
 
 describe('a count that is cheap on the wire', options, () => {

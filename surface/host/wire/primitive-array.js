@@ -96,7 +96,13 @@ class PrimitiveArrays {
     if (!isSupported || this.#isOver || bytesOf(array) > Math.min(room, MAX_BYTES)) return undefined;
     const length = varintOf(array.length);
     this.#isOver = true;
-    const bytes = (write ??= load())(array);
+    let bytes;
+    try {
+      bytes = (write ??= load())(array);
+    } catch {
+      // Another property cannot be cloned, or its getter throws.
+      return undefined;
+    }
     // A property besides the elements may hold anything; an element that is a getter may have changed the array.
     const start = [TAG.BEGIN_DENSE_ARRAY, ...length];
     const end = [TAG.END_DENSE_ARRAY, 0, ...length];
