@@ -70,10 +70,16 @@ async function distribute(transform) {
   return { codes, places: new Map(Array.from(needed, place)) };
 }
 
-/** Loads modules by their paths, each one once. Other files add theirs. */
+/**
+ * Loads modules by their paths, each one once, and files. Other files add their modules. A time limit of `node:vm` ends JavaScript without
+ * `catch` and `finally`, so a module or file that it has ended is only known by what it lacks, and is loaded again. No modules import each other.
+ */
 const LOADER = `const factories={__proto__:null},loaded={__proto__:null};const add=(more)=>{Object.assign(factories,more)};
-const __load=(path)=>{const found=loaded[path];if(found!==undefined)return found.exports;const module=loaded[path]={exports:{}};
-try{factories[path](module,module.exports)}catch(error){delete loaded[path];throw error}return module.exports};`;
+const __load=(path)=>{const found=loaded[path];if(found!==undefined)return found;const module={exports:{}};
+factories[path](module,module.exports);return loaded[path]=module.exports};
+const __file=(get,path,cache)=>{let file=get();if(!("load" in file)&&cache){delete cache[path()];file=get()}return file};`;
+/** In a module: the file `name`. */
+const fileOf = (name) => `__file(()=>require("./${name}"),()=>require.resolve("./${name}"),require.cache)`;
 
 export async function writeSurface() {
   // Loaded here, because a checkout that is being prepared has no packages yet.
@@ -87,7 +93,7 @@ export async function writeSurface() {
     const linked = codes.get(module).replaceAll(IMPORT, (_, quote, path) => {
       const imported = resolved(module, path);
       const chunk = places.get(imported);
-      const load = withThoseBefore(places.get(module)).includes(chunk) ? '__load' : `require("./${chunk}").load`;
+      const load = withThoseBefore(places.get(module)).includes(chunk) ? '__load' : `${fileOf(chunk)}.load`;
       return `${load}("${imported}")`;
     });
     return `"${module}":(function(module,exports){${linked}\n})`;
@@ -100,8 +106,8 @@ export async function writeSurface() {
     const modules = Array.from(places).filter(([, place]) => place === chunk).map(([module]) => module);
     const factories = `add({\n${modules.map(factory).join(',\n')}\n});`;
     const parts = after.length === 0
-      ? [LOADER, factories, `module.exports={...__load("${entry}"),add,load:__load};`]
-      : [...after.map((each) => `require("./${each}");`), 'const{add,load:__load}=require("./index.js");', factories, 'module.exports={load:__load};'];
+      ? [LOADER, factories, `module.exports={...__load("${entry}"),add,file:__file,load:__load};`]
+      : ['const{add,file:__file,load:__load}=require("./index.js");', ...after.map((each) => `${fileOf(each)};`), factories, 'module.exports={load:__load};'];
     // Renamed into place: another process may be about to load it.
     const next = join(folder, `${chunk}.${process.pid}`);
     writeFileSync(next, (await transform(`'use strict';\n${parts.join('\n')}`, { ...MINIFIED, lineLimit: LINE_LIMIT })).code);

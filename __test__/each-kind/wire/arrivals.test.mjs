@@ -111,7 +111,7 @@ test('arguments that are read once more are the same', async () => {
       pause: () => 101,
       wanted: () => WANTED.YES,
       resume: () => {},
-      // The native side uses memory that was given back for the next value.
+      // The native side uses memory that is free for the next value.
       drain: () => { if (mine[0] === 0) mine.set(other); },
       limits: () => [Infinity, Infinity],
     },
