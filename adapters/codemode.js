@@ -49,7 +49,7 @@ function problemOf(code, providers, connectors) {
 
 /** @param {Partial<import('../index.js').AgentSandboxConfig>} [options] */
 function createExecutor(options) {
-  const { timeout = TIMEOUT } = options ?? {};
+  const timeout = options?.timeout ?? TIMEOUT;
   const settings = { ...options, timeout };
   const sandbox = new AgentSandbox(settings);
 

@@ -62,6 +62,12 @@ pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args
     }
 }
 
+/// `beginStream()`: the number of a new stream.
+pub fn begin_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, _args: &Args<'s>) -> Returned<'s> {
+    let id = Shared::of(scope)?.begin_stream();
+    Ok(v8::Integer::new_from_unsigned(scope, id).into())
+}
+
 /// `endStream(id)`
 pub fn end_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
     let id = number(scope, args, 0);

@@ -107,6 +107,7 @@ macro_rules! native {
 
 fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
     let functions = [
+        ("beginStream", native!(scope, coding::begin_stream)),
         ("bufferKind", native!(scope, buffer::kind)),
         ("clone", native!(scope, clone::clone)),
         ("decode", native!(scope, coding::decode)),

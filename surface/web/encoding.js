@@ -19,7 +19,6 @@ function createEncoding(native) {
   const { beginStream, bufferKind, decode, encodeInto, encodingOf, endStream, mark, utf8Length } = native;
   /** @type {FinalizationRegistry<number> | undefined} created when the first stream starts */
   let streams;
-  let last = 0;
 
   class TextEncoder {
     #brand = true;
@@ -106,13 +105,10 @@ function createEncoding(native) {
       const settings = dictionary(options);
       const stream = settings !== undefined && settings.stream ? STREAM : 0;
       if (stream !== 0 && this.#id === 0) {
-        if (beginStream !== undefined) {
-          beginStream();
-        }
-        last += 1;
+        const begun = beginStream();
         streams ??= new FinalizationRegistry(endStream);
-        finalizationRegister(streams, this, last);
-        this.#id = last;
+        finalizationRegister(streams, this, begun);
+        this.#id = begun;
       }
       const id = stream !== 0 || this.#open ? this.#id : 0;
       // A failure ends the stream.

@@ -37,7 +37,6 @@ function createLate(native) {
       return apply(connected[name], undefined, args);
     };
   }
-  functions.beginStream = () => refuse('beginStream');
 
   return {
     functions,

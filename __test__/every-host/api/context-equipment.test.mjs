@@ -219,6 +219,14 @@ describe('scripts of a snapshot with web APIs', () => {
   });
 });
 
+test('contexts of an isolate do not share streams of a TextDecoder', () => withIsolate((isolate) => {
+  const [first, second] = Array.from({ length: 2 }, () => isolate.createContextSync({ web: ['TextDecoder'] }));
+  for (const context of [first, second]) context.evalSync('globalThis.decoder = new TextDecoder(); globalThis.more = (bytes, stream) => decoder.decode(new Uint8Array(bytes), { stream })');
+  assert.equal(first.evalSync('more([0xe2, 0x82], true)'), '');
+  assert.equal(second.evalSync('more([0xac], true)'), '\ufffd');
+  assert.equal(first.evalSync('more([0xac], false)'), '\u20ac');
+}));
+
 test('without a listener, errors of timers are published', () => withIsolate(async (isolate) => {
   const { add, until } = entries();
   const failures = channel('isolated-v8:unhandled-host-error');

@@ -109,6 +109,7 @@ describe('the executor alone', () => {
       result: undefined, error: 'Connectors are bound to Workers: pass their tools as providers',
     });
     assert.deepEqual(await quick.execute(undefined, {}), { result: undefined, error: '`code` must be a string' });
+    assert.deepEqual(await createExecutor({ timeout: null }).execute('async () => 5', {}), { result: 5, logs: [] });
     assert.throws(() => createExecutor({ timeout: 'soon' }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /`timeout`/ });
   });
 

@@ -151,11 +151,11 @@ impl<'a> Converter<'a> {
     }
 
     fn double(&mut self, number: f64) {
-        /// Above this, an exponent is shorter than all digits.
-        const LARGE: f64 = 1e21;
+        /// Outside of this range, an exponent is shorter than all digits: up to 340, which would take 40 times the memory of the number.
+        const SHORT: std::ops::Range<f64> = 1e-6..1e21;
         let text = match number {
             number if !number.is_finite() => "null".to_owned(),
-            number if number.abs() < LARGE => number.to_string(),
+            number if number == 0.0 || SHORT.contains(&number.abs()) => number.to_string(),
             number => format!("{number:e}"),
         };
         self.json.extend(text.bytes());
@@ -217,6 +217,17 @@ mod tests {
             r#""h":"\u00e9\ud83d","i":"\"\\\n\u0007\u00e9","j":"YWJjZA=="}"#
         );
         assert_eq!(found.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn numbers_take_little_text() {
+        for number in [5e-324, -5e-324, 1e-6, 123.456, 0.1, f64::MAX, f64::MIN_POSITIVE, 0.0, 1e20] {
+            let item = [b"\x61a\xfb".as_slice(), &number.to_be_bytes()].concat();
+            let found = json(&[&item]).unwrap();
+            assert!(found.len() < 32, "{found}");
+            let text = found.trim_start_matches("{\"a\":").trim_end_matches('}');
+            assert_eq!(text.parse::<f64>().unwrap().to_bits(), number.to_bits());
+        }
     }
 
     #[test]

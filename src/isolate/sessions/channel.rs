@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use v8::UniquePtr;
 use v8::inspector::{ChannelImpl, StringBuffer};
 
+use crate::convert::cap;
 use crate::isolate::inspector::{Sink, json_of};
 use crate::isolate::remote::Remote;
 use crate::value::{Completion, Outcome};
@@ -83,6 +84,8 @@ impl Channel {
     }
 
     fn deliver(&self, call: Option<i32>, message: &UniquePtr<StringBuffer>) {
+        // A getter may log, or pause, while the serializer runs.
+        let _lifted = cap::lift();
         let Some(message) = json_of(message) else { return };
         let bytes = message.byte_len();
         self.backlog.messages.fetch_add(1, Ordering::AcqRel);

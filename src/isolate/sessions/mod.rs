@@ -19,6 +19,7 @@ use super::inspector::{Agent, Pause, Request, Sink};
 use super::job::{IsolateScope, Job, Kind, Work};
 use super::remote::Remote;
 use super::{clock, entry};
+use crate::convert::cap;
 use crate::value::{Fault, NoCompletion, Text, Value};
 
 impl Remote {
@@ -112,6 +113,8 @@ fn interrupt(guest: &Arc<Guest>, agent: &Agent) {
 }
 
 fn handle(guest: &Arc<Guest>, remote: &Arc<Remote>, agent: &Agent, request: Request) {
+    // Also in a getter that the serializer runs.
+    let _lifted = cap::lift();
     agent.handle(request, &remote.inspector.port, |sink, muted| {
         let guest = Arc::downgrade(guest);
         let is_awaited = move || guest.upgrade().is_none_or(|guest| guest.serves_waiting_host());
@@ -130,6 +133,8 @@ impl V8InspectorClientImpl for Client {
     /// Timeouts are paused.
     fn run_message_loop_on_pause(&self, _group: i32) {
         let Some(remote) = self.remote.upgrade() else { return };
+        // The guest may be paused in a getter that the serializer runs.
+        let _lifted = cap::lift();
         // SAFETY: V8 pauses the guest of this isolate, which is entered on this thread for the time of this call.
         let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(self.isolate) };
         let Ok(guest) = Guest::of(&isolate) else { return };
