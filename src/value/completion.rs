@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::{Charge, Fault, Outcome, Owner};
-use crate::native::lock;
+use crate::native::{lock, locks};
 
 /// The receiving end of one outcome.
 pub trait Completion: Send + Sync {
@@ -122,6 +122,8 @@ impl<W: Wake> Completion for Reply<W> {
     }
 
     fn complete(&self, outcome: Outcome) {
+        // A thread that was suspended in the middle would leave its caller waiting.
+        let _hold = locks::hold();
         if !self.change(OPEN, WRITING) {
             return;
         }
