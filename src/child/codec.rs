@@ -345,8 +345,8 @@ impl<'a> Reader<'a> {
 
 /// The name of a class or a code. `None` for a text that is longer than any of them.
 fn known_name(text: &Text) -> Option<String> {
-    const MOST: usize = 64;
-    (text.len() <= MOST).then(|| text.to_string())
+    const MAX: usize = 64;
+    (text.len() <= MAX).then(|| text.to_string())
 }
 
 #[cfg(test)]

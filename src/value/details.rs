@@ -53,12 +53,12 @@ impl DetailsRoom {
 
 /// Whether an error may have this cause, apart from the cause's own details. Code of this library makes no others.
 pub fn is_cause(cause: &Fault) -> bool {
-    const MOST: usize = MAX_DETAIL as usize;
+    const MAX: usize = MAX_DETAIL as usize;
     match cause {
-        Fault::Thrown(value) => size_of_primitive(value).is_some_and(|size| size <= MOST),
+        Fault::Thrown(value) => size_of_primitive(value).is_some_and(|size| size <= MAX),
         Fault::Error(error) => {
             let texts = [error.name.as_ref(), Some(&error.message), Some(&error.stack)];
-            texts.into_iter().flatten().all(|text| text.len() <= MOST)
+            texts.into_iter().flatten().all(|text| text.len() <= MAX)
         }
         Fault::Stopped => false,
     }

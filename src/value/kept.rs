@@ -53,13 +53,16 @@ impl Kept {
         Some(block)
     }
 
-    fn keep<T: Unit>(&mut self, mut block: Vec<T>) {
+    /// Returns the block if it is not kept.
+    fn keep<T: Unit>(&mut self, mut block: Vec<T>) -> Option<Vec<T>> {
         let bytes = block.capacity() * size_of::<T>();
         if (MIN_BLOCK..=MAX_BLOCK).contains(&bytes) && self.bytes + bytes <= MAX_KEPT {
             block.clear();
             self.bytes += bytes;
             T::blocks(self).push(block);
+            return None;
         }
+        Some(block)
     }
 }
 
@@ -71,11 +74,15 @@ pub fn take<T: Unit>(count: usize) -> Option<Vec<T>> {
 /// Keeps the memory of `text`, or frees it. True if the caller must see to it that [`expire`] is called after a while.
 pub fn keep(text: Text) -> bool {
     let mut kept = lock(&KEPT);
-    match text {
-        Text::Latin1(bytes) => kept.keep(bytes),
-        Text::Utf16(units) => kept.keep(units),
-    }
-    kept.bytes > 0 && !std::mem::replace(&mut kept.expires, true)
+    let unkept = match text {
+        Text::Latin1(bytes) => kept.keep(bytes).map(Text::Latin1),
+        Text::Utf16(units) => kept.keep(units).map(Text::Utf16),
+    };
+    let must_expire = kept.bytes > 0 && !std::mem::replace(&mut kept.expires, true);
+    // Without the lock: the system takes a while to free a large block.
+    drop(kept);
+    drop(unkept);
+    must_expire
 }
 
 /// Frees what is kept, unless some of it was used since the last call. True if this must be called again.

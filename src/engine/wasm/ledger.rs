@@ -85,10 +85,14 @@ pub fn take_functions(bytes: *const u8, functions: usize, held: Option<Held>) ->
         return Err(Refusal::Process);
     }
     ledger.functions += functions;
-    match ledger.modules.insert(bytes as usize, Live { functions, _held: held }) {
+    let before = ledger.modules.insert(bytes as usize, Live { functions, _held: held });
+    match &before {
         Some(before) => ledger.functions -= before.functions,
         None => blocks::watch(bytes as usize, forget),
     }
+    // What a module holds is released without the lock.
+    drop(ledger);
+    drop(before);
     Ok(())
 }
 
@@ -110,7 +114,7 @@ fn forget(address: usize) {
         ledger.functions -= functions;
         blocks::forget(address);
     }
-    // What the module holds is released without the lock.
+    // As above.
     drop(ledger);
 }
 
