@@ -9,9 +9,9 @@ use std::ffi::c_void;
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
-#[cfg(target_os = "linux")]
-use super::fiber;
 use super::{context, quota};
+#[cfg(target_os = "linux")]
+use super::{fiber, notice};
 
 /// How often a guest that waits for a lock on a fiber tries to take it.
 #[cfg(target_os = "linux")]
@@ -43,9 +43,9 @@ pub(super) fn begin() {
 
 /// C++ code has released a lock.
 #[cfg(target_os = "linux")]
-pub(super) fn end() {
+pub fn end() {
     if release() {
-        fiber::check();
+        notice::check();
         quota::notify_postponed();
     }
 }
@@ -72,13 +72,11 @@ pub unsafe fn take(
     let mut pause = FIRST_POLL;
     // SAFETY: as above.
     while !unsafe { try_lock(lock) } {
-        fiber::set_waits(true);
         end();
         std::thread::sleep(pause);
         pause = (pause * 2).min(LAST_POLLS);
         begin();
     }
-    fiber::set_waits(false);
 }
 
 /// True if it was the last one.

@@ -28,6 +28,24 @@ const WORKER = `
 
 const STOPPED = "['ERR_ISOLATE_UNRESPONSIVE', 'ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_MEMORY']";
 
+/** A worker in which time limits of `node:vm` expire. */
+const TIME_LIMIT = `
+  const { parentPort } = require('node:worker_threads');
+  const { runInNewContext } = require('node:vm');
+  const ivm = require(${JSON.stringify(entry)});
+  const context = new ivm.Isolate().createContextSync();
+  context.global.setSync('host', new ivm.Callback((value) => value));
+  const results = [];
+  for (const [code, options] of [['for (;;);', {}], ['for (;;) try { host(1) } catch {}', { timeout: 30_000 }]]) {
+    for (const syncCalls of ['thread', 'caller']) {
+      ivm.configureEngine({ syncCalls });
+      let ended;
+      try { runInNewContext('run()', { run: () => context.evalSync(code, options) }, { timeout: 200 }); } catch (error) { ended = error.code; }
+      results.push([ended, context.evalSync('6 * host(7)'), new ivm.Isolate().createContextSync().evalSync('6 * 7')]);
+    }
+  }
+  parentPort.postMessage(results);`;
+
 describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere they run on threads of their own' }, () => {
   test('return values and errors, call the host, and nest', () => here(`
     context.global.setSync('increment', new ivm.Callback((n) => n + 1));
@@ -285,6 +303,13 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
         assert.equal(context.evalSync('6 * host(7)'), 42);
       }`));
   }
+
+  test('end by a time limit of `node:vm` in a worker, which continues', () => here(`
+    const { Worker } = await import('node:worker_threads');
+    const worker = new Worker(${JSON.stringify(TIME_LIMIT)}, { eval: true });
+    const [results] = await (await import('node:events')).once(worker, 'message');
+    assert.deepEqual(results, Array(4).fill(['ERR_SCRIPT_EXECUTION_TIMEOUT', 42, 42]));
+    await worker.terminate();`));
 
   test('and the host exits in the middle of them', async () => {
     for (const [code, program] of [

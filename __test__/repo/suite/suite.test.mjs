@@ -9,7 +9,7 @@ import { hosts } from '../../../scripts/setup/hosts.mjs';
 import { capture, root } from '../../../scripts/process.mjs';
 import { affectedBy } from '../../../scripts/suite/changes.mjs';
 import { estimate } from '../../../scripts/suite/durations.mjs';
-import { hostsOf, isTimed, shortName, testFiles } from '../../../scripts/suite/places.mjs';
+import { hostsOf, isTimed, shortName, syncCallsOf, testFiles } from '../../../scripts/suite/places.mjs';
 import { parseReport } from '../../../scripts/suite/report.mjs';
 import { Schedule, shardOf } from '../../../scripts/suite/schedule.mjs';
 
@@ -23,6 +23,13 @@ describe('places', () => {
       assert.ok(full.length > 0, file);
       const left = hostsOf(file, 'core').filter((name) => !full.includes(name));
       assert.deepEqual(left, shortName(file).startsWith('excerpt/') ? ['node24'] : [], file);
+    }
+  });
+
+  test('files that run on each kind of host make sync calls in both ways', () => {
+    for (const file of files.filter((name) => name.startsWith('__test__/each-kind/'))) {
+      const ways = ['node24', 'bun', 'deno'].map((host) => syncCallsOf(file, host)).toSorted();
+      assert.deepEqual(ways, ['caller', 'caller', 'thread'], file);
     }
   });
 
