@@ -134,7 +134,7 @@ class Reader extends PausableReader {
       case TAG.REGEXP: return this.regexp();
       case TAG.ARRAY_BUFFER_TRANSFER: return this.viewOn(this.tableBuffer());
       case TAG.SHARED_ARRAY_BUFFER: return this.viewOn(this.sharedBuffer());
-      case TAG.ARRAY_BUFFER:
+      case TAG.ARRAY_BUFFER: return this.smallArray() ?? this.viewOn(this.inlineBuffer(tag));
       case TAG.IMMUTABLE_ARRAY_BUFFER:
       case TAG.RESIZABLE_ARRAY_BUFFER: return this.viewOn(this.inlineBuffer(tag));
       case TAG.HOST_OBJECT: return this.hostObject();
