@@ -2,6 +2,7 @@
 // A tool of the AI SDK (`ai`) that runs code of a model in an isolate of its own. The code can call other tools on the host.
 
 const { createRunner, inputSchema } = require('./code-runner.js');
+const { discardReturned } = require('./observers.js');
 const { invalid } = require('./outcome.js');
 const { standardJsonSchema, standardValidated } = require('./schemas.js');
 
@@ -20,7 +21,11 @@ const schemaOf = (schema) => (typeof schema === 'function' && schema['~standard'
  */
 function jsonSchemaOf(schema) {
   if (!schema?.[SCHEMA]) return standardJsonSchema(schema);
-  return typeof schema.jsonSchema?.then === 'function' ? undefined : schema.jsonSchema;
+  // A getter, which may make another promise each time.
+  const { jsonSchema } = schema;
+  if (typeof jsonSchema?.then !== 'function') return jsonSchema;
+  discardReturned(jsonSchema);
+  return undefined;
 }
 
 /**

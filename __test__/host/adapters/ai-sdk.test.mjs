@@ -2,6 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { asSchema, generateText, jsonSchema, tool } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { z } from 'zod';
@@ -95,6 +96,18 @@ describe('code mode', () => {
     await spy.execute({ code: 'await tools.spy({ a: 1 })' }, { toolCallId: 'one' });
     assert.deepEqual(seen, [[{ a: 1 }, 'one']]);
   });
+});
+
+test('a schema whose JSON Schema cannot be had is reported', async () => {
+  const reports = [];
+  const listener = ({ error, origin }) => { reports.push(`${origin}: ${error.message}`); };
+  subscribe('isolated-v8:unhandled-host-error', listener);
+  const late = tool({ description: '', inputSchema: jsonSchema(async () => { throw new Error('no schema'); }), execute: async () => 'called' });
+  const { description, execute } = createCodeTool({ tools: { late } });
+  assert.match(description, /late\(params\?: unknown\)/);
+  assert.equal((await execute({ code: 'return await tools.late({})' })).result, 'called');
+  assert.deepEqual(reports, ['tool: no schema']);
+  unsubscribe('isolated-v8:unhandled-host-error', listener);
 });
 
 test('`approve` gets the names of the tools', async () => {
