@@ -274,8 +274,11 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
       context.global.setSync('host', new ivm.Callback((value) => value));
       context.global.setSync('nest', new ivm.Callback(() => nested.evalSync('for (;;) try { host(1) } catch {}', { timeout: 30_000 })));
       nested.global.setSync('host', new ivm.Callback((value) => value));
+      context.global.setSync('endless', new ivm.Callback(() => { for (;;); }));
+      context.global.setSync('refer', new ivm.Reference(() => { for (;;); }));
       // The time of a guest stands still while its host runs.
-      const loops = ['for (;;);', 'for (;;) try { host(1) } catch {}', 'for (;;) try { host({}) } catch {}', 'for (;;) try { nest() } catch {}'];
+      const loops = ['for (;;);', 'for (;;) try { host(1) } catch {}', 'for (;;) try { host({}) } catch {}', 'for (;;) try { nest() } catch {}',
+        'for (;;) try { endless() } catch {}', 'for (;;) try { refer.applySync(undefined, []) } catch {}'];
       for (const code of loops) {
         const since = ms();
         const run = () => context.evalSync(code, { timeout: 30_000 });
