@@ -267,6 +267,21 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     otherWorks();`));
 
   for (const syncCalls of ['thread', 'caller']) {
+    test(`stop at the next call of their host, with '${syncCalls}'`, () => here(`
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      let calls = 0;
+      context.global.setSync('take', new ivm.Callback(() => { calls += 1; }));
+      context.global.setSync('refer', new ivm.Reference(() => { calls += 1; }));
+      const rounds = new Int32Array(new SharedArrayBuffer(4));
+      context.global.setSync('shared', new ivm.ExternalCopy(rounds.buffer).copyInto());
+      // Reading the text takes most of the guest's time. By itself, V8 would run such loops thousands of times more.
+      context.evalSync('const rounds = new Int32Array(shared), text = "x".repeat(100_000); /y/.test(text)');
+      for (const call of ['take(text)', 'take({ text })', 'refer.applySync(undefined, [text])'].flatMap((each) => Array(4).fill(each))) {
+        const before = calls - rounds[0];
+        assert.throws(() => context.evalSync('for (;;) { ' + call + '; rounds[0] += 1; }', { timeout: 20 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+        assert.ok(calls - rounds[0] - before >= 0, call + ' ' + [calls, rounds[0], before]);
+      }`));
+
     test(`end by a time limit of \`node:vm\`, with '${syncCalls}'`, () => here(`
       ivm.configureEngine({ syncCalls: '${syncCalls}' });
       const { runInNewContext } = await import('node:vm');
