@@ -9,9 +9,10 @@ use std::ffi::c_void;
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
+use super::context;
 #[cfg(target_os = "linux")]
 use super::fiber;
-use super::{context, quota};
+use super::quota::{self, NativeQuota};
 
 /// How often a guest that waits for a lock on a fiber tries to take it.
 #[cfg(target_os = "linux")]
@@ -27,7 +28,7 @@ pub fn held() -> bool {
 /// Ignores the locks that the thread already holds: that of its own isolate, which no other isolate needs.
 pub fn disregard_held() {
     if set(0) > 0 {
-        quota::notify_postponed();
+        quota::with_current(NativeQuota::notify_postponed);
     }
 }
 
@@ -46,7 +47,7 @@ pub(super) fn begin() {
 pub(super) fn end() {
     if release() {
         fiber::check();
-        quota::notify_postponed();
+        quota::with_current(NativeQuota::notify_postponed);
     }
 }
 
@@ -94,7 +95,7 @@ impl Drop for Hold {
     /// Rust code is never left, so the guest is not left here.
     fn drop(&mut self) {
         if release() {
-            quota::notify_postponed();
+            quota::with_current(NativeQuota::notify_postponed);
         }
     }
 }
