@@ -258,6 +258,10 @@ impl Local {
             let asker = ask.asker;
             // The guest uses it again.
             drop(ask);
+            if self.context.interrupted.get() {
+                // The call that waits ends first: the guest must not ask again.
+                return;
+            }
             borrow::resume_guest(asker);
             if count == MAX_ASKS || bytes > MAX_ASK_BYTES {
                 return;

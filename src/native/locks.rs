@@ -9,7 +9,8 @@ use std::ffi::c_void;
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
-use super::{context, quota};
+use super::context;
+use super::quota::{self, NativeQuota};
 #[cfg(target_os = "linux")]
 use super::{fiber, notice, refusal};
 
@@ -27,7 +28,7 @@ pub fn held() -> bool {
 /// Ignores the locks that the thread already holds: that of its own isolate, which no other isolate needs.
 pub fn disregard_held() {
     if set(0) > 0 {
-        quota::notify_postponed();
+        quota::with_current(NativeQuota::notify_postponed);
     }
 }
 
@@ -46,7 +47,7 @@ pub(super) fn begin() {
 pub fn end() {
     if release() {
         heed_notice();
-        quota::notify_postponed();
+        quota::with_current(NativeQuota::notify_postponed);
     }
 }
 
@@ -105,7 +106,7 @@ impl Drop for Hold {
     /// Rust code is never left, so the guest is not left here.
     fn drop(&mut self) {
         if release() {
-            quota::notify_postponed();
+            quota::with_current(NativeQuota::notify_postponed);
         }
     }
 }

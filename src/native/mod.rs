@@ -15,6 +15,8 @@ pub mod fiber;
 pub mod locks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod malloc;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod managed;
 mod mutex;
 #[cfg(target_os = "linux")]
 pub mod notice;

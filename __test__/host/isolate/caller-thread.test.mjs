@@ -285,6 +285,21 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     otherWorks();`));
 
   for (const syncCalls of ['thread', 'caller']) {
+    test(`stop at the next call of their host, with '${syncCalls}'`, () => here(`
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      let calls = 0;
+      context.global.setSync('take', new ivm.Callback(() => { calls += 1; }));
+      context.global.setSync('refer', new ivm.Reference(() => { calls += 1; }));
+      const rounds = new Int32Array(new SharedArrayBuffer(4));
+      context.global.setSync('shared', new ivm.ExternalCopy(rounds.buffer).copyInto());
+      // Reading the text takes most of the guest's time. By itself, V8 would run such loops thousands of times more.
+      context.evalSync('const rounds = new Int32Array(shared), text = "x".repeat(100_000); /y/.test(text)');
+      for (const call of ['take(text)', 'take({ text })', 'refer.applySync(undefined, [text])'].flatMap((each) => Array(4).fill(each))) {
+        const before = calls - rounds[0];
+        assert.throws(() => context.evalSync('for (;;) { ' + call + '; rounds[0] += 1; }', { timeout: 20 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+        assert.ok(calls - rounds[0] - before >= 0, call + ' ' + [calls, rounds[0], before]);
+      }`));
+
     test(`end by a time limit of \`node:vm\`, with '${syncCalls}'`, () => here(`
       ivm.configureEngine({ syncCalls: '${syncCalls}' });
       const { runInNewContext } = await import('node:vm');
@@ -292,8 +307,11 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
       context.global.setSync('host', new ivm.Callback((value) => value));
       context.global.setSync('nest', new ivm.Callback(() => nested.evalSync('for (;;) try { host(1) } catch {}', { timeout: 30_000 })));
       nested.global.setSync('host', new ivm.Callback((value) => value));
+      context.global.setSync('endless', new ivm.Callback(() => { for (;;); }));
+      context.global.setSync('refer', new ivm.Reference(() => { for (;;); }));
       // The time of a guest stands still while its host runs.
-      const loops = ['for (;;);', 'for (;;) try { host(1) } catch {}', 'for (;;) try { host({}) } catch {}', 'for (;;) try { nest() } catch {}'];
+      const loops = ['for (;;);', 'for (;;) try { host(1) } catch {}', 'for (;;) try { host({}) } catch {}', 'for (;;) try { nest() } catch {}',
+        'for (;;) try { endless() } catch {}', 'for (;;) try { refer.applySync(undefined, []) } catch {}'];
       for (const code of loops) {
         const since = ms();
         const run = () => context.evalSync(code, { timeout: 30_000 });
