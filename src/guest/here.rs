@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::convert;
 use crate::isolate::{Guest, Remote, async_context};
 use crate::ops::op;
-use crate::value::{Ask, Fault, Host, Outcome, Slot, Value};
+use crate::value::{Ask, Host, Outcome, Slot, Value};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
 
@@ -41,6 +41,10 @@ fn start(
     first: i32,
 ) -> Option<Outcome> {
     let host = slot.owner().host().filter(|host| host.is_here())?;
+    // Before the arguments, which take long to read.
+    if let Err(stopped) = guest.end_if_stopping(scope) {
+        return Some(Err(stopped));
+    }
     let mut ask = guest.take_ask();
     let is_read = Rc::get_mut(&mut ask).is_some_and(|ask| {
         (ask.op, ask.host, ask.slot) = (op, host.id(), slot.index());
@@ -80,9 +84,6 @@ fn wait(
     shared: &mut Rc<Ask>,
 ) -> Option<Outcome> {
     let ask_in = |remote: &Remote| {
-        if remote.is_stopping() {
-            return Some(Err(Fault::Stopped));
-        }
         guest.handles.collect_references(scope, &remote.accounts.references);
         let ask = Rc::get_mut(shared)?;
         ask.request = async_context::current(scope);

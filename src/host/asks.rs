@@ -8,7 +8,6 @@ use super::carrier;
 use super::context::Asking;
 use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
-use crate::engine;
 use crate::isolate::borrow;
 use crate::ops::{Transfer, op};
 use crate::protocol::{asked, tag};
@@ -60,7 +59,7 @@ impl Local {
                 let serve = js.dereference(&self.functions.serve_here)?;
                 js.call(serve, &[js.number(head)?, first])
             });
-            let outcome = served.err().map(|Refused| Err(self.failed(js)));
+            let outcome = served.err().map(|Refused| Err(self.failure(js)));
             // There is a call if the loop was left in the middle of it.
             self.end_ask(outcome);
         }
@@ -83,10 +82,10 @@ impl Local {
                     return Some(head);
                 }
                 (Ok(()), None) => None,
-                (Err(Refused), _) => Some(Err(self.failed(js))),
+                (Err(Refused), _) => Some(Err(self.failure(js))),
             }
         };
-        resume(ask, answer);
+        self.resume(ask, answer);
         None
     }
 
@@ -99,28 +98,31 @@ impl Local {
         // Calls that were made meanwhile have set limits of their own.
         self.context.limits.set(limits);
         self.context.kept.take();
-        resume(ask, outcome);
+        self.resume(ask, outcome);
     }
 
-    /// Why the surface could not answer. The environment is closed if JavaScript cannot run here any more.
-    fn failed(&self, js: Js<'_>) -> Fault {
-        let (fault, is_alive) = self.failure(js);
-        if !is_alive {
-            self.close();
+    /// Answers `ask`, and resumes its guest, which uses it again.
+    #[inline(always)]
+    fn resume(&self, ask: Rc<Ask>, outcome: Option<Outcome>) {
+        ask.answer(outcome);
+        let asker = ask.asker;
+        drop(ask);
+        // Otherwise the call that waits ends first: the guest must not ask again.
+        if !self.context.interrupted.get() {
+            borrow::resume_guest(asker);
         }
-        fault
     }
 
-    /// Why the surface could not answer, and whether JavaScript can still run here.
-    pub(super) fn failure(&self, js: Js<'_>) -> (Fault, bool) {
+    /// Why the surface could not answer.
+    pub(super) fn failure(&self, js: Js<'_>) -> Fault {
         // The surface throws no exception, unless the stack is exhausted.
         if js.clear_exception() {
-            return (Fault::range_error("Maximum call stack size exceeded"), true);
+            return Fault::range_error("Maximum call stack size exceeded");
         }
-        // A guest may treat this as an ordinary error and call again, endlessly.
+        // A time limit of `node:vm` has expired, or the worker is being terminated. A guest may treat this as an ordinary error and call again,
+        // endlessly.
         self.context.interrupted.set(true);
-        // A main thread ends only with the process. On some hosts, JavaScript does not run again before the time limit of `node:vm` is handled.
-        (Fault::environment_gone(), engine::is_main_thread() || self.is_alive(js))
+        Fault::environment_gone()
     }
 
     /// The receiver (0) or an argument (from 1) of the call that is being served; `undefined` if there is none.
@@ -147,15 +149,6 @@ impl Local {
     }
 }
 
-/// Answers `ask`, and resumes its guest, which uses it again.
-#[inline(always)]
-fn resume(ask: Rc<Ask>, outcome: Option<Outcome>) {
-    ask.answer(outcome);
-    let asker = ask.asker;
-    drop(ask);
-    borrow::resume_guest(asker);
-}
-
 /// `answer(carrier)`: the result of the call that is being served. Returns the first argument of the next one if the surface can serve it
 /// like this one; otherwise a function, which no argument is, and [`asked`] says what comes next.
 pub fn answer<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
@@ -164,8 +157,9 @@ pub fn answer<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> Js
     };
     let carrier = args.first().copied().map_or_else(|| js.undefined(), Ok);
     let outcome = carrier.and_then(|carrier| local.read_result(js, asker, carrier));
-    local.end_ask(outcome.unwrap_or_else(|Refused| Some(Err(local.failed(js)))));
+    local.end_ask(outcome.unwrap_or_else(|Refused| Some(Err(local.failure(js)))));
     if left > 1
+        && !local.context.interrupted.get()
         && let Some(ask) = local.shared.take_ask()
         && local.begin_ask(js, ask, left - 1) == Some(head)
     {

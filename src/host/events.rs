@@ -241,13 +241,7 @@ impl Local {
             // `undefined`: the surface calls `reply` itself.
             Ok(None) => {}
             Ok(Some(outcome)) => self.reply(js, number, outcome),
-            Err(_) => {
-                let (fault, is_alive) = self.failure(js);
-                self.reply(js, number, Err(fault));
-                if !is_alive {
-                    self.close();
-                }
-            }
+            Err(_) => self.reply(js, number, Err(self.failure(js))),
         }
     }
 
