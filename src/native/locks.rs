@@ -9,9 +9,10 @@ use std::ffi::c_void;
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
+use super::context;
+use super::quota::{self, NativeQuota};
 #[cfg(target_os = "linux")]
-use super::fiber;
-use super::{context, quota};
+use super::{fiber, notice};
 
 /// How often a guest that waits for a lock on a fiber tries to take it.
 #[cfg(target_os = "linux")]
@@ -27,7 +28,7 @@ pub fn held() -> bool {
 /// Ignores the locks that the thread already holds: that of its own isolate, which no other isolate needs.
 pub fn disregard_held() {
     if set(0) > 0 {
-        quota::notify_postponed();
+        quota::with_current(NativeQuota::notify_postponed);
     }
 }
 
@@ -43,10 +44,10 @@ pub(super) fn begin() {
 
 /// C++ code has released a lock.
 #[cfg(target_os = "linux")]
-pub(super) fn end() {
+pub fn end() {
     if release() {
-        fiber::check();
-        quota::notify_postponed();
+        notice::check();
+        quota::with_current(NativeQuota::notify_postponed);
     }
 }
 
@@ -72,13 +73,11 @@ pub unsafe fn take(
     let mut pause = FIRST_POLL;
     // SAFETY: as above.
     while !unsafe { try_lock(lock) } {
-        fiber::set_waits(true);
         end();
         std::thread::sleep(pause);
         pause = (pause * 2).min(LAST_POLLS);
         begin();
     }
-    fiber::set_waits(false);
 }
 
 /// True if it was the last one.
@@ -94,7 +93,7 @@ impl Drop for Hold {
     /// Rust code is never left, so the guest is not left here.
     fn drop(&mut self) {
         if release() {
-            quota::notify_postponed();
+            quota::with_current(NativeQuota::notify_postponed);
         }
     }
 }

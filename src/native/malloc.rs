@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::quota::{NativeQuota, Share};
 use super::table::Readers;
-use super::{blocks, context, give_back_pages, locks, refusal, stack, table};
+use super::{blocks, context, give_back_pages, locks, notice, refusal, stack, table};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -44,7 +44,7 @@ core::arch::global_asm!(
 #[inline]
 fn check() {
     stack::check();
-    super::fiber::check();
+    notice::check();
 }
 
 /// The share that a block of `size` takes; `None` if the block does not count.

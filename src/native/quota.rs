@@ -125,7 +125,7 @@ impl NativeQuota {
         self.used_in_foreground().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(PATIENCE))
     }
 
-    fn take(&self, bytes: usize) {
+    pub(super) fn take(&self, bytes: usize) {
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(used, Ordering::Relaxed);
         if used > self.limit {
@@ -175,7 +175,7 @@ impl NativeQuota {
         self.background.is_some() && locks::held() && ptr::eq(drawn_on(), self)
     }
 
-    fn notify_postponed(&self) {
+    pub(super) fn notify_postponed(&self) {
         let [soft_limit, limit] = self
             .postponed
             .each_ref()
@@ -188,8 +188,10 @@ impl NativeQuota {
         }
     }
 
-    fn give_back(&self, bytes: usize) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    /// Never more than is in use: a thread may have taken some while it worked for no isolate.
+    pub(super) fn give_back(&self, bytes: usize) {
+        let less = |used: usize| Some(used.saturating_sub(bytes));
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 }
 
@@ -231,19 +233,18 @@ fn draw<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T
     work()
 }
 
-/// This thread has released its last lock.
-pub(super) fn notify_postponed() {
-    let current = drawn_on();
+/// Uses the quota that this thread draws on.
+pub(super) fn with_current(use_it: impl FnOnce(&NativeQuota)) {
     // SAFETY: the `draw` that has set it is running on this thread, and borrows the quota until it returns.
-    if let Some(quota) = unsafe { current.as_ref() } {
-        quota.notify_postponed();
+    if let Some(quota) = unsafe { drawn_on().as_ref() } {
+        use_it(quota);
     }
 }
 
 /// The quota that this thread draws on.
 pub fn current() -> Option<Arc<NativeQuota>> {
     let current = Some(drawn_on()).filter(|current| !current.is_null())?;
-    // SAFETY: as in `notify_postponed`. The pointer comes from an `Arc`.
+    // SAFETY: as in `with_current`. The pointer comes from an `Arc`.
     unsafe {
         Arc::increment_strong_count(current);
         Some(Arc::from_raw(current))
@@ -412,13 +413,13 @@ mod tests {
             draw_on_in_background(&quota.in_background(), || {
                 let _held = hold(PATIENCE);
                 assert_eq!(counts(), [1, 0]);
-                super::notify_postponed();
+                super::with_current(NativeQuota::notify_postponed);
                 assert_eq!(counts(), [1, 0]);
             });
             super::locks::set(0);
-            super::notify_postponed();
+            super::with_current(NativeQuota::notify_postponed);
             assert_eq!(counts(), [2, 1]);
-            super::notify_postponed();
+            super::with_current(NativeQuota::notify_postponed);
             assert_eq!(counts(), [2, 1]);
             drop(held);
         });

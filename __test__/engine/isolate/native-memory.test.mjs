@@ -37,6 +37,7 @@ describe('V8 allocates much memory', () => {
   guest('to normalize a string', "'\\ufdfa'.repeat(2 ** 23).normalize('NFKD').length");
   guest('to normalize a very long one', "'\\ufdfa'.repeat(2 ** 28).normalize('NFKD').length", { max: LOAN, limits: [8], outcome: 'ERR_ISOLATE_MEMORY|TypeError' });
   guest('to format dates', "const kept = []; for (;;) kept.push(new Intl.DateTimeFormat('de', { dateStyle: 'full', timeStyle: 'full' }))");
+  guest('for the objects of Temporal', 'const kept = []; for (;;) kept.push(new Temporal.Duration(1))', { max: (limit) => limit * 2 + 96, limits: [128] });
   guest('to segment texts', "const kept = []; for (;;) kept.push(new Intl.Segmenter('th', { granularity: 'word' }).segment('x'.repeat(1e6)))");
 });
 
@@ -51,6 +52,7 @@ describe('WebAssembly modules count, however small they are', () => {
 
 describe('garbage does not count', () => {
   guest('of formatters', "for (let k = 0; k < 1_000; k += 1) new Intl.DateTimeFormat('de', { dateStyle: 'full', timeStyle: 'full' }).format(0); 'fine'", { outcome: 'fine' });
+  guest('of Temporal', "for (let k = 0; k < 1e6; k += 1) new Temporal.Duration(1); 'fine'", { outcome: 'fine', limits: [8] });
   guest('of texts', "let n = 0; for (let k = 0; k < 20; k += 1) n += JSON.stringify(JSON.parse('[' + '1,'.repeat(2 ** 19) + '1]')).length; 'fine'", { outcome: 'fine', limits: [32, 128] });
 
   test('memory of an ended isolate does not count, either', () => passes(`${METER}
