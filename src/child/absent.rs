@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Job, Sort};
+use super::{Job, ProcessTemplate};
 use crate::value::{Code, Completion, ErrorClass, Fault};
 
 fn unsupported() -> Fault {
@@ -15,7 +15,7 @@ pub fn start(job: Job) -> u64 {
     0
 }
 
-pub fn survey(_sort: Sort, _pool: usize, completion: Arc<dyn Completion>) {
+pub fn survey(_template: ProcessTemplate, _pool: usize, completion: Arc<dyn Completion>) {
     completion.complete(Err(unsupported()));
 }
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use std::{io, mem};
 
-use super::execution::{Job, Sort};
+use super::execution::{Job, ProcessTemplate};
 use super::frame::Message;
 use super::spawn::Child;
-use super::waiting::Bell;
+use super::waiting::Waker;
 use crate::native::lock;
 use crate::value::Completion;
 
@@ -26,15 +26,15 @@ pub enum Command {
     Decoded(u64, Option<Message>),
     Terminate(u64),
     TerminateOf(u64),
-    /// Asks for the confinement of children of this sort, and how many of them to keep ready.
-    Survey(Sort, usize, Arc<dyn Completion>),
+    /// Asks for the confinement of children of this template, and how many of them to keep ready.
+    Survey(ProcessTemplate, usize, Arc<dyn Completion>),
 }
 
 /// The commands for that thread.
 pub struct Commands {
     queue: Mutex<VecDeque<Command>>,
     /// Rings when there is something to do.
-    pub bell: Bell,
+    pub bell: Waker,
     rung: AtomicBool,
 }
 
@@ -43,7 +43,7 @@ static COMMANDS: Mutex<Option<Arc<Commands>>> = Mutex::new(None);
 
 impl Commands {
     fn new() -> Option<Arc<Self>> {
-        Some(Arc::new(Self { queue: Mutex::default(), bell: Bell::new().ok()?, rung: AtomicBool::new(false) }))
+        Some(Arc::new(Self { queue: Mutex::default(), bell: Waker::new().ok()?, rung: AtomicBool::new(false) }))
     }
 
     fn push(&self, command: Command) {

@@ -16,7 +16,7 @@ use super::link::{Last, Link};
 use super::probe;
 use super::splitter::Splitter;
 use super::time::now;
-use crate::engine::{self, Engine, Recipe, Snapshot, Unavailable};
+use crate::engine::{self, Engine, Snapshot, SnapshotSource, Unavailable};
 use crate::guest;
 use crate::isolate::{self, Remote, Settings, clock};
 use crate::native::lock;
@@ -76,7 +76,8 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
     let link = Link::new(out);
     let host: Arc<dyn Host> = Arc::clone(&link) as Arc<dyn Host>;
     // No handle of the API ever gets here (`codec`), so no realm needs the surface.
-    let bare: fn() -> Result<&'static Engine, Unavailable> = || Engine::start(&Recipe::NONE, || None, isolate::park);
+    let bare: fn() -> Result<&'static Engine, Unavailable> =
+        || Engine::start(&SnapshotSource::NONE, || None, isolate::park);
     let ready: fn() -> Result<&'static Engine, Unavailable> =
         || Engine::start(&BUILTINS, || lock(&FILE).take(), isolate::park);
     if terms.gc {
@@ -139,7 +140,7 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
 
 /// A snapshot that is safe to give to V8: only one that a host process with this file has made.
 fn opened(engine: &Engine, sealed: Vec<u8>) -> Option<Snapshot> {
-    engine.open_snapshot_of(&guest::RECIPE, Arc::new(sealed))
+    engine.open_snapshot_of(&guest::SNAPSHOT_SOURCE, Arc::new(sealed))
 }
 
 /// The orders that the parent sends.

@@ -1,4 +1,4 @@
-//! What a host asks of a child, and the sort of child that it needs.
+//! What a host asks of a child, and the kind of child that it needs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use crate::engine::Snapshot;
 use crate::sandbox::Logging;
 use crate::value::{Callable, Completion};
 
-/// What children of one sort have in common: they are interchangeable.
+/// What children of one template have in common: they are interchangeable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sort {
+pub struct ProcessTemplate {
     pub launcher: PathBuf,
     pub addon: PathBuf,
     /// Their whole environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// The maximum timeout that a child may be used for, in the steps of [`Sort::bound`].
+    /// The maximum timeout that a child may be used for, in the steps of [`ProcessTemplate::bound`].
     pub timeout: Duration,
     pub memory: u64,
     /// The web APIs that guests have, as bits.
@@ -30,8 +30,8 @@ pub struct Sort {
     pub snapshot: Option<Snapshot>,
 }
 
-impl Sort {
-    /// The timeout of the sort whose children may run executions with this timeout. There are few different values, because each sort may
+impl ProcessTemplate {
+    /// The timeout of the template whose children may run executions with this timeout. There are few different values, because each template may
     /// have waiting children.
     pub fn bound(timeout: Duration) -> Duration {
         const MIN_SECONDS: u64 = 64;
@@ -39,7 +39,7 @@ impl Sort {
         Duration::from_secs(seconds.checked_next_power_of_two().unwrap_or(u64::MAX).max(MIN_SECONDS))
     }
 
-    /// Whether a child of this sort can replace one of the other.
+    /// Whether a child of this template can replace one of the other.
     pub fn serves(&self, other: &Self) -> bool {
         self.timeout >= other.timeout && *other == Self { timeout: other.timeout, ..self.clone() }
     }
@@ -47,10 +47,10 @@ impl Sort {
 
 /// One execution in a process of its own.
 pub struct Job {
-    pub sort: Sort,
+    pub template: ProcessTemplate,
     /// A child has died of this job before it could begin.
     pub again: bool,
-    /// How many children of this sort to keep ready for later jobs.
+    /// How many children of this template to keep ready for later jobs.
     pub pool: usize,
     pub task: Task,
     /// Wall-clock time for everything, including the start of the process.
@@ -87,25 +87,25 @@ pub fn environment(texts: &str) -> Vec<(OsString, OsString)> {
 mod tests {
     use std::time::Duration;
 
-    use super::{Sort, environment};
+    use super::{ProcessTemplate, environment};
 
     #[test]
     fn a_child_serves_shorter_ones() {
-        let sort = |seconds| Sort {
+        let template = |seconds| ProcessTemplate {
             launcher: "a".into(),
             addon: "b".into(),
             environment: Vec::new(),
-            timeout: Sort::bound(Duration::from_secs(seconds)),
+            timeout: ProcessTemplate::bound(Duration::from_secs(seconds)),
             memory: 1,
             web: 0,
             off: Vec::new(),
             required: Vec::new(),
             snapshot: None,
         };
-        assert_eq!(sort(1), sort(30));
-        assert!(sort(100).serves(&sort(1)) && !sort(1).serves(&sort(100)));
-        assert!(sort(u64::MAX).serves(&sort(100)));
-        assert!(!sort(100).serves(&Sort { memory: 2, ..sort(1) }));
+        assert_eq!(template(1), template(30));
+        assert!(template(100).serves(&template(1)) && !template(1).serves(&template(100)));
+        assert!(template(u64::MAX).serves(&template(100)));
+        assert!(!template(100).serves(&ProcessTemplate { memory: 2, ..template(1) }));
     }
 
     #[test]

@@ -76,6 +76,6 @@ mod absent;
 #[cfg(not(unix))]
 use absent as reactor;
 
-pub use execution::{Job, Requester, Sort, environment};
+pub use execution::{Job, ProcessTemplate, Requester, environment};
 pub use frame::Task;
 pub use reactor::{start, survey, terminate, terminate_of};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::cause::Cause;
-use super::execution::{Job, Sort};
+use super::execution::{Job, ProcessTemplate};
 use super::intake::Intake;
 use super::process::{Process, State, TURN, list_of};
 use super::running::{Retry, Running};
@@ -21,7 +21,7 @@ const QUIET: Duration = Duration::from_millis(5);
 /// How long an unused child is kept.
 const KEEP_WARM: Duration = Duration::from_secs(60);
 
-/// The maximum number of waiting children, of all sorts.
+/// The maximum number of waiting children, of all templates.
 const MAX_WARM: usize = 64;
 
 /// The interval at which the pool checks whether groups have ended.
@@ -36,8 +36,8 @@ pub struct Pool {
     /// Groups whose child was reaped, but in which other processes have not ended.
     groups: Vec<libc::pid_t>,
     spawner: Spawner,
-    /// Children to start: the sort, how many must then be ready, and when to start them.
-    wanted: Vec<(Sort, usize, Instant)>,
+    /// Children to start: the template, how many must then be ready, and when to start them.
+    wanted: Vec<(ProcessTemplate, usize, Instant)>,
     /// The number of the last message from a child that has begun to arrive.
     last_message: u64,
 }
@@ -78,39 +78,39 @@ impl Pool {
     /// Gives the job to a child that is ready, or else to a new one. If a child died of the job before it could begin, a new child gets it:
     /// the waiting ones may be dead too.
     pub fn run(&mut self, id: u64, job: Job, began: Instant) {
-        let (sort, wanted) = (job.sort.clone(), job.pool);
-        let waiting = if job.again { None } else { self.warm(&sort) };
+        let (template, wanted) = (job.template.clone(), job.pool);
+        let waiting = if job.again { None } else { self.warm(&template) };
         match waiting.and_then(|found| self.processes.get_mut(found)) {
             Some(process) => process.run(id, job, began, true),
             None => {
                 let again = job.again;
-                let (starting, waited) = self.starting(&sort, !again);
+                let (starting, waited) = self.starting(&template, !again);
                 starting.order = Some(Order { id, job: Box::new(job), began, waited });
             }
         }
-        self.want(sort, wanted);
+        self.want(template, wanted);
     }
 
     /// The index of a waiting child, preferably one that is ready.
-    fn warm(&self, sort: &Sort) -> Option<usize> {
-        let fits = |process: &Process| process.is_warm() && !process.is_silent() && process.sort.serves(sort);
+    fn warm(&self, template: &ProcessTemplate) -> Option<usize> {
+        let fits = |process: &Process| process.is_warm() && !process.is_silent() && process.template.serves(template);
         let ready = self.processes.iter().position(|process| fits(process) && process.report.is_some());
         ready.or_else(|| self.processes.iter().position(fits))
     }
 
     /// A child that is being started, and whether its start had already begun. If `any`, a child that is already starting and has no
     /// execution will do.
-    fn starting(&mut self, sort: &Sort, any: bool) -> (&mut Starting, bool) {
-        let found = if any { self.starting.iter().position(|starting| starting.is_free(sort)) } else { None };
-        let index = found.unwrap_or_else(|| self.start(Arc::new(sort.clone())));
+    fn starting(&mut self, template: &ProcessTemplate, any: bool) -> (&mut Starting, bool) {
+        let found = if any { self.starting.iter().position(|starting| starting.is_free(template)) } else { None };
+        let index = found.unwrap_or_else(|| self.start(Arc::new(template.clone())));
         (&mut self.starting[index], found.is_some())
     }
 
     /// Starts a child, and returns its index in `starting`.
-    fn start(&mut self, sort: Arc<Sort>) -> usize {
+    fn start(&mut self, template: Arc<ProcessTemplate>) -> usize {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        self.spawner.start(number, Arc::clone(&sort));
-        self.starting.push(Starting::new(number, sort));
+        self.spawner.start(number, Arc::clone(&template));
+        self.starting.push(Starting::new(number, template));
         self.starting.len() - 1
     }
 
@@ -119,8 +119,8 @@ impl Pool {
         let found = self.starting.iter().position(|starting| starting.number == number);
         let found = found.map(|found| self.starting.remove(found));
         match (child, found) {
-            (Ok(child), Some(Starting { sort, order, surveyors, .. })) => {
-                let mut process = Process::new(number, sort, child);
+            (Ok(child), Some(Starting { template, order, surveyors, .. })) => {
+                let mut process = Process::new(number, template, child);
                 for (wanted, surveyor) in surveyors {
                     process.survey(wanted, surveyor);
                 }
@@ -134,29 +134,29 @@ impl Pool {
                 child.kill();
                 self.unwanted.push(child);
             }
-            (Err(error), Some(mut starting)) => starting.refuse(&not_started(&starting.sort, &error)),
+            (Err(error), Some(mut starting)) => starting.refuse(&not_started(&starting.template, &error)),
             (Err(_), None) => {}
         }
     }
 
-    /// Soon makes sure that `wanted` children of a sort wait.
-    fn want(&mut self, sort: Sort, wanted: usize) {
-        self.wanted.retain(|(other, _, _)| *other != sort);
+    /// Soon makes sure that `wanted` children of a template wait.
+    fn want(&mut self, template: ProcessTemplate, wanted: usize) {
+        self.wanted.retain(|(other, _, _)| *other != template);
         if wanted > 0 {
-            self.wanted.push((sort, wanted, Instant::now() + QUIET));
+            self.wanted.push((template, wanted, Instant::now() + QUIET));
         }
     }
 
-    fn fill(&mut self, sort: &Sort, wanted: usize) {
+    fn fill(&mut self, template: &ProcessTemplate, wanted: usize) {
         let starting =
-            self.starting.iter().filter(|starting| starting.is_to_wait() && starting.sort.serves(sort)).count();
-        let here = self.waiting().filter(|process| process.sort.serves(sort)).count() + starting;
-        let sort = Arc::new(sort.clone());
+            self.starting.iter().filter(|starting| starting.is_to_wait() && starting.template.serves(template)).count();
+        let here = self.waiting().filter(|process| process.template.serves(template)).count() + starting;
+        let template = Arc::new(template.clone());
         for here in here..wanted.min(MAX_WARM) {
-            if !self.make_room(&sort, here) {
+            if !self.make_room(&template, here) {
                 break;
             }
-            self.start(Arc::clone(&sort));
+            self.start(Arc::clone(&template));
         }
     }
 
@@ -164,17 +164,20 @@ impl Pool {
         self.processes.iter().filter(|process| process.is_warm())
     }
 
-    /// Whether another child may wait beside `here` children of its sort. If too many wait in total, ends the one that has waited longest
-    /// among the sorts with more waiting children. So every sort has a share, and no sort always takes the last child of another.
-    fn make_room(&mut self, sort: &Sort, here: usize) -> bool {
+    /// Whether another child may wait beside `here` children of its template. If too many wait in total, ends the one that has waited longest
+    /// among the templates with more waiting children. So every template has a share, and no template always takes the last child of another.
+    fn make_room(&mut self, template: &ProcessTemplate, here: usize) -> bool {
         let starting = self.starting.iter().filter(|starting| starting.is_to_wait()).count();
         if self.waiting().count() + starting < MAX_WARM {
             return true;
         }
-        let mut others: Vec<&Process> =
-            self.waiting().filter(|process| process.surveyors.is_empty() && !process.sort.serves(sort)).collect();
+        let mut others: Vec<&Process> = self
+            .waiting()
+            .filter(|process| process.surveyors.is_empty() && !process.template.serves(template))
+            .collect();
         others.sort_by_key(|process| process.since);
-        let are_more = |process: &&&Process| others.iter().filter(|other| other.sort == process.sort).count() > here;
+        let are_more =
+            |process: &&&Process| others.iter().filter(|other| other.template == process.template).count() > here;
         let displaced = others.iter().find(are_more).map(|process| process.number);
         let displaced = displaced.and_then(|number| self.of_number(number));
         displaced.map(|process| process.end(Cause::Terminated)).is_some()
@@ -182,10 +185,10 @@ impl Pool {
 
     /// Gives another child the job that one has died of before it could begin.
     pub fn retry(&mut self, Retry { id, job, began, surveyors }: Retry) {
-        let (sort, wanted) = (job.sort.clone(), job.pool);
+        let (template, wanted) = (job.template.clone(), job.pool);
         self.run(id, job, began);
         for surveyor in surveyors {
-            self.survey(sort.clone(), wanted, surveyor);
+            self.survey(template.clone(), wanted, surveyor);
         }
     }
 
@@ -207,16 +210,16 @@ impl Pool {
         });
     }
 
-    /// Answers with the confinement of a child of this sort, as the child reports it.
-    pub fn survey(&mut self, sort: Sort, wanted: usize, completion: Arc<dyn Completion>) {
-        match self.warm(&sort).and_then(|found| self.processes.get_mut(found)) {
+    /// Answers with the confinement of a child of this template, as the child reports it.
+    pub fn survey(&mut self, template: ProcessTemplate, wanted: usize, completion: Arc<dyn Completion>) {
+        match self.warm(&template).and_then(|found| self.processes.get_mut(found)) {
             Some(process) => match &process.report {
                 Some(report) => completion.complete(Ok(list_of(report))),
                 None => process.survey(wanted, completion),
             },
-            None => self.starting(&sort, true).0.surveyors.push((wanted, completion)),
+            None => self.starting(&template, true).0.surveyors.push((wanted, completion)),
         }
-        self.want(sort, wanted);
+        self.want(template, wanted);
     }
 
     /// Starts the children that are wanted, and ends those that have waited long enough.
@@ -230,9 +233,9 @@ impl Pool {
         });
         let busy = self.processes.iter().any(|process| process.running().is_some())
             || self.starting.iter().any(|starting| !starting.is_to_wait());
-        let due = |(_, _, time): &mut (Sort, usize, Instant)| !busy || *time <= now;
-        for (sort, wanted, _) in self.wanted.extract_if(.., due).collect::<Vec<_>>() {
-            self.fill(&sort, wanted);
+        let due = |(_, _, time): &mut (ProcessTemplate, usize, Instant)| !busy || *time <= now;
+        for (template, wanted, _) in self.wanted.extract_if(.., due).collect::<Vec<_>>() {
+            self.fill(&template, wanted);
         }
         self.trim();
         for process in &mut self.processes {
@@ -264,10 +267,10 @@ impl Pool {
     /// Asks other children for the reports that were expected of children whose execution was ended.
     fn survey_again(&mut self) {
         let ended = |process: &&mut Process| matches!(process.state, State::Ended) && !process.surveyors.is_empty();
-        let left = |process: &mut Process| (Sort::clone(&process.sort), process.surveyors.take());
-        for (sort, surveyors) in self.processes.iter_mut().filter(ended).map(left).collect::<Vec<_>>() {
+        let left = |process: &mut Process| (ProcessTemplate::clone(&process.template), process.surveyors.take());
+        for (template, surveyors) in self.processes.iter_mut().filter(ended).map(left).collect::<Vec<_>>() {
             let surveyors = surveyors.into_iter().map(|surveyor| (0, surveyor));
-            self.starting(&sort, true).0.surveyors.extend(surveyors);
+            self.starting(&template, true).0.surveyors.extend(surveyors);
         }
     }
 
@@ -288,12 +291,12 @@ impl Pool {
     }
 }
 
-fn not_started(sort: &Sort, error: &io::Error) -> Fault {
+fn not_started(template: &ProcessTemplate, error: &io::Error) -> Fault {
     let code = match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Code::Unsupported,
         _ if error.raw_os_error() == Some(libc::ENOEXEC) => Code::Unsupported,
         _ => Code::Limit,
     };
-    let message = format!("No process can be started ({}): {error}", sort.launcher.display());
+    let message = format!("No process can be started ({}): {error}", template.launcher.display());
     Fault::coded(ErrorClass::Error, &message, code)
 }

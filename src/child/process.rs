@@ -9,7 +9,7 @@ use isolated_v8_launcher::Report;
 use super::arrivals::{Arrivals, Next};
 use super::cause::Cause;
 use super::commands::{Command, send};
-use super::execution::{Job, Sort};
+use super::execution::{Job, ProcessTemplate};
 use super::frame::{End, Limits, Message, Order};
 use super::intake::{Intake, Partial};
 use super::outbox::Outbox;
@@ -23,7 +23,7 @@ pub const TURN: usize = 256 << 10;
 const PIECE: usize = 64 << 10;
 
 /// How long after its deadline a child may still report the timeout itself, with its figures.
-const LAST_WORDS: Duration = Duration::from_millis(20);
+const EXIT_GRACE: Duration = Duration::from_millis(20);
 
 /// How long a child may take to report its confinement.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -68,7 +68,7 @@ impl Surveyors {
 
 pub struct Process {
     pub number: u64,
-    pub sort: Arc<Sort>,
+    pub template: Arc<ProcessTemplate>,
     pub child: Child,
     pub state: State,
     pub since: Instant,
@@ -79,7 +79,7 @@ pub struct Process {
     arrivals: Arrivals,
     out: Outbox,
     /// When it was last given a job, or last showed progress since.
-    stirred: Instant,
+    last_activity: Instant,
     /// It has closed the connection. It will end, or be ended at its deadline.
     silent: bool,
     output: [Output; 2],
@@ -89,11 +89,11 @@ pub struct Process {
 
 impl Process {
     /// A child that was just started.
-    pub fn new(number: u64, sort: Arc<Sort>, child: Child) -> Self {
+    pub fn new(number: u64, template: Arc<ProcessTemplate>, child: Child) -> Self {
         let mut process = Self {
             number,
             child,
-            sort,
+            template,
             state: State::Warm,
             since: Instant::now(),
             report: None,
@@ -101,12 +101,12 @@ impl Process {
             warm: false,
             arrivals: Arrivals::default(),
             out: Outbox::default(),
-            stirred: Instant::now(),
+            last_activity: Instant::now(),
             silent: false,
             output: Default::default(),
             looked: Instant::now(),
         };
-        if let Some(snapshot) = &process.sort.snapshot {
+        if let Some(snapshot) = &process.template.snapshot {
             process.out.push_snapshot(snapshot.sealed());
             process.flush();
         }
@@ -160,8 +160,8 @@ impl Process {
 
     /// When this child next needs attention, even if nothing happens before.
     pub fn alarm(&self) -> Option<Instant> {
-        let end = self.running().map(|running| running.deadline + LAST_WORDS);
-        end.into_iter().chain(self.silence()).chain(self.hesitation()).min()
+        let end = self.running().map(|running| running.deadline + EXIT_GRACE);
+        end.into_iter().chain(self.silence()).chain(self.start_limit()).min()
     }
 
     /// When to measure its memory. No guest code is in a waiting child.
@@ -180,9 +180,9 @@ impl Process {
     }
 
     /// When another child gets the job, because this one has not begun for too long.
-    fn hesitation(&self) -> Option<Instant> {
+    fn start_limit(&self) -> Option<Instant> {
         let time = if self.report.is_some() { BEGINNING } else { PATIENCE };
-        self.running().filter(|running| running.is_unbegun()).map(|_| self.stirred + time)
+        self.running().filter(|running| running.is_unbegun()).map(|_| self.last_activity + time)
     }
 
     /// When the surveyors have waited too long for its report.
@@ -196,7 +196,7 @@ impl Process {
         self.receive(false);
         let is_over = self.running().is_some_and(|running| running.deadline <= now);
         let is_silent = self.silence().is_some_and(|silence| silence <= now);
-        let hesitates = is_silent || self.hesitation().is_some_and(|hesitation| hesitation <= now);
+        let hesitates = is_silent || self.start_limit().is_some_and(|start_limit| start_limit <= now);
         if !is_over
             && hesitates
             && let Some(retry) = self.retry()
@@ -222,10 +222,10 @@ impl Process {
         self.child.kill();
         self.out.clear();
         let surveyors = self.surveyors.take();
-        Some(running.retry((*self.sort).clone(), task, surveyors))
+        Some(running.retry((*self.template).clone(), task, surveyors))
     }
 
-    /// Gives `completion` the child's report once it is there. Afterwards `wanted` children of its sort must be ready.
+    /// Gives `completion` the child's report once it is there. Afterwards `wanted` children of its template must be ready.
     pub fn survey(&mut self, wanted: usize, completion: Arc<dyn Completion>) {
         self.surveyors.waiting.push(completion);
         self.surveyors.since.get_or_insert_with(Instant::now);
@@ -237,7 +237,7 @@ impl Process {
         self.state = State::Running(Box::new(Running::new(self.number, id, job, began, waited)));
         // It is needed for more than its report now.
         self.warm = false;
-        self.stirred = Instant::now();
+        self.last_activity = Instant::now();
         if self.report.is_some() {
             self.begin();
         } else {
@@ -258,7 +258,7 @@ impl Process {
         {
             running.start.task = Some(task);
         }
-        self.stirred = Instant::now();
+        self.last_activity = Instant::now();
         self.send(frame);
     }
 
@@ -281,10 +281,10 @@ impl Process {
     }
 
     pub fn flush(&mut self) {
-        let Self { child, out, stirred, .. } = self;
+        let Self { child, out, last_activity, .. } = self;
         let mut send = |bytes: &[u8]| {
             let count = spawn::send(&child.socket, bytes)?;
-            *stirred = Instant::now();
+            *last_activity = Instant::now();
             Ok(count)
         };
         while let Err(error) = out.flush(&mut send) {
@@ -378,9 +378,9 @@ impl Process {
             }
             self.child.add_layers(&mut report);
             self.surveyors.complete(&Ok(list_of(&report)));
-            let missing = report.missing(&self.sort.required);
+            let missing = report.missing(&self.template.required);
             self.report = Some(report);
-            self.stirred = Instant::now();
+            self.last_activity = Instant::now();
             if let Some((layer, why)) = missing {
                 self.end(Cause::Unconfined(layer, why));
             } else if self.warm {

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use super::cause::Cause;
 use super::commands::{Command, Commands, command, send};
-use super::execution::{Job, Sort};
+use super::execution::{Job, ProcessTemplate};
 use super::pool::Pool;
 use super::process::{Process, State};
 use super::running::Retry;
 use super::spawn::Exit;
 use super::spawner::Spawner;
-use super::waiting::{Bell, Sources};
+use super::waiting::{Sources, Waker};
 use crate::value::{Code, Completion, ErrorClass, Fault};
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -44,9 +44,9 @@ pub fn terminate_of(owner: u64) {
     send(Command::TerminateOf(owner));
 }
 
-/// Answers with the confinement of children of this sort.
-pub fn survey(sort: Sort, pool: usize, completion: Arc<dyn Completion>) {
-    if !command(Command::Survey(sort, pool, Arc::clone(&completion)), start_thread) {
+/// Answers with the confinement of children of this template.
+pub fn survey(template: ProcessTemplate, pool: usize, completion: Arc<dyn Completion>) {
+    if !command(Command::Survey(template, pool, Arc::clone(&completion)), start_thread) {
         completion.complete(Err(no_thread()));
     }
 }
@@ -75,7 +75,7 @@ fn run(commands: &Commands) {
         pool.maintain(Instant::now());
         let wait = Wait::of(&mut pool, &commands.bell);
         let ready = wait.wait(&commands.bell);
-        if ready.iter().any(|(_, event)| *event == Event::Bell) {
+        if ready.iter().any(|(_, event)| *event == Event::Waker) {
             commands.silence();
         }
         for (number, event) in ready {
@@ -123,13 +123,13 @@ fn perform(pool: &mut Pool, command: Command) {
         }
         Command::Terminate(id) => pool.terminate(|running, _| running == id),
         Command::TerminateOf(owner) => pool.terminate(|_, other| other == owner),
-        Command::Survey(sort, wanted, completion) => pool.survey(sort, wanted, completion),
+        Command::Survey(template, wanted, completion) => pool.survey(template, wanted, completion),
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    Bell,
+    Waker,
     Readable,
     Writable,
     Output(usize),
@@ -143,7 +143,7 @@ fn handle(process: &mut Process, event: Event) -> Option<Retry> {
         return None;
     }
     match event {
-        Event::Bell => {}
+        Event::Waker => {}
         Event::Readable => process.receive(false),
         Event::Writable => process.flush(),
         Event::Output(index) => process.read_output(index),
@@ -178,9 +178,9 @@ struct Wait {
 }
 
 impl Wait {
-    fn of(pool: &mut Pool, bell: &Bell) -> Self {
+    fn of(pool: &mut Pool, bell: &Waker) -> Self {
         let intake = pool.intake();
-        let mut wait = Self { sources: Sources::new(bell), meanings: vec![(0, Event::Bell)], until: pool.alarm() };
+        let mut wait = Self { sources: Sources::new(bell), meanings: vec![(0, Event::Waker)], until: pool.alarm() };
         for child in pool.unwanted() {
             wait.sources.ended(&child.ended);
             // Only its end matters.
@@ -223,7 +223,7 @@ impl Wait {
     }
 
     /// The events that happened, by the number of the process.
-    fn wait(self, bell: &Bell) -> Vec<(u64, Event)> {
+    fn wait(self, bell: &Waker) -> Vec<(u64, Event)> {
         let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
         match self.sources.wait(bell, left) {
             Ok(happened) => happened.into_iter().filter_map(|index| self.meanings.get(index).copied()).collect(),

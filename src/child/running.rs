@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::calls::Calls;
-use super::execution::{Job, Requester, Sort};
+use super::execution::{Job, ProcessTemplate, Requester};
 use super::frame::{End, GROWTH, Limits, Message, Task};
 use super::time;
 use crate::ops::{self, op};
@@ -72,8 +72,8 @@ pub enum Step {
 impl Running {
     /// `waited`: the child `process` had waited for a job, so it may have died while it waited. A new child that dies would die again.
     pub fn new(process: u64, id: u64, job: Job, began: Instant, waited: bool) -> Self {
-        let Job { mut task, again, pool, timeout, logging, requester, sort } = job;
-        let memory = usize::try_from(sort.memory).unwrap_or(usize::MAX);
+        let Job { mut task, again, pool, timeout, logging, requester, template } = job;
+        let memory = usize::try_from(template.memory).unwrap_or(usize::MAX);
         let limits = Limits::new(memory, task.max_output, task.max_length, requester.tools.len());
         let deadline = began + timeout;
         let left = deadline.saturating_duration_since(Instant::now());
@@ -197,11 +197,11 @@ impl Running {
     }
 
     /// Turns this back into the job that it came from.
-    pub fn retry(self: Box<Self>, sort: Sort, task: Task, surveyors: Vec<Arc<dyn Completion>>) -> Retry {
+    pub fn retry(self: Box<Self>, template: ProcessTemplate, task: Task, surveyors: Vec<Arc<dyn Completion>>) -> Retry {
         self.calls.stop();
         let Self { id, deadline, began, requester, logs: Logs { logging, .. }, pool, .. } = *self;
         let timeout = deadline.saturating_duration_since(began);
-        let job = Job { sort, again: true, pool, task, timeout, logging, requester };
+        let job = Job { template, again: true, pool, task, timeout, logging, requester };
         Retry { id, job, began, surveyors }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use isolated_v8_launcher::{Report, Settings};
 
 use super::bound::{self, Bound};
-use super::execution::Sort;
+use super::execution::ProcessTemplate;
 use super::time;
 use super::waiting::Ended;
 #[cfg(target_os = "linux")]
@@ -50,7 +50,7 @@ const DATA_GROWTH: u64 = 4;
 /// The same for every guest limit: V8, and the stacks of its threads, most of which is never touched.
 const DATA_AROUND: u64 = 512 << 20;
 
-impl Sort {
+impl ProcessTemplate {
     /// Starts a child, which can take any amount of time. The kernel ends the child with the thread that calls this.
     pub fn spawn(&self) -> io::Result<Child> {
         let (ours, theirs) = UnixStream::pair()?;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::execution::Sort;
+use super::execution::ProcessTemplate;
 use super::spawn::Child;
 use crate::native::lock;
 
@@ -36,7 +36,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    requests: VecDeque<(u64, Arc<Sort>, Instant)>,
+    requests: VecDeque<(u64, Arc<ProcessTemplate>, Instant)>,
     threads: usize,
     idle: usize,
 }
@@ -46,15 +46,15 @@ impl Shared {
         loop {
             let mut state = lock(&self.state);
             state.idle += 1;
-            let (number, sort) = loop {
-                if let Some((number, sort, _)) = state.requests.pop_front() {
-                    break (number, sort);
+            let (number, template) = loop {
+                if let Some((number, template, _)) = state.requests.pop_front() {
+                    break (number, template);
                 }
                 state = state.wait(&self.asked);
             };
             state.idle -= 1;
             drop(state);
-            let child = catch_unwind(AssertUnwindSafe(|| sort.spawn()));
+            let child = catch_unwind(AssertUnwindSafe(|| template.spawn()));
             (self.sink)(number, child.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())));
         }
     }
@@ -65,9 +65,9 @@ impl Spawner {
         Self(Arc::new(Shared { state: Mutex::default(), asked: Condvar::new(), sink }))
     }
 
-    pub fn start(&self, number: u64, sort: Arc<Sort>) {
+    pub fn start(&self, number: u64, template: Arc<ProcessTemplate>) {
         let mut state = lock(&self.0.state);
-        state.requests.push_back((number, sort, Instant::now()));
+        state.requests.push_back((number, template, Instant::now()));
         self.0.asked.notify_one();
         let is_first = state.threads == 0;
         drop(state);
@@ -117,12 +117,12 @@ mod tests {
     use std::sync::mpsc::{self, RecvTimeoutError};
     use std::time::{Duration, Instant};
 
-    use super::super::execution::Sort;
+    use super::super::execution::ProcessTemplate;
     use super::{MAX_THREADS, Spawner};
     use crate::native::lock;
 
-    fn sort(launcher: PathBuf) -> Arc<Sort> {
-        Arc::new(Sort {
+    fn template(launcher: PathBuf) -> Arc<ProcessTemplate> {
+        Arc::new(ProcessTemplate {
             launcher,
             addon: "/nowhere".into(),
             environment: Vec::new(),
@@ -194,19 +194,19 @@ mod tests {
             }
         };
         for number in 1..=3 {
-            spawner.start(number, sort(stalled.0.clone()));
+            spawner.start(number, template(stalled.0.clone()));
         }
-        spawner.start(4, sort("/bin/true".into()));
+        spawner.start(4, template("/bin/true".into()));
         assert_eq!(wait(20), Some((4, true)));
         // By default a lease is broken after 45 s.
         assert!(began.elapsed() < Duration::from_secs(20));
         assert!(lock(&spawner.0.state).threads <= MAX_THREADS);
         // Requests that are withdrawn are removed.
         for number in 100..200 {
-            spawner.start(number, sort(stalled.0.clone()));
+            spawner.start(number, template(stalled.0.clone()));
             spawner.forget(number);
         }
-        spawner.start(5, sort("/bin/true".into()));
+        spawner.start(5, template("/bin/true".into()));
         assert_eq!(wait(20), Some((5, true)));
         assert!(lock(&spawner.0.state).threads <= MAX_THREADS);
         stalled.release();

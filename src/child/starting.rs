@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cause::Cause;
-use super::execution::{Job, Sort};
+use super::execution::{Job, ProcessTemplate};
 use super::running::Running;
 use crate::value::{Completion, ErrorClass, Fault};
 
@@ -16,11 +16,11 @@ const PROMPT: Duration = Duration::from_millis(100);
 
 pub struct Starting {
     pub number: u64,
-    pub sort: Arc<Sort>,
+    pub template: Arc<ProcessTemplate>,
     since: Instant,
     /// The execution that it is for. Without one, the child will wait for one.
     pub order: Option<Order>,
-    /// They receive the report of its confinement; each with how many of its sort must be ready then.
+    /// They receive the report of its confinement; each with how many of its template must be ready then.
     pub surveyors: Vec<(usize, Arc<dyn Completion>)>,
 }
 
@@ -34,17 +34,17 @@ pub struct Order {
 }
 
 impl Starting {
-    pub fn new(number: u64, sort: Arc<Sort>) -> Self {
-        Self { number, sort, since: Instant::now(), order: None, surveyors: Vec::new() }
+    pub fn new(number: u64, template: Arc<ProcessTemplate>) -> Self {
+        Self { number, template, since: Instant::now(), order: None, surveyors: Vec::new() }
     }
 
     pub fn is_to_wait(&self) -> bool {
         self.order.is_none()
     }
 
-    /// Whether another execution of this sort may use it.
-    pub fn is_free(&self, sort: &Sort) -> bool {
-        self.is_to_wait() && self.since.elapsed() < PROMPT && self.sort.serves(sort)
+    /// Whether another execution of this template may use it.
+    pub fn is_free(&self, template: &ProcessTemplate) -> bool {
+        self.is_to_wait() && self.since.elapsed() < PROMPT && self.template.serves(template)
     }
 
     /// When its start or its execution times out.

@@ -52,9 +52,9 @@ impl Default for GuestThread {
 
 /// A thread works for the isolate until this is dropped. Dropping it waits for any thread that is acting on the guest thread.
 #[must_use]
-pub struct Occupied<'thread>(&'thread GuestThread);
+pub struct GuestThreadGuard<'thread>(&'thread GuestThread);
 
-impl Drop for Occupied<'_> {
+impl Drop for GuestThreadGuard<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         *state = ThreadState::Absent;
@@ -75,19 +75,19 @@ impl GuestThread {
     }
 
     /// This thread now works for the isolate.
-    pub fn take(&self) -> Occupied<'_> {
+    pub fn take(&self) -> GuestThreadGuard<'_> {
         let mut state = lock(&self.state);
         *state = ThreadState::Working(system::current_thread());
         self.is_here.store(true, Ordering::SeqCst);
-        Occupied(self)
+        GuestThreadGuard(self)
     }
 
     /// This thread, which belongs to a host, now works for the isolate on the fiber that runs on it.
-    pub fn lend(&self) -> Occupied<'_> {
+    pub fn lend(&self) -> GuestThreadGuard<'_> {
         let mut state = lock(&self.state);
         *state = ThreadState::Borrowed(system::current_thread(), fiber::active());
         self.is_here.store(true, Ordering::SeqCst);
-        Occupied(self)
+        GuestThreadGuard(self)
     }
 
     /// Returns the heap's memory to the system.

@@ -63,7 +63,7 @@ pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator
 pub use pool::{run_on_pool, threads};
 pub use prelude::Prelude;
 pub use seal::{Digest, open, seal};
-pub use snapshot::{BOOTSTRAP, Recipe};
+pub use snapshot::{BOOTSTRAP, SnapshotSource};
 pub use space::for_isolate as address_space;
 #[cfg(unix)]
 pub use space::is_new_process;
@@ -76,7 +76,7 @@ pub use worker::replace_thread;
 
 /// Whether the addon's file seems to hold a snapshot of the recipe for this V8. It may be damaged.
 #[cfg_attr(windows, allow(dead_code, reason = "children ask it, and there are none"))]
-pub fn is_shipped(recipe: &Recipe, addon: &mut File) -> bool {
+pub fn is_shipped(recipe: &SnapshotSource, addon: &mut File) -> bool {
     snapshot::find(recipe.name(), FLAGS, addon).is_some()
 }
 
@@ -169,7 +169,7 @@ impl Engine {
     /// The engine, started with `recipe` by the first caller. `addon` opens the file that may hold the recipe's snapshot. `park` receives the threads of guests that ran out of memory where V8 would end the process, and the threads
     /// whose fatal errors are contained.
     pub fn start(
-        recipe: &Recipe,
+        recipe: &SnapshotSource,
         addon: fn() -> Option<File>,
         park: abort::Park,
     ) -> Result<&'static Engine, Unavailable> {
@@ -187,7 +187,7 @@ impl Engine {
         if threads::can_start(threads::of_v8()) { Ok(()) } else { Err(Unavailable::Threads) }
     }
 
-    fn launch(recipe: &Recipe, addon: fn() -> Option<File>, park: abort::Park) -> Result<Engine, Unavailable> {
+    fn launch(recipe: &SnapshotSource, addon: fn() -> Option<File>, park: abort::Park) -> Result<Engine, Unavailable> {
         v8::V8::set_flags_from_string(FLAGS);
         if EXPOSE_GC.load(Ordering::Relaxed) {
             v8::V8::set_flags_from_string("--expose-gc");
@@ -210,7 +210,7 @@ impl Engine {
     }
 
     /// The snapshot of a recipe, in the form in which the addon's file holds it.
-    pub fn ship(&self, recipe: &Recipe) -> Vec<u8> {
+    pub fn ship(&self, recipe: &SnapshotSource) -> Vec<u8> {
         snapshot::ship(recipe, FLAGS)
     }
 
@@ -251,7 +251,7 @@ impl Engine {
     }
 
     #[cfg(test)]
-    pub fn seal_snapshot_of(&self, recipe: &Recipe, contents: &[u8]) -> Vec<u8> {
+    pub fn seal_snapshot_of(&self, recipe: &SnapshotSource, contents: &[u8]) -> Vec<u8> {
         Snapshot::seal(contents, recipe.name(), Size::default()).to_vec()
     }
 
@@ -262,7 +262,7 @@ impl Engine {
 
     /// Opens a snapshot that this build has made in a process with another recipe.
     #[cfg_attr(windows, allow(dead_code, reason = "children get such, and there are none"))]
-    pub fn open_snapshot_of(&self, recipe: &Recipe, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
+    pub fn open_snapshot_of(&self, recipe: &SnapshotSource, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
         Snapshot::open(sealed, recipe.name())
     }
 }

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use v8::script_compiler::{CachedData, CompileOptions, NoCacheReason, Source, compile_unbound_script};
 
-use super::Recipe;
+use super::SnapshotSource;
 
 pub struct Prelude {
-    recipe: Recipe,
+    recipe: SnapshotSource,
     /// File name in stack frames.
     name: Option<&'static str>,
     /// Whether the script evaluates to a function that needs the modules that the recipe lacks.
@@ -19,12 +19,12 @@ pub struct Prelude {
 }
 
 impl Prelude {
-    pub const fn new(recipe: Recipe, name: Option<&'static str>) -> Self {
+    pub const fn new(recipe: SnapshotSource, name: Option<&'static str>) -> Self {
         Self { recipe, name, is_function: false, text: OnceLock::new(), cache: OnceLock::new() }
     }
 
-    /// A script that evaluates to [`Recipe::function`].
-    pub const fn function(recipe: Recipe) -> Self {
+    /// A script that evaluates to [`SnapshotSource::function`].
+    pub const fn function(recipe: SnapshotSource) -> Self {
         Self { recipe, name: None, is_function: true, text: OnceLock::new(), cache: OnceLock::new() }
     }
 

@@ -12,13 +12,13 @@ use super::seal::{self, Digest};
 
 /// The sources of the snapshot: plain CommonJS modules by file name, without circles. They import each other by paths, of which only the file
 /// name counts. The engine knows nothing else about them.
-pub struct Recipe {
+pub struct SnapshotSource {
     pub modules: &'static [(&'static str, &'static str)],
     /// The module whose exports a realm can read with [`crate::engine::BOOTSTRAP`].
     pub entry: &'static str,
 }
 
-impl Recipe {
+impl SnapshotSource {
     /// Realms start without bootstrap code, and no snapshot is made.
     #[cfg_attr(windows, allow(dead_code, reason = "children start so, and there are none"))]
     pub const NONE: Self = Self { modules: &[], entry: "" };
@@ -130,7 +130,7 @@ fn version(flags: &str) -> u32 {
 }
 
 /// What belongs at the end of the addon's file: a snapshot with a tag, and the trailer.
-pub fn ship(recipe: &Recipe, flags: &str) -> Vec<u8> {
+pub fn ship(recipe: &SnapshotSource, flags: &str) -> Vec<u8> {
     let mut shipped = seal::seal_for(version(flags), MAGIC, [recipe.name()], build(recipe));
     shipped.extend_from_slice(&(shipped.len() as u64).to_le_bytes());
     shipped.extend_from_slice(&END);
@@ -183,7 +183,7 @@ pub fn shipped(name: u64, flags: &str, addon: &mut File) -> Option<&'static [u8]
 
 /// Makes the snapshot of a recipe. Empty, so that V8's own snapshot is used, if the recipe is empty. It is also empty if making it fails,
 /// which a test rules out.
-pub fn build(recipe: &Recipe) -> &'static [u8] {
+pub fn build(recipe: &SnapshotSource) -> &'static [u8] {
     if recipe.modules.is_empty() {
         return &[];
     }
@@ -216,7 +216,7 @@ mod tests {
 
     use super::{shipped, without_comments};
     use crate::engine::FLAGS;
-    use crate::guest::RECIPE;
+    use crate::guest::SNAPSHOT_SOURCE;
 
     /// A file that is removed at the end of the test.
     struct File(PathBuf);
@@ -238,15 +238,15 @@ mod tests {
     #[test]
     fn a_shipped_snapshot_is_used_only_if_it_fits() {
         let engine = (crate::guest::settings().engine)().unwrap();
-        let ship = engine.ship(&RECIPE);
+        let ship = engine.ship(&SNAPSHOT_SOURCE);
         let open = |file: &File| fs::File::open(&file.0).unwrap();
-        let fits = |bytes: &[u8]| shipped(RECIPE.name(), FLAGS, &mut open(&File::with(bytes))).is_some();
+        let fits = |bytes: &[u8]| shipped(SNAPSHOT_SOURCE.name(), FLAGS, &mut open(&File::with(bytes))).is_some();
         let file = [b"a program\0".as_slice(), &ship].concat();
         assert!(fits(&file));
         assert!(fits(&ship));
         let with = File::with(&file);
-        assert!(shipped(crate::web::RECIPE.name(), FLAGS, &mut open(&with)).is_none());
-        assert!(shipped(RECIPE.name(), "--other-flags", &mut open(&with)).is_none());
+        assert!(shipped(crate::web::SNAPSHOT_SOURCE.name(), FLAGS, &mut open(&with)).is_none());
+        assert!(shipped(SNAPSHOT_SOURCE.name(), "--other-flags", &mut open(&with)).is_none());
         drop(with);
         assert!(!fits(b""));
         assert!(!fits(b"a program without a snapshot"));
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn only_comments_span_lines() {
-        let recipes = [RECIPE, crate::guest::SURFACE, crate::web::RECIPE, crate::sandbox::BUILTINS];
+        let recipes = [SNAPSHOT_SOURCE, crate::guest::SURFACE, crate::web::SNAPSHOT_SOURCE, crate::sandbox::BUILTINS];
         for (name, source) in recipes.iter().flat_map(|recipe| recipe.modules) {
             for line in source.lines() {
                 assert!(line.matches('`').count().is_multiple_of(2), "{name}: {line}");
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn file_names_are_unique() {
-        for recipe in [RECIPE, crate::guest::SURFACE, crate::web::RECIPE] {
+        for recipe in [SNAPSHOT_SOURCE, crate::guest::SURFACE, crate::web::SNAPSHOT_SOURCE] {
             let names: std::collections::HashSet<_> = recipe.modules.iter().map(|(name, _)| name).collect();
             assert_eq!(names.len(), recipe.modules.len());
         }
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn preludes_have_one_byte_characters() {
-        for recipe in [crate::guest::SURFACE, crate::web::RECIPE, crate::sandbox::BUILTINS] {
+        for recipe in [crate::guest::SURFACE, crate::web::SNAPSHOT_SOURCE, crate::sandbox::BUILTINS] {
             assert!(recipe.script().is_ascii(), "{}", recipe.entry);
         }
     }

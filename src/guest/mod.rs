@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub use settings::settings;
 
 use crate::convert::{self, Exchange};
-use crate::engine::{BOOTSTRAP, Prelude, Recipe};
+use crate::engine::{BOOTSTRAP, Prelude, SnapshotSource};
 use crate::isolate::{Binding, Guest, Held, Place};
 use crate::ops;
 use crate::protocol::kind;
@@ -31,7 +31,7 @@ macro_rules! sources {
 
 /// What every realm starts with: built-ins as they are before any guest code runs, and what creates the surface when the first handle arrives.
 /// The host runs the same files.
-pub const RECIPE: Recipe = Recipe {
+pub const SNAPSHOT_SOURCE: SnapshotSource = SnapshotSource {
     modules: sources![
         "": ["atomics.js", "guest.js"],
         "core/": ["error.js", "handle.js", "primordials.js", "protocol.js"],
@@ -40,7 +40,7 @@ pub const RECIPE: Recipe = Recipe {
 };
 
 /// The surface. It is not in the startup snapshot, because most realms never get a handle, and each isolate would read it and keep it in its heap.
-pub const SURFACE: Recipe = Recipe {
+pub const SURFACE: SnapshotSource = SnapshotSource {
     modules: sources![
         "": ["index.js"],
         "core/": ["calls.js", "classes.js", "options.js"],

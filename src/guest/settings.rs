@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use super::{RECIPE, install};
+use super::{SNAPSHOT_SOURCE, install};
 use crate::engine::{Engine, library};
 use crate::isolate::{self, Settings};
 use crate::ops;
@@ -14,7 +14,7 @@ fn own_file() -> Option<File> {
 
 pub fn settings() -> Settings {
     Settings {
-        engine: || Engine::start(&RECIPE, own_file, isolate::park),
+        engine: || Engine::start(&SNAPSHOT_SOURCE, own_file, isolate::park),
         install,
         equip_snapshot: |_, _| Err(ops::malformed()),
         memory_limit: ops::DEFAULT_MEMORY,

@@ -148,7 +148,7 @@ fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepar
         _ => match prepared {
             Prepared::Done(Err(fault)) => carrier::write(js, local, Err(fault)),
             prepared => {
-                let completion = local.digest(js, prepared.remote());
+                let completion = local.drain(js, prepared.remote());
                 prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), completion);
                 js.undefined()
             }
@@ -292,9 +292,9 @@ pub fn equip<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsR
     finish(js, local, mode, request, prepared)
 }
 
-/// `enact(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
+/// `runAsActor(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
 /// the function behind the reference `begin` creates from the arguments. A clone of the script's last value settles `request`.
-pub fn enact<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn run_as_actor<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, context, begin, code, file, timeout, deadline, rest @ ..] = args else {
         return Err(super::js::Refused);
     };
@@ -321,8 +321,8 @@ pub fn enact<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsR
             Err(fault) => return finish(js, local, mode::ASYNC, request, Prepared::from(fault)),
         }
     }
-    let enactment = sandbox::Enactment { begin, arguments, code, file, limits };
-    finish(js, local, mode::ASYNC, request, sandbox::enact(&context, enactment))
+    let script = sandbox::ActorScript { begin, arguments, code, file, limits };
+    finish(js, local, mode::ASYNC, request, sandbox::run_as_actor(&context, script))
 }
 
 /// `adoptModule(request, context, code, file)`: settles `request` with the specifier by which the code, named `file` in stacks, is
@@ -476,11 +476,11 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a>) -> JsResult<JsValue<'a>> {
         (c"prewarm", function(js, local, c"prewarm", warm::prewarm)?),
         (c"makeInspectable", function(js, local, c"makeInspectable", warm::make_inspectable)?),
         (c"execute", function(js, local, c"execute", execution::execute)?),
-        (c"enact", function(js, local, c"enact", enact)?),
+        (c"runAsActor", function(js, local, c"runAsActor", run_as_actor)?),
         (c"adoptModule", function(js, local, c"adoptModule", adopt)?),
-        (c"executeApart", function(js, local, c"executeApart", process::execute)?),
-        (c"terminateApart", function(js, local, c"terminateApart", process::terminate)?),
-        (c"surveyApart", function(js, local, c"surveyApart", process::survey)?),
+        (c"executeInProcess", function(js, local, c"executeInProcess", process::execute)?),
+        (c"terminateExecution", function(js, local, c"terminateExecution", process::terminate)?),
+        (c"checkConfinement", function(js, local, c"checkConfinement", process::survey)?),
         (c"release", function(js, local, c"release", release)?),
         (c"reply", function(js, local, c"reply", replies::reply)?),
         (c"recipient", function(js, local, c"recipient", replies::recipient)?),

@@ -44,7 +44,7 @@ pub fn statistics<'a>(js: Js<'a>, _local: &'static Local, _args: &[JsValue<'a>])
 pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info) -> sys::napi_value {
     let ship = |js: Js<'_>| {
         let engine = (crate::guest::settings().engine)().ok()?;
-        let snapshots = [engine.ship(&sandbox::BUILTINS), engine.ship(&guest::RECIPE)].concat();
+        let snapshots = [engine.ship(&sandbox::BUILTINS), engine.ship(&guest::SNAPSHOT_SOURCE)].concat();
         js.buffer(&snapshots).ok().map(JsValue::raw)
     };
     // SAFETY: `env` is the environment of the callback that runs now.

@@ -212,19 +212,19 @@ impl Local {
 
     /// Keeps the event loop alive until the guest of `remote` has no more work.
     fn keep_alive_until_drained(&self, js: Js<'_>, remote: &Arc<Remote>) {
-        let completion = self.digest(js, Arc::downgrade(remote));
+        let completion = self.drain(js, Arc::downgrade(remote));
         remote.when_drained(completion);
     }
 
     /// Keeps the event loop alive until `remote` is gone: the promises that it abandons must still be reported.
     pub fn keep_alive_until_gone(&self, js: Js<'_>, remote: &Remote) {
-        remote.when_gone(self.digest(js, Weak::new()));
+        remote.when_gone(self.drain(js, Weak::new()));
     }
 
     /// Keeps the event loop alive until the returned answer gets an outcome.
-    pub fn digest(&self, js: Js<'_>, remote: Weak<Remote>) -> Arc<dyn Completion> {
-        struct Digest(Weak<Shared>, Weak<Remote>, AtomicBool);
-        impl Completion for Digest {
+    pub fn drain(&self, js: Js<'_>, remote: Weak<Remote>) -> Arc<dyn Completion> {
+        struct Drain(Weak<Shared>, Weak<Remote>, AtomicBool);
+        impl Completion for Drain {
             fn complete(&self, _outcome: Outcome) {
                 if !self.2.swap(true, Ordering::AcqRel)
                     && let Some(shared) = self.0.upgrade()
@@ -238,7 +238,7 @@ impl Local {
             }
         }
         self.begin(js);
-        Arc::new(Digest(self.shared.me.clone(), remote, AtomicBool::new(false)))
+        Arc::new(Drain(self.shared.me.clone(), remote, AtomicBool::new(false)))
     }
 
     /// The number under which the surface will get the outcome of `settlement`.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::environment::Local;
 use super::execution::{LISTS, body, logging, modules, read};
 use super::js::{Js, JsResult, JsValue, Refused};
-use crate::child::{self, Job, Requester, Sort, Task};
+use crate::child::{self, Job, ProcessTemplate, Requester, Task};
 use crate::engine::library::own_file;
 use crate::isolate::Settings;
 use crate::ops::{self, Record};
@@ -15,14 +15,14 @@ use crate::protocol::{execution, process};
 use crate::sandbox::{Body, LogStyle, Logging, Modules};
 use crate::value::{Code, ErrorClass, Fault, Owner, Text, Value};
 
-/// `executeApart(request, process, execution)`: starts an execution in a process of its own. Returns its number; the outcome settles
+/// `executeInProcess(request, process, execution)`: starts an execution in a process of its own. Returns its number; the outcome settles
 /// `request`.
 pub fn execute<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, process, execution, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
     let (process, execution) = (read(js, local, *process, &[])?, read(js, local, *execution, LISTS)?);
     let completion = local.async_completion(js, request, Weak::new());
-    let (sort, pool) = match sort_of(process, &local.settings) {
+    let (template, pool) = match template_of(process, &local.settings) {
         Ok(found) => found,
         Err(fault) => {
             completion.complete(Err(fault));
@@ -31,32 +31,32 @@ pub fn execute<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> J
     };
     let Parts { timeout, task, tools, logging } = parts_of(execution).map_err(|_| Refused)?;
     let requester = Requester { owner: local.shared.id(), request, tools, completion };
-    let number = child::start(Job { sort, again: false, pool, timeout, task, logging, requester });
+    let number = child::start(Job { template, again: false, pool, timeout, task, logging, requester });
     js.number(number as f64)
 }
 
-/// `terminateApart(number)`: ends an execution, if it has not ended.
+/// `terminateExecution(number)`: ends an execution, if it has not ended.
 pub fn terminate<'a>(js: Js<'a>, _local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [number, ..] = args else { return Err(Refused) };
     child::terminate(js.read_number(*number)? as u64);
     js.undefined()
 }
 
-/// `surveyApart(request, process)`: settles `request` with what confines such processes: name, whether it holds, and detail of each layer.
+/// `checkConfinement(request, process)`: settles `request` with what confines such processes: name, whether it holds, and detail of each layer.
 pub fn survey<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, process, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
     let process = read(js, local, *process, &[])?;
     let completion = local.async_completion(js, request, Weak::new());
-    match sort_of(process, &local.settings) {
-        Ok((sort, pool)) => child::survey(sort, pool, completion),
+    match template_of(process, &local.settings) {
+        Ok((template, pool)) => child::survey(template, pool, completion),
         Err(fault) => completion.complete(Err(fault)),
     }
     js.undefined()
 }
 
 /// What processes have in common if they can replace each other, and how many of them to keep ready.
-fn sort_of(mut record: Record, settings: &Settings) -> Result<(Sort, usize), Fault> {
+fn template_of(mut record: Record, settings: &Settings) -> Result<(ProcessTemplate, usize), Fault> {
     let launcher = record.optional_text(process::LAUNCHER)?.map(|path| PathBuf::from(path.to_string()));
     let memory = (record.number(process::MEMORY_LIMIT)? as u64).saturating_mul(1 << 20);
     let heap = usize::try_from(memory).unwrap_or(usize::MAX);
@@ -67,18 +67,18 @@ fn sort_of(mut record: Record, settings: &Settings) -> Result<(Sort, usize), Fau
         None => beside(&addon).ok_or_else(|| unsupported("The addon's file has a name of its own"))?,
     };
     let names = |list: Text| list.to_string().split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let sort = Sort {
+    let template = ProcessTemplate {
         launcher,
         addon,
         environment: child::environment(&record.text(process::ENVIRONMENT)?.to_string()),
-        timeout: Sort::bound(record.duration(process::TIMEOUT)?),
+        timeout: ProcessTemplate::bound(record.duration(process::TIMEOUT)?),
         memory,
         web: record.number(process::WEB)? as u32,
         off: names(record.text(process::OFF)?),
         required: names(record.text(process::REQUIRED)?),
         snapshot,
     };
-    Ok((sort, record.number(process::POOL)? as usize))
+    Ok((template, record.number(process::POOL)? as usize))
 }
 
 struct Parts {

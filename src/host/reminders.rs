@@ -7,15 +7,15 @@ use std::time::Duration;
 use super::event::Event;
 use super::js::Js;
 use super::shared::Shared;
-use crate::isolate::{Ledger, Remote, clock};
+use crate::isolate::{MemoryObserver, Remote, clock};
 use crate::value::IsolateHandle;
 
 /// How long after the last isolate was created the host is reminded of the live ones, and how long after that again. A program that creates
 /// more isolates meanwhile is not reminded: their memory makes the host collect.
 const REMINDERS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(15)];
 
-impl Ledger for Shared {
-    fn book(&self, bytes: i64) {
+impl MemoryObserver for Shared {
+    fn changed(&self, bytes: i64) {
         self.pressure.total.fetch_add(bytes, Ordering::AcqRel);
         if self.pressure.change.fetch_add(bytes, Ordering::AcqRel) == 0 {
             // An environment that is gone has nothing to collect.
@@ -25,7 +25,7 @@ impl Ledger for Shared {
 
     fn close(&self, bytes: i64) {
         self.pressure.isolates.fetch_sub(1, Ordering::AcqRel);
-        self.book(-bytes);
+        self.changed(-bytes);
     }
 }
 
@@ -64,7 +64,7 @@ impl Shared {
 
     /// The surface gets a handle on an isolate. From now on, its memory counts for the host as well.
     pub fn count_isolate(&self, js: Js<'_>, isolate: &IsolateHandle) {
-        let ledger: Weak<dyn Ledger> = self.me.clone();
+        let ledger: Weak<dyn MemoryObserver> = self.me.clone();
         let Some(bytes) = Remote::from_owner(&isolate.0).and_then(|remote| remote.charge(ledger)) else { return };
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         let pressure = &self.pressure;

@@ -158,12 +158,12 @@ impl Shared {
         let mut queue = lock(&self.queue);
         let events = std::mem::take(&mut queue.events);
         self.signal.taken.fetch_add(1, Ordering::SeqCst);
-        self.let_in(queue);
+        self.admit_blocked(queue);
         events
     }
 
     /// Makes the guests that wait for room try again.
-    fn let_in(&self, mut queue: Guard<'_, Queue>) {
+    fn admit_blocked(&self, mut queue: Guard<'_, Queue>) {
         let blocked = std::mem::take(&mut queue.blocked);
         drop(queue);
         for completion in blocked {
@@ -197,7 +197,7 @@ impl Shared {
         queue.events = events;
         let left = !queue.events.is_empty() || queue.streams.is_ready();
         self.signalled.store(left, Ordering::Release);
-        self.let_in(queue);
+        self.admit_blocked(queue);
         left
     }
 

@@ -141,8 +141,8 @@ impl Remote {
         self.accounts.meter.set_running(ran);
     }
 
-    /// The guest, which runs on this thread, lets the host's loop look around.
-    pub(super) fn look_around(&self) {
+    /// The guest, which runs on this thread, lets the host's loop run.
+    pub(super) fn let_host_poll(&self) {
         // SAFETY: as in `suspend`.
         if let Some(fiber) = unsafe { RUNNING.get().as_ref() } {
             fiber.pulsed.set(true);

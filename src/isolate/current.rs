@@ -10,7 +10,7 @@ use crate::native::context;
 /// The isolate that this thread runs, if any.
 pub fn current() -> Option<Arc<Remote>> {
     let current = context::with(|context| context.isolate.get()).cast::<Remote>();
-    // SAFETY: the pointer comes from an `Arc` that is kept for as long as the pointer is set: by `Occupying`, or by the one that has
+    // SAFETY: the pointer comes from an `Arc` that is kept for as long as the pointer is set: by `CurrentIsolate`, or by the one that has
     // borrowed the isolate for a fiber.
     (!current.is_null()).then(|| unsafe {
         Arc::increment_strong_count(current);
@@ -20,9 +20,9 @@ pub fn current() -> Option<Arc<Remote>> {
 
 /// This thread runs an isolate until this is dropped.
 #[must_use]
-pub struct Occupying(Arc<Remote>);
+pub struct CurrentIsolate(Arc<Remote>);
 
-impl Occupying {
+impl CurrentIsolate {
     pub fn begin(isolate: &Arc<Remote>) -> Self {
         let occupying = Self(Arc::clone(isolate));
         context::with(|context| context.isolate.set(as_current(&occupying.0)));
@@ -34,7 +34,7 @@ impl Occupying {
     }
 }
 
-impl Drop for Occupying {
+impl Drop for CurrentIsolate {
     fn drop(&mut self) {
         context::with(|context| context.isolate.set(ptr::null()));
     }

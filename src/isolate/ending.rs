@@ -304,7 +304,7 @@ impl Drop for Remote {
         let membership = self.children.take_membership();
         if let Some(body) = self.lifecycle.take_idle() {
             if !self.creation.is_warm() {
-                registry::stir();
+                registry::leave_idle();
             }
             let native = self.accounts.max_native();
             deferred_disposal::defer(DeferredDisposal::Forgotten {

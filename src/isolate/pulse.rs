@@ -1,4 +1,4 @@
-//! A guest that runs on a thread of its host for long lets the host's loop look around now and then: whether the host is being terminated.
+//! A guest that runs on a thread of its host for long lets the host's loop run now and then: whether the host is being terminated.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -70,6 +70,6 @@ fn look() {
 unsafe extern "C" fn on_pulse(_isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
     if let Some(remote) = super::current::current() {
         remote.execution.loan.pulsed.store(false, Ordering::SeqCst);
-        remote.look_around();
+        remote.let_host_poll();
     }
 }

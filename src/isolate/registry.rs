@@ -81,19 +81,19 @@ pub(super) fn alive() -> u64 {
 }
 
 /// An isolate returns its thread.
-pub(super) fn rest() {
+pub(super) fn enter_idle() {
     IDLE.fetch_add(1, Ordering::SeqCst);
 }
 
 /// An idle isolate gets a thread, or ends.
-pub(super) fn stir() {
+pub(super) fn leave_idle() {
     IDLE.fetch_sub(1, Ordering::SeqCst);
 }
 
 /// Tracks the memory of isolates.
-pub trait Ledger: Send + Sync {
+pub trait MemoryObserver: Send + Sync {
     /// An isolate takes `bytes` more than before. Like all of this trait, called on any thread; must not block.
-    fn book(&self, bytes: i64);
+    fn changed(&self, bytes: i64);
     /// An isolate has ended, for which `bytes` were booked.
     fn close(&self, bytes: i64);
 }
@@ -115,7 +115,7 @@ struct Book {
     /// The most memory that the isolate is known to have taken. It does not shrink before the end, so that a guest cannot make its host
     /// collect over and over.
     booked: usize,
-    ledger: Option<Weak<dyn Ledger>>,
+    ledger: Option<Weak<dyn MemoryObserver>>,
 }
 
 struct Loss {
@@ -125,7 +125,7 @@ struct Loss {
 }
 
 impl Book {
-    fn ledger(&self) -> Option<Arc<dyn Ledger>> {
+    fn ledger(&self) -> Option<Arc<dyn MemoryObserver>> {
         self.ledger.as_ref().and_then(Weak::upgrade)
     }
 }
@@ -154,7 +154,7 @@ impl Account {
 
     /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes already; `None` if it has ended or another ledger
     /// tracks it.
-    pub(super) fn charge(&self, ledger: Weak<dyn Ledger>) -> Option<usize> {
+    pub(super) fn charge(&self, ledger: Weak<dyn MemoryObserver>) -> Option<usize> {
         let mut book = lock(&self.0);
         if book.ended || book.ledger.is_some() {
             return None;
@@ -173,7 +173,7 @@ impl Account {
         }
         // Under the lock: a ledger must never get `close` before all bytes that it closes were booked.
         if let Some(ledger) = book.ledger() {
-            ledger.book(signed(more));
+            ledger.changed(signed(more));
         }
         book.booked = bytes;
     }

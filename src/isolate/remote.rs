@@ -21,7 +21,7 @@ use super::mailbox::{Inbox, Mailbox};
 use super::outcomes::Outcomes;
 use super::promises::Promises;
 use super::reason::Stop;
-use super::registry::{self, Ledger};
+use super::registry::{self, MemoryObserver};
 use super::settings::Settings;
 use super::slots::Slots;
 use crate::native::Guard;
@@ -62,7 +62,7 @@ impl Remote {
 
     /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes so far; `None` if it has ended or another ledger
     /// tracks it.
-    pub fn charge(&self, ledger: Weak<dyn Ledger>) -> Option<usize> {
+    pub fn charge(&self, ledger: Weak<dyn MemoryObserver>) -> Option<usize> {
         self.accounts.account.charge(ledger)
     }
 
@@ -202,8 +202,8 @@ impl Remote {
         let was_idle = self.lifecycle.is_idle();
         let effects = self.lifecycle.transition(event);
         match (was_idle, self.lifecycle.is_idle()) {
-            (false, true) if !self.creation.is_warm() => registry::rest(),
-            (true, false) if !self.creation.is_warm() => registry::stir(),
+            (false, true) if !self.creation.is_warm() => registry::enter_idle(),
+            (true, false) if !self.creation.is_warm() => registry::leave_idle(),
             _ => {}
         }
         effects

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::attachments::attach;
 use super::body::Body;
 use super::codegen::on_code_generation;
-use super::current::{Occupying, address_of};
+use super::current::{CurrentIsolate, address_of};
 use super::deferred_disposal::{self, DeferredDisposal};
 use super::guest::{Guest, on_promise_reject};
 use super::job::{IsolateScope, Job, Kind};
@@ -26,7 +26,7 @@ use crate::value::{Completion, NoCompletion, Value, spin};
 const SPIN: Duration = Duration::from_micros(30);
 
 /// How long a thread without work is kept before it returns to the pool.
-const LINGER: Duration = Duration::from_millis(2);
+const IDLE_TIMEOUT: Duration = Duration::from_millis(2);
 
 /// Threads that spin at this moment. At most one may: with few cores, more would take time from threads that work.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
@@ -72,16 +72,16 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
     let waiting = Arc::new(Waiting(Arc::clone(&remote)));
     let alarm = clock::at(Instant::now() + PATIENCE, waiting.watch());
     let is_new = body.is_none();
-    let occupy = move || {
+    let run_on_thread = move || {
         drop((alarm, waiting));
         STARTED.fetch_add(1, Ordering::Relaxed);
-        occupy(remote, body);
+        run_on_thread(remote, body);
     };
     // Without its thread, the clock would not enforce the guest's limits.
     if !clock::is_running() {
         return without_thread(&failed);
     }
-    if !engine::run_on_pool(occupy) {
+    if !engine::run_on_pool(run_on_thread) {
         // A new isolate has nothing to lose. The others wait for a while.
         if is_new { without_thread(&failed) } else { retry() }
     }
@@ -109,9 +109,9 @@ fn without_thread(remote: &Remote) {
     remote.abandon("No thread could be started");
 }
 
-fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
+fn run_on_thread(remote: Arc<Remote>, body: Option<Box<Body>>) {
     /// A panic is a bug of ours; without this, the callers of the isolate would wait forever.
-    struct Watch(Occupying);
+    struct Watch(CurrentIsolate);
     impl Drop for Watch {
         fn drop(&mut self) {
             let remote = self.0.isolate();
@@ -122,7 +122,7 @@ fn occupy(remote: Arc<Remote>, body: Option<Box<Body>>) {
         }
     }
     background::set(remote.creation.is_warm());
-    let _watch = Watch(Occupying::begin(&remote));
+    let _watch = Watch(CurrentIsolate::begin(&remote));
     let accounts = &remote.accounts;
     engine::draw_on(&accounts.budget, &accounts.space, || {
         native::draw_on(accounts.quota.as_ref(), || make_and_serve(&remote, body));
@@ -155,7 +155,7 @@ fn make_and_serve(remote: &Arc<Remote>, body: Option<Box<Body>>) {
 
 fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
     // Dropped before the body, also on a panic.
-    let mut sitting = remote.execution.thread.take();
+    let mut thread_guard = remote.execution.thread.take();
     loop {
         let ended = {
             let mut locker = body.lock();
@@ -186,17 +186,17 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
             }
         };
         if ended {
-            drop(sitting);
+            drop(thread_guard);
             background::set(true);
-            remote.give_way();
+            remote.yield_to_waiter();
             return deferred_disposal::end(remote, *body);
         }
         let inbox = remote.mailbox.lock();
         if inbox.is_empty() && !remote.is_disposed() {
-            drop(sitting);
+            drop(thread_guard);
             let Action::Continue(refused) = remote.transition(&inbox, Event::Rest(body)).action else { return };
             drop(inbox);
-            (body, sitting) = (refused, remote.execution.thread.take());
+            (body, thread_guard) = (refused, remote.execution.thread.take());
         }
     }
 }
@@ -288,7 +288,7 @@ impl Remote {
                 return Next::Idle { wanted: true };
             }
             // V8's profiler, which sessions may have started, samples the thread it was started on.
-            let limit = if self.inspector.port.has_sessions() { None } else { Some(LINGER) };
+            let limit = if self.inspector.port.has_sessions() { None } else { Some(IDLE_TIMEOUT) };
             if !self.spin(version) && !self.expect_work(version) && !self.mailbox.park(version, limit) {
                 return Next::Idle { wanted: false };
             }

@@ -39,11 +39,11 @@ pub struct Settings {
     /// The host whose end also ends the isolate.
     pub host: Option<Weak<dyn Host>>,
     /// Creates the host's isolates.
-    pub maker: Option<Weak<dyn Maker>>,
+    pub maker: Option<Weak<dyn IsolateFactory>>,
 }
 
 /// Creates isolates for a host, possibly in advance.
-pub trait Maker: Send + Sync {
+pub trait IsolateFactory: Send + Sync {
     /// `warm`: how many isolates to keep ready for later callers when this one has ended.
     fn make(&self, settings: Settings, warm: usize) -> Arc<Remote>;
 }

@@ -35,9 +35,9 @@ pub fn write(remote: &Arc<Remote>) {
     if let Some(job) = remote.mailbox.take() {
         let completion = Arc::clone(&job.completion);
         remote.when_ended(Arc::clone(&completion));
-        let sitting = remote.execution.thread.take();
+        let thread_guard = remote.execution.thread.take();
         completion.complete(perform(remote, job));
-        drop(sitting);
+        drop(thread_guard);
     }
     remote.stop(Stop::Disposed);
     remote.end(|| {});

@@ -8,16 +8,16 @@ use super::remote::Remote;
 use crate::value::spin;
 
 /// The actual sleep is several times as long.
-const COURTESY: Duration = Duration::from_micros(20);
+const YIELD_TIME: Duration = Duration::from_micros(20);
 
 /// How long a thread spins for work that is about to arrive.
-const EXPECTANT: Duration = Duration::from_micros(150);
+const SPIN_TIME: Duration = Duration::from_micros(150);
 
 impl Remote {
     /// Yields this thread's processor to the thread that waits for the outcome, before this thread disposes of the isolate.
-    pub(super) fn give_way(&self) {
+    pub(super) fn yield_to_waiter(&self) {
         if self.creation.serves_one() {
-            thread::sleep(COURTESY);
+            thread::sleep(YIELD_TIME);
         }
     }
 
@@ -32,7 +32,7 @@ impl Remote {
 
     /// Spins for the work that it was prewarmed for. True if something has changed since `version`.
     pub(super) fn expect_work(&self, version: u32) -> bool {
-        self.creation.take_prewarmed() && spin(EXPECTANT, || self.mailbox.version() != version)
+        self.creation.take_prewarmed() && spin(SPIN_TIME, || self.mailbox.version() != version)
     }
 
     /// Takes a warm isolate into use, once. False if it has ended since, or was taken before.
@@ -44,7 +44,7 @@ impl Remote {
         self.accounts.meter.reset();
         self.accounts.account.enlist();
         if self.lifecycle.is_idle() {
-            registry::rest();
+            registry::enter_idle();
         }
         true
     }

@@ -136,8 +136,8 @@ fn optional_function(value: Value) -> Result<Option<Arc<Callable>>, Fault> {
     }
 }
 
-fn limit(number: f64, unsaid: Option<Duration>) -> Option<Duration> {
-    if number == 0.0 { unsaid } else { milliseconds(number) }
+fn limit(number: f64, default: Option<Duration>) -> Option<Duration> {
+    if number == 0.0 { default } else { milliseconds(number) }
 }
 
 /// `None` if the number is not a positive duration.

@@ -65,11 +65,11 @@ pub fn transfer_out<'s>(
             Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::of_guest(copy))))
         }
         Transfer::REFERENCE => reference_out(scope, place, value, transfer),
-        _ => by_nature(scope, place, value, transfer),
+        _ => by_type(scope, place, value, transfer),
     }
 }
 
-fn by_nature<'s>(
+fn by_type<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     place: &Place,
     value: v8::Local<'s, v8::Value>,

@@ -41,7 +41,7 @@ fn act<'s>(
 }
 
 /// A script that runs on behalf of an actor of its own.
-pub struct Enactment {
+pub struct ActorScript {
     /// A function of the library that makes the actor.
     pub begin: Arc<Reference>,
     pub arguments: Vec<Value>,
@@ -53,11 +53,11 @@ pub struct Enactment {
 
 /// Runs a script in the context. The result is a promise of a clone of the script's last value or, if that is a promise, of what it
 /// resolves to.
-pub fn enact(context: &ContextHandle, enactment: Enactment) -> Prepared {
+pub fn run_as_actor(context: &ContextHandle, script: ActorScript) -> Prepared {
     let Some(remote) = Remote::from_owner(context.slot.owner()) else {
         return Prepared::from(ops::malformed());
     };
-    let Enactment { begin, arguments, code, file, limits } = enactment;
+    let ActorScript { begin, arguments, code, file, limits } = script;
     let work = ops::work_in_realm(Arc::clone(&context.slot), move |scope, place| {
         if !place.guest.owns(&begin.slot) {
             return Err(ops::malformed());

@@ -1,14 +1,14 @@
 //! Built-ins that cannot be changed, but do not prevent properties with their names on objects that inherit from them
 //! (`surface/builtins/index.js`).
 
-use crate::engine::{Prelude, Recipe};
+use crate::engine::{Prelude, SnapshotSource};
 
 /// The recipe of realms whose built-ins can be frozen.
-pub const RECIPE: Recipe =
-    Recipe { modules: &[("index.js", include_str!("../../surface/builtins/index.js"))], entry: "index.js" };
+pub const SNAPSHOT_SOURCE: SnapshotSource =
+    SnapshotSource { modules: &[("index.js", include_str!("../../surface/builtins/index.js"))], entry: "index.js" };
 
 /// The same, for realms that did not start from it.
-static PRELUDE: Prelude = Prelude::new(RECIPE, None);
+static PRELUDE: Prelude = Prelude::new(SNAPSHOT_SOURCE, None);
 
 /// Compiles in advance what [`prepare`] runs.
 pub fn compile(scope: &mut v8::PinScope<'_, '_>) {

@@ -22,8 +22,8 @@ mod timers;
 mod tools;
 mod warm;
 
-pub use actors::{Enactment, enact};
-pub use builtins::RECIPE as BUILTINS;
+pub use actors::{ActorScript, run_as_actor};
+pub use builtins::SNAPSHOT_SOURCE as BUILTINS;
 pub use code::{Body, Form, Guard};
 pub use equip::{Equipment, adopt, equip};
 pub use logs::{LogStyle, Logging, Logs};

@@ -102,13 +102,13 @@ impl Timers {
         let timers = Arc::downgrade(self);
         clock::at(time, move || {
             if let Some(timers) = timers.upgrade() {
-                timers.go_off(id);
+                timers.fire(id);
             }
         })
     }
 
     /// Timer `id` fires.
-    fn go_off(self: &Arc<Self>, id: u32) {
+    fn fire(self: &Arc<Self>, id: u32) {
         let mut table = self.lock();
         let Some(timer) = table.pending.get_mut(&id) else { return };
         let (request, limits) = (timer.request, timer.limits);
@@ -272,7 +272,7 @@ fn set<'s>(
     table.pending.insert(id, timer);
     drop(table);
     if kind == Kind::Immediate {
-        timers.go_off(id);
+        timers.fire(id);
     }
     result.set_uint32(id);
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::template::{IsolateTemplate, RealmTemplate};
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{Maker, Remote, Settings};
+use crate::isolate::{IsolateFactory, Remote, Settings};
 use crate::native::lock;
 use crate::value::{Completion, Outcome, Owner, Value};
 
@@ -185,7 +185,7 @@ impl Pool {
     }
 }
 
-impl Maker for Pool {
+impl IsolateFactory for Pool {
     /// A host finds an isolate ready if an earlier one has ended, or if it makes one after another.
     fn make(&self, settings: Settings, warm: usize) -> Arc<Remote> {
         let is_plain =

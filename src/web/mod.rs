@@ -14,16 +14,16 @@ mod url;
 use std::time::Instant;
 
 use crate::convert;
-use crate::engine::{Prelude, Recipe};
+use crate::engine::{Prelude, SnapshotSource};
 use crate::protocol::{NO_WASM, web};
 use crate::value::{Fault, Text};
 
 /// The sources, and one script that combines them.
-pub const RECIPE: Recipe = Recipe { modules: SOURCES, entry: "index.js" };
-static PRELUDE: Prelude = Prelude::new(RECIPE, Some("<web>"));
+pub const SNAPSHOT_SOURCE: SnapshotSource = SnapshotSource { modules: SOURCES, entry: "index.js" };
+static PRELUDE: Prelude = Prelude::new(SNAPSHOT_SOURCE, Some("<web>"));
 
 /// Node's `Buffer`, as a package implements it.
-const BUFFER_RECIPE: Recipe = Recipe {
+const BUFFER_RECIPE: SnapshotSource = SnapshotSource {
     modules: &[
         ("base64-js", include_str!("../../vendor/buffer/base64-js.js")),
         ("buffer", include_str!("../../vendor/buffer/buffer.js")),

@@ -214,33 +214,33 @@ function readArray(options, key) {
 }
 
 /** The call sets no limit: that of `configureEngine` applies, if there is one. */
-const UNSAID = 0;
+const UNSET = 0;
 /** No limit, whatever `configureEngine` has set. */
 const UNLIMITED = -1;
 
 /**
- * Milliseconds that guest code may run, UNSAID, or UNLIMITED. Negative numbers are accepted and set no limit, as in isolated-vm.
+ * Milliseconds that guest code may run, UNSET, or UNLIMITED. Negative numbers are accepted and set no limit, as in isolated-vm.
  * @param {any} options
  * @returns {number}
  */
 function readTimeout(options) {
   const { timeout } = options;
   if (timeout === undefined || timeout === null) {
-    return UNSAID;
+    return UNSET;
   }
   const limit = checkInt32(timeout, 'timeout');
   return limit > 0 ? limit : UNLIMITED;
 }
 
 /**
- * Milliseconds of elapsed time until the call ends, including waiting for the host; UNSAID, or UNLIMITED for 0. Not in isolated-vm.
+ * Milliseconds of elapsed time until the call ends, including waiting for the host; UNSET, or UNLIMITED for 0. Not in isolated-vm.
  * @param {any} options
  * @returns {number}
  */
 function readDeadline(options) {
   const { deadline } = options;
   if (deadline === undefined || deadline === null) {
-    return UNSAID;
+    return UNSET;
   }
   const limit = checkInt32(deadline, 'deadline');
   if (limit < 0) {

@@ -24,7 +24,7 @@ const SETTINGS = Object.freeze(['terminationGrace', 'timeout', 'deadline', 'lost
 const SYNC_CALLS = Object.freeze(['thread', 'caller']);
 
 /** Tells the native side to leave a setting unchanged. */
-const UNSAID = -1;
+const UNSET = -1;
 
 /**
  * @param {any} options
@@ -37,7 +37,7 @@ const UNSAID = -1;
 function readSetting(options, key, least, most, unit = 'milliseconds') {
   const value = options[key];
   if (value === undefined || value === null) {
-    return UNSAID;
+    return UNSET;
   }
   if (typeof value !== 'number' || !(value >= least && value <= most)) {
     throw invalid(`\`${key}\` must be a number of ${unit} from ${least} to ${most}`);
@@ -48,7 +48,7 @@ function readSetting(options, key, least, most, unit = 'milliseconds') {
 /** @param {unknown} value */
 function readSyncCalls(value) {
   if (value === undefined || value === null) {
-    return UNSAID;
+    return UNSET;
   }
   const number = SYNC_CALLS.indexOf(/** @type {string} */ (value));
   if (number === -1) {
@@ -60,7 +60,7 @@ function readSyncCalls(value) {
 /** @param {unknown} value */
 function readCodeCache(value) {
   if (value === undefined || value === null) {
-    return UNSAID;
+    return UNSET;
   }
   if (typeof value !== 'boolean') {
     throw invalid('`codeCache` must be a boolean');
@@ -82,7 +82,7 @@ function createEngine(environment) {
     changes[SETTING.TERMINATION_GRACE] = readSetting(settings, 'terminationGrace', MIN_GRACE, MAX_GRACE);
     changes[SETTING.TIMEOUT] = readSetting(settings, 'timeout', 0, MAX_LIMIT);
     changes[SETTING.DEADLINE] = readSetting(settings, 'deadline', 0, MAX_LIMIT);
-    changes[SETTING.LOST_MEMORY_LIMIT] = lost === UNSAID ? UNSAID : lost * MEGABYTE;
+    changes[SETTING.LOST_MEMORY_LIMIT] = lost === UNSET ? UNSET : lost * MEGABYTE;
     const syncCalls = readSyncCalls(settings?.syncCalls);
     changes[SETTING.SYNC_ON_CALLER] = syncCalls;
     changes[SETTING.CODE_CACHE] = readCodeCache(settings?.codeCache);

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::child::time::timespec;
 
-pub struct Bell(OwnedFd);
+pub struct Waker(OwnedFd);
 
-impl Bell {
+impl Waker {
     pub fn new() -> io::Result<Self> {
         // SAFETY: takes numbers.
         let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
@@ -49,7 +49,7 @@ impl Ended {
 pub struct Sources(Vec<libc::pollfd>);
 
 impl Sources {
-    pub fn new(bell: &Bell) -> Self {
+    pub fn new(bell: &Waker) -> Self {
         let mut sources = Self(Vec::new());
         sources.readable(&bell.0);
         sources
@@ -68,7 +68,7 @@ impl Sources {
     }
 
     /// Returns which of them are ready, in the order in which they were added.
-    pub fn wait(mut self, _bell: &Bell, left: Option<Duration>) -> io::Result<Vec<usize>> {
+    pub fn wait(mut self, _bell: &Waker, left: Option<Duration>) -> io::Result<Vec<usize>> {
         let timeout = left.map(timespec);
         let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let count = self.0.len() as libc::nfds_t;

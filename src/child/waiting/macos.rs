@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::child::time::timespec;
 
-pub struct Bell(OwnedFd);
+pub struct Waker(OwnedFd);
 
 /// The bell's identifier in the queue.
 const BELL: libc::uintptr_t = 0;
 
-impl Bell {
+impl Waker {
     pub fn new() -> io::Result<Self> {
         // SAFETY: has no preconditions.
         let queue = unsafe { libc::kqueue() };
@@ -58,7 +58,7 @@ impl Ended {
 pub struct Sources(Vec<libc::kevent>);
 
 impl Sources {
-    pub fn new(_bell: &Bell) -> Self {
+    pub fn new(_bell: &Waker) -> Self {
         Self(Vec::new())
     }
 
@@ -82,7 +82,7 @@ impl Sources {
 
     /// Returns which of them are ready, in the order in which they were added. One that cannot be registered counts as ready: a process
     /// that has ended is not found.
-    pub fn wait(self, bell: &Bell, left: Option<Duration>) -> io::Result<Vec<usize>> {
+    pub fn wait(self, bell: &Waker, left: Option<Duration>) -> io::Result<Vec<usize>> {
         let timeout = left.map(timespec);
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
         // Each change may fail, which is reported as its event.

@@ -1,6 +1,6 @@
 //! Waits for several things at once: a bell that other threads ring, connections and pipes of children, and their ends.
 //!
-//! Each system has its own [`Bell`], [`Ended`] (the end of a child that was not reaped) and [`Sources`].
+//! Each system has its own [`Waker`], [`Ended`] (the end of a child that was not reaped) and [`Sources`].
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -8,9 +8,9 @@ mod linux;
 mod macos;
 
 #[cfg(target_os = "linux")]
-pub use linux::{Bell, Ended, Sources};
+pub use linux::{Ended, Sources, Waker};
 #[cfg(target_os = "macos")]
-pub use macos::{Bell, Ended, Sources};
+pub use macos::{Ended, Sources, Waker};
 
 #[cfg(test)]
 mod tests {
@@ -21,14 +21,14 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::{Bell, Ended, Sources};
+    use super::{Ended, Sources, Waker};
 
     const LONG: Option<Duration> = Some(Duration::from_secs(20));
     const SHORT: Option<Duration> = Some(Duration::from_millis(10));
 
     #[test]
     fn a_bell_is_heard_once_whenever_it_has_rung() {
-        let bell = Arc::new(Bell::new().unwrap());
+        let bell = Arc::new(Waker::new().unwrap());
         assert!(Sources::new(&bell).wait(&bell, SHORT).unwrap().is_empty());
         bell.ring();
         bell.ring();
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn each_source_tells_for_itself() {
-        let bell = Bell::new().unwrap();
+        let bell = Waker::new().unwrap();
         let [(mut ours, mut theirs), (others, _quiet)] = [(); 2].map(|()| UnixStream::pair().unwrap());
         let wait = |time| {
             let mut sources = Sources::new(&bell);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_process_is_told_until_it_is_reaped() {
-        let bell = Bell::new().unwrap();
+        let bell = Waker::new().unwrap();
         let mut process = Command::new("sleep").arg("0.1").spawn().unwrap();
         let ended = Ended::of(libc::pid_t::try_from(process.id()).unwrap()).unwrap();
         for _ in 0..2 {

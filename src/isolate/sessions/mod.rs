@@ -26,21 +26,21 @@ impl Remote {
     /// Opens a session. Returns its number.
     pub fn open_session(&self, sink: Arc<dyn Sink>) -> Result<u32, Fault> {
         let session = self.inspector.port.open(sink)?;
-        self.knock();
+        self.wake_for_session();
         Ok(session)
     }
 
     /// Sends a message of the protocol to the inspector.
     pub fn send_to_session(&self, session: u32, message: Text) -> Result<(), Fault> {
         self.inspector.port.send(session, message)?;
-        self.knock();
+        self.wake_for_session();
         Ok(())
     }
 
     /// Closes a session. May be called on any thread; does not wait.
     pub fn close_session(&self, session: u32) {
         self.inspector.port.close(session);
-        self.knock();
+        self.wake_for_session();
         // If the isolate is idle, this job handles the request.
         let work: Work = Guest::work(|_scope, guest| {
             drain(guest);
@@ -50,7 +50,7 @@ impl Remote {
     }
 
     /// Makes the isolate's thread check its requests, if it is busy.
-    fn knock(&self) {
+    fn wake_for_session(&self) {
         self.execution.interrupt(on_knock);
         // V8 does not wake a guest that waits in Rust or is paused. An idle isolate stays idle.
         self.wake();
@@ -67,7 +67,7 @@ unsafe extern "C" fn on_knock(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std:
         let remote = Arc::downgrade(&remote);
         clock::after(time.saturating_duration_since(Instant::now()), move || {
             if let Some(remote) = remote.upgrade() {
-                remote.knock();
+                remote.wake_for_session();
             }
         });
         return;
@@ -168,7 +168,7 @@ impl V8InspectorClientImpl for Client {
             agent.resume(suspended);
         }
         if remote.inspector.port.is_waiting() {
-            remote.knock();
+            remote.wake_for_session();
         }
     }
 

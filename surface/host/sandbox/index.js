@@ -19,20 +19,20 @@ const { createStripper } = require('./common/typescript.js');
 function createSandboxes(core, environment, ivm, launcher) {
   const execute = createExecute(core, environment);
   /** @param {number} memoryLimit */
-  const makeSpare = (memoryLimit) => core.binding.unpack(environment.makeWarm(memoryLimit), createSandboxes);
-  const strip = createStripper(makeSpare);
+  const makeWarm = (memoryLimit) => core.binding.unpack(environment.makeWarm(memoryLimit), createSandboxes);
+  const strip = createStripper(makeWarm);
   const readSnapshot = createReadSnapshot(core, environment);
   const members = {
     createSandbox: createSandboxFactory(execute, strip, readSnapshot),
     contextEquipment: createContextEquipment(core, environment, ivm),
     webBits,
-    normalizeCode: createNormalizeCode(makeSpare),
+    normalizeCode: createNormalizeCode(makeWarm),
   };
   // These are in other files of the package.
   lazily(members, ['describeTools'], () => require('./tools/descriptions.js'));
-  lazily(members, ['AgentSandbox'], () => require('./agent/sandbox.js').createAgentSandbox(execute, strip, readSnapshot, makeSpare));
+  lazily(members, ['AgentSandbox'], () => require('./agent/sandbox.js').createAgentSandbox(execute, strip, readSnapshot, makeWarm));
   lazily(members, ['SubprocessSandbox'],
-    () => require('./subprocess/sandbox.js').createSubprocessSandboxes(core, environment, { strip, make: makeSpare }, readSnapshot, launcher));
+    () => require('./subprocess/sandbox.js').createSubprocessSandboxes(core, environment, { strip, make: makeWarm }, readSnapshot, launcher));
   lazily(members, ['createPluginFetch'], () => require('./plugin/fetch.js'));
   lazily(members, ['PluginSandbox'], () => {
     const readEquipment = require('./plugin/equipment.js').createReadEquipment(core, environment, strip, readSnapshot);

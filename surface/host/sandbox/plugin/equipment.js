@@ -31,7 +31,7 @@ const MODULES_DEADLINE = 30_000;
  * @property {(context: object, failed: (code: string | undefined, name: string, message: string) => void) => Promise<any>} install
  *   called before other code runs in the context, the only one of its isolate; resolves to a Reference to a list of functions for `BOOTSTRAP`
  * @property {(context: object, begin: object, args: unknown[], script: { text: string, file: string },
- *   ending: { timeout: number, deadline: number, signal: any }) => Promise<unknown>} enact runs a script for the actor that `begin`, a
+ *   ending: { timeout: number, deadline: number, signal: any }) => Promise<unknown>} runAsActor runs a script for the actor that `begin`, a
  *   Reference to a function, creates from the arguments; resolves to a clone of its last value, which is awaited if it is a promise
  * @property {(code: string, file: string, ending: { timeout: number, signal: any }) =>
  *   import('../common/reading.js').Reading | Promise<import('../common/reading.js').Reading>} read
@@ -94,13 +94,13 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
           ready?.packed?.index, ready?.packed?.text, console.onLog === undefined ? undefined : console.length, true);
         return call.promise;
       },
-      async enact(context, begin, args, { text, file }, { timeout, deadline, signal }) {
+      async runAsActor(context, begin, args, { text, file }, { timeout, deadline, signal }) {
         if (signal?.aborted) {
           throw core.binding.signals?.reason(signal);
         }
         const packed = args.map((arg) => core.binding.pack(arg, TRANSFER.COPY));
         const call = /** @type {import('../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readEquipment, signal));
-        const carrier = environment.enact(call.request, recordOf(context, KIND.CONTEXT).entry.id, recordOf(begin, KIND.REFERENCE).entry.id,
+        const carrier = environment.runAsActor(call.request, recordOf(context, KIND.CONTEXT).entry.id, recordOf(begin, KIND.REFERENCE).entry.id,
           text, file, timeout, deadline, ...packed);
         return core.conclude(MODE.ASYNC, call, carrier, readEquipment);
       },

@@ -229,7 +229,7 @@ class PluginIsolate {
       }
       const name = reading.modules && await this.#equipment.moduleOf(this.#context, reading, execution.file);
       const [text, file] = name === undefined ? [reading.body.text, execution.file] : [runnerOf(name), '<plugin>'];
-      const value = await this.#equipment.enact(this.#context, this.#enter, [ENTER.BEGIN, data], { text, file }, { timeout, deadline, signal });
+      const value = await this.#equipment.runAsActor(this.#context, this.#enter, [ENTER.BEGIN, data], { text, file }, { timeout, deadline, signal });
       const refusal = await refusalOf(value, this.#quota.output, { signal, until, isGone: () => this.#isolate.isDisposed });
       if (refusal !== undefined) {
         throw coded(refusal.code === CODE.LIMIT ? /** @type {ErrorConstructor} */ (RangeError) : Error, refusal.value, refusal.code);

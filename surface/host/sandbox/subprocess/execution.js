@@ -12,7 +12,7 @@ const { fieldsOf } = require('../common/modules.js');
 
 /**
  * Settings that are equal for all processes that can replace each other.
- * @typedef {object} Sort
+ * @typedef {object} ProcessTemplate
  * @property {string[]} environment `NAME=value`
  * @property {string[]} off confinement layers to turn off
  * @property {string[]} required layers without which nothing runs
@@ -25,7 +25,7 @@ const { fieldsOf } = require('../common/modules.js');
 
 /**
  * @typedef {object} Spec
- * @property {Sort} sort
+ * @property {ProcessTemplate} template
  * @property {number} spent milliseconds of the timeout that are already used up
  * @property {import('../common/normalize.js').Body} code
  * @property {import('../common/modules.js').Importable | undefined} modules what the code can import
@@ -58,7 +58,7 @@ class Running {
   /** Ends it, together with its process. */
   terminate() {
     this.isTerminated = true;
-    this.#environment.terminateApart(this.#number);
+    this.#environment.terminateExecution(this.#number);
   }
 }
 
@@ -67,10 +67,10 @@ class Running {
  * @param {any} environment the native one
  * @param {string | undefined} launcher the executable, if not the one beside the addon
  */
-function createApart(core, environment, launcher) {
+function createProcessCalls(core, environment, launcher) {
   const { binding, calls } = core;
 
-  /** @param {Sort} sort */
+  /** @param {ProcessTemplate} template */
   const processOf = ({ environment: variables, off, required, timeout, memoryLimit, pool, web, snapshot }) => record(PROCESS, {
     launcher,
     environment: variables.join('\0'),
@@ -87,21 +87,21 @@ function createApart(core, environment, launcher) {
    * @param {Spec} spec
    * @returns {Promise<Outcome>}
    */
-  async function execute({ sort, spent, code, modules, maxOutputSize, console, tools, signal, onStart }) {
+  async function execute({ template, spent, code, modules, maxOutputSize, console, tools, signal, onStart }) {
     if (signal?.aborted) {
       return { ok: false, ...abortedBy(signal), logs: [], lost: 0 };
     }
-    const until = now() + sort.timeout - spent;
+    const until = now() + template.timeout - spent;
     const packed = tools.flatMap(({ places, callback }) => [places.join('\0'), binding.pack(callback, TRANSFER.DEFAULT)]);
     const onLog = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
     const call = calls.begin(execute);
-    const number = environment.executeApart(call.request, processOf(sort), record(EXECUTION, {
+    const number = environment.executeInProcess(call.request, processOf(template), record(EXECUTION, {
       code: code.text,
       line: code.line,
       column: code.column,
       forms: [],
       ...fieldsOf(modules),
-      timeout: sort.timeout,
+      timeout: template.timeout,
       spent,
       maxOutput: maxOutputSize,
       maxLogs: console.entries,
@@ -148,12 +148,12 @@ function createApart(core, environment, launcher) {
 
   /**
    * The confinement of such a process, as the process itself reports it.
-   * @param {Sort} sort
+   * @param {ProcessTemplate} template
    * @returns {Promise<Layer[]>}
    */
-  async function survey(sort) {
+  async function survey(template) {
     const call = calls.begin(survey);
-    environment.surveyApart(call.request, processOf(sort));
+    environment.checkConfinement(call.request, processOf(template));
     const list = await call.promise;
     const layers = [];
     for (let at = 0; at < list.length; at += 3) {
@@ -165,4 +165,4 @@ function createApart(core, environment, launcher) {
   return { execute, survey };
 }
 
-module.exports = { createApart };
+module.exports = { createProcessCalls };

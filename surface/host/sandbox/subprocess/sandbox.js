@@ -5,7 +5,7 @@ const { constants } = require('node:os');
 const { now } = require('../../clock.js');
 const { CODE, coded, invalid } = require('../../../core/error.js');
 const { parseJson } = require('../../json.js');
-const { createApart } = require('./execution.js');
+const { createProcessCalls } = require('./execution.js');
 const { DISPOSED, follow, gone } = require('../common/execution.js');
 const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
@@ -131,7 +131,7 @@ function readRequired(names) {
  * @param {string | undefined} launcher
  */
 function createSubprocessSandboxes(core, environment, { strip, make }, readSnapshot, launcher) {
-  const { execute, survey } = createApart(core, environment, launcher);
+  const { execute, survey } = createProcessCalls(core, environment, launcher);
 
   class SubprocessSandbox {
     /** @type {Set<{ terminate(): void }>} */ #running = new Set();
@@ -144,7 +144,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
     #quota;
     #calling;
     #console;
-    #sort;
+    #template;
 
     /** @param {any} [config] */
     constructor(config) {
@@ -165,7 +165,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
       this.#typescript = readBoolean(settings, 'typescript');
       this.#modules = readModules(settings, this.#typescript);
       const web = readWeb(settings);
-      this.#sort = { timeout, memoryLimit, pool, web, ...readConfinement(settings), snapshot: readSnapshot(settings, memoryLimit) };
+      this.#template = { timeout, memoryLimit, pool, web, ...readConfinement(settings), snapshot: readSnapshot(settings, memoryLimit) };
     }
 
     /** Whether this system can have such processes. */
@@ -173,9 +173,9 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
       return SYSTEMS.includes(process.platform);
     }
 
-    /** @returns {import('./execution.js').Sort} */
+    /** @returns {import('./execution.js').ProcessTemplate} */
     get #current() {
-      return { ...this.#sort, environment: environmentOf(this.#minimal) };
+      return { ...this.#template, environment: environmentOf(this.#minimal) };
     }
 
     /**
@@ -185,7 +185,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
      * @param {any} [options]
      */
     execute(code, tools, toolExecutor, options) {
-      return observed('SubprocessSandbox', this.#sort, code, () => this.#execute(code, tools, toolExecutor, options));
+      return observed('SubprocessSandbox', this.#template, code, () => this.#execute(code, tools, toolExecutor, options));
     }
 
     /**
@@ -225,10 +225,10 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
      */
     async #run(code, tools, toolExecutor, signal) {
       const start = now();
-      const until = start + this.#sort.timeout;
+      const until = start + this.#template.timeout;
       const disposals = this.#disposals;
       const isGone = () => this.#disposals > disposals;
-      const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#sort.timeout, signal };
+      const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#template.timeout, signal };
       const found = readingOf(request, strip);
       // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
@@ -245,7 +245,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
         until,
         isStopped: () => isGone() || signal?.aborted === true,
         make,
-        parse: (text, ending) => parseJson(text, { ...ending, maxWeight: this.#sort.memoryLimit * BYTES_PER_MB }),
+        parse: (text, ending) => parseJson(text, { ...ending, maxWeight: this.#template.memoryLimit * BYTES_PER_MB }),
       });
       /** @type {{ terminate(): void } | undefined} */
       let running;
@@ -253,7 +253,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
       let outcome;
       try {
         outcome = await execute({
-          sort: this.#current,
+          template: this.#current,
           spent: now() - start,
           code: reading.body,
           modules: reading.modules,
