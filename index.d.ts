@@ -2574,9 +2574,10 @@ declare namespace ivm {
     lostMemoryLimit?: number | null;
     /**
      * Where guests of `…Sync` calls run. With `'thread'`, on threads of the library. With `'caller'`, on the thread that makes the call, on a
-     * stack of their own, which takes less time if processors are busy. `'caller'` requires x64 Linux (`ERR_ISOLATE_UNSUPPORTED`), and
-     * differs in what `docs/performance.md` lists. Isolates that are busy, that can be inspected, that start from a snapshot of yours, or
-     * whose profile is taken, and calls without a limit in worker threads, use a thread of the library nevertheless. Default `'thread'`.
+     * stack of their own, which takes less time. `'caller'` requires x64 Linux (`ERR_ISOLATE_UNSUPPORTED`), and differs in what
+     * `docs/performance.md` lists. Isolates that are busy, that can be inspected, that start from a snapshot of yours, or whose profile is
+     * taken, and calls without a limit in worker threads, use a thread of the library nevertheless. Default `'caller'` on x64 Linux,
+     * `'thread'` elsewhere.
      */
     syncCalls?: 'thread' | 'caller' | null;
     /**

@@ -15,7 +15,7 @@ function loadSurface(reason) {
 function load() {
   let native;
   try {
-    native = require('./native.js');
+    native = require('./loader/native.js');
   } catch (reason) {
     return loadSurface(reason).createUnavailable(reason);
   }

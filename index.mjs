@@ -1,6 +1,6 @@
 // The ES module entry: the same instance as the CommonJS one, its members also under static names.
 
-import ivm from './index.cjs';
+import ivm from './loader/index.cjs';
 
 export default ivm;
 export const {

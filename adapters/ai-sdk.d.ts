@@ -43,7 +43,7 @@ export interface CodeTool {
  * one program that calls them, instead of one call for each step.
  * @param options those of `AgentSandbox`, and `tools`. `approve` gets the names in `tools`
  * @throws {TypeError} `ERR_INVALID_ARG` if an option is unknown, of a wrong type or out of range, and for a tool without `execute`, one
- *   that needs approval, and two whose names are the same in code
+ *   that needs approval, one with a JSON Schema that has unsupported keywords, and two whose names are the same in code
  * @see [For agent frameworks](https://github.com/isolated-v8/isolated-v8/blob/main/docs/agents.md#for-agent-frameworks)
  * @example
  * ```ts

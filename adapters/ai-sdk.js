@@ -1,7 +1,8 @@
 'use strict';
 // A tool of the AI SDK (`ai`) that runs code of a model in an isolate of its own. The code can call other tools on the host.
 
-const { createRunner, inputSchema } = require('./code-runner.js');
+const { CheckedParams, createRunner, inputSchema } = require('./code-runner.js');
+const { discardReturned } = require('./observers.js');
 const { invalid } = require('./outcome.js');
 const { standardJsonSchema, standardValidated } = require('./schemas.js');
 
@@ -15,13 +16,29 @@ const SCHEMA = Symbol.for('vercel.ai.schema');
 const schemaOf = (schema) => (typeof schema === 'function' && schema['~standard'] === undefined ? schema() : schema);
 
 /**
- * As JSON Schema, if it can be had at once.
+ * How the params of a tool are described and checked.
  * @param {any} schema
+ * @returns {Pick<import('./code-runner.js').Tool, 'jsonSchema' | 'check' | 'paramsSchema'>}
  */
-function jsonSchemaOf(schema) {
-  if (!schema?.[SCHEMA]) return standardJsonSchema(schema);
-  return typeof schema.jsonSchema?.then === 'function' ? undefined : schema.jsonSchema;
+function paramsOf(schema) {
+  if (!schema?.[SCHEMA]) {
+    return { jsonSchema: standardJsonSchema(schema), check: checking((params) => standardValidated(schema, params)) };
+  }
+  // A getter, which may make another promise each time.
+  const { jsonSchema } = schema;
+  const isLate = typeof jsonSchema?.then === 'function';
+  if (isLate) discardReturned(jsonSchema);
+  return {
+    jsonSchema: isLate ? undefined : jsonSchema,
+    ...(typeof schema.validate === 'function' ? { check: checking((params) => validated(schema, params)) } : { paramsSchema: jsonSchema }),
+  };
 }
+
+/** @param {(params: unknown) => Promise<unknown>} validate */
+const checking = (validate) => async (/** @type {unknown} */ params) => {
+  const value = await validate(params);
+  return new CheckedParams(value, value);
+};
 
 /**
  * @param {any} schema
@@ -29,8 +46,7 @@ function jsonSchemaOf(schema) {
  * @throws what is wrong with the value
  */
 async function validated(schema, value) {
-  if (!schema?.[SCHEMA]) return standardValidated(schema, value);
-  const outcome = await schema.validate?.(value);
+  const outcome = await schema.validate(value);
   if (outcome?.success === false) throw outcome.error;
   return outcome === undefined ? value : outcome.value;
 }
@@ -52,15 +68,10 @@ function createCodeTool({ tools = {}, ...options } = {}) {
     if (typeof tool?.execute !== 'function') throw invalid(`The tool "${name}" has no \`execute\``);
     // Code would call it without asking.
     if (tool.needsApproval) throw invalid(`The tool "${name}" needs approval, and cannot be called by code`);
-    const schema = schemaOf(tool.inputSchema);
     return {
       name,
       description: typeof tool.description === 'string' ? tool.description : undefined,
-      jsonSchema: jsonSchemaOf(schema),
-      async check(params) {
-        const value = await validated(schema, params);
-        return { params: value, approved: value };
-      },
+      ...paramsOf(schemaOf(tool.inputSchema)),
       call: async (params, context) => lastOf(tool.execute?.(params, context)),
     };
   }), options);

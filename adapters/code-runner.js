@@ -4,6 +4,10 @@
 const { AgentSandbox, describeTools } = require('../index.js');
 const { withNames } = require('./approval.js');
 const { invalid, MAX_OUTPUT, resultOf } = require('./outcome.js');
+/** @type {typeof import('../surface/host/sandbox/tools/schema.js')} */
+const { readSchema } =
+  // @ts-ignore -- there after a build
+  require('../host/agent.js').load('surface/host/sandbox/tools/schema.js');
 
 /** What a model gets by default. */
 const LIMITS = Object.freeze({ maxOutputSize: MAX_OUTPUT, maxLogEntries: 100, maxLogLength: 1_000 });
@@ -12,15 +16,24 @@ const LIMITS = Object.freeze({ maxOutputSize: MAX_OUTPUT, maxLogEntries: 100, ma
  * @typedef {object} Tool
  * @property {string} name
  * @property {string} [description]
- * @property {unknown} [jsonSchema] of its params
- * @property {(params: any) => Promise<CheckedParams>} check the params of a call; rejects if they are not valid
+ * @property {unknown} [jsonSchema] of its params, for the description
+ * @property {(params: any) => Promise<CheckedParams>} [check] the params of a call; rejects if they are not valid
+ * @property {any} [paramsSchema] a JSON Schema, or a promise for one, by which the sandbox checks params if there is no `check`. A framework would do that
+ *   in one piece on this thread, for as long as a guest's params and the patterns of the schema decide
  * @property {(params: any, context: any) => unknown} call with checked params
  */
 
-/**
- * The params of a call, as a framework's own tool and as `approve` get them. These differ if the tool validates its params itself.
- * @typedef {{ params: unknown, approved: unknown }} CheckedParams
- */
+/** The params of a call, as a framework's own tool and as `approve` get them. These differ if the tool validates its params itself. */
+class CheckedParams {
+  /**
+   * @param {unknown} params
+   * @param {unknown} approved
+   */
+  constructor(params, approved) {
+    this.params = params;
+    this.approved = approved;
+  }
+}
 
 /** @param {string} name */
 const identifier = (name) => name.replaceAll(/[^\w$]/g, '_').replace(/^(?=\d|$)/, '_');
@@ -49,14 +62,33 @@ const schemaOf = (check) => ({
 });
 
 /**
+ * The schema by which the sandbox checks the params of a tool.
+ * @param {Tool} tool
+ * @returns {Promise<any>}
+ */
+async function inputSchemaOf({ check, paramsSchema }) {
+  if (check !== undefined) return schemaOf(check);
+  try {
+    return await paramsSchema;
+  } catch (error) {
+    // What it would refuse is not known.
+    return schemaOf(async () => { throw error; });
+  }
+}
+
+/**
  * @param {Tool[]} tools
  * @param {Partial<import('../index.js').AgentSandboxConfig>} options
  */
 function createRunner(tools, options) {
   const byName = named(tools);
-  const settings = withNames(options, (name) => String(byName.get(name.slice('tools:'.length))?.name), ({ approved }) => approved);
+  for (const { name, paramsSchema } of tools) {
+    if (typeof paramsSchema?.then !== 'function') readSchema({ inputSchema: paramsSchema }, name);
+  }
+  const settings = withNames(options, (name) => String(byName.get(name.slice('tools:'.length))?.name),
+    (params) => (params instanceof CheckedParams ? params.approved : params));
   const sandbox = new AgentSandbox({ ...LIMITS, ...settings, form: 'any' });
-  const list = [...byName].map(([name, { description = '', check }]) => ({ name: `tools:${name}`, description, inputSchema: schemaOf(check) }));
+  const list = [...byName].map(([name, { description = '' }]) => ({ name: `tools:${name}`, description }));
   const declarations = describeTools([...byName.values()].map(({ jsonSchema }, index) => ({ ...list[index], inputSchema: /** @type {any} */ (jsonSchema) })));
   const language = options.typescript ? 'TypeScript' : 'JavaScript (without types)';
   return {
@@ -67,7 +99,10 @@ function createRunner(tools, options) {
      * @param {{ signal?: import('../index.js').AbortSignalLike, context?: unknown }} call
      */
     async run(code, { signal, context }) {
-      const outcome = await sandbox.execute(code, list, async (name, { params }) => byName.get(name.slice('tools:'.length))?.call(params, context), { signal });
+      const schemas = await Promise.all([...byName.values()].map(inputSchemaOf));
+      const checked = list.map((tool, index) => ({ ...tool, inputSchema: schemas[index] }));
+      const outcome = await sandbox.execute(code, checked, async (name, params) =>
+        byName.get(name.slice('tools:'.length))?.call(params instanceof CheckedParams ? params.params : params, context), { signal });
       return resultOf(outcome);
     },
   };
@@ -81,4 +116,4 @@ const inputSchema = () => ({
   additionalProperties: false,
 });
 
-module.exports = { createRunner, inputSchema };
+module.exports = { CheckedParams, createRunner, inputSchema };

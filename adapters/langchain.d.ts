@@ -7,7 +7,7 @@ export interface InvocableTool {
   name: string;
   description?: string;
   schema?: unknown;
-  /** Validates its input. */
+  /** Validates its input, unless `schema` is a JSON Schema: then the sandbox has validated it. */
   invoke(input: any, config?: any): Promise<unknown>;
 }
 
@@ -33,7 +33,7 @@ export interface CodeToolOptions extends Partial<Omit<AgentSandboxConfig, 'form'
  * @param options those of `AgentSandbox`, `tools` and `name`. `approve` gets the names of `tools`
  * @returns what `tool` returns
  * @throws {TypeError} `ERR_INVALID_ARG` if `tool` is not a function, if an option is unknown, of a wrong type or out of range, and for a
- *   tool without `invoke` and two whose names are the same in code
+ *   tool without `invoke`, one with a JSON Schema that has unsupported keywords, and two whose names are the same in code
  * @see [For agent frameworks](https://github.com/isolated-v8/isolated-v8/blob/main/docs/agents.md#for-agent-frameworks)
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 'use strict';
 // A tool of LangChain that runs code of a model in an isolate of its own. The code can call other tools on the host.
 
-const { createRunner, inputSchema } = require('./code-runner.js');
+const { CheckedParams, createRunner, inputSchema } = require('./code-runner.js');
 const { invalid } = require('./outcome.js');
 const { standardJsonSchema, standardValidated } = require('./schemas.js');
 
@@ -10,10 +10,17 @@ const NAME = 'run_code';
 const CALL = 'tool_call';
 
 /**
- * As JSON Schema, if it is one or can be converted.
+ * Whether it is a JSON Schema. Others are Standard Schemas, or those of a zod that is older than these.
  * @param {any} schema
  */
-const jsonSchemaOf = (schema) => (schema?.['~standard'] === undefined && schema?.type === 'object' ? schema : standardJsonSchema(schema));
+const isJsonSchema = (schema) => typeof schema === 'object' && schema !== null && schema['~standard'] === undefined && typeof schema.parse !== 'function';
+
+/**
+ * The same tool, which takes any input: the sandbox has checked it by the tool's JSON Schema.
+ * @param {import('./langchain.js').InvocableTool} tool
+ * @returns {import('./langchain.js').InvocableTool}
+ */
+const unchecked = (tool) => Object.create(tool, { schema: { value: {} } });
 
 /**
  * The params of a call as the tool gets them: `invoke` validates them, and its schema may change them.
@@ -28,13 +35,31 @@ function createCodeTool(tool, { tools = [], name = NAME, ...options } = {}) {
   const isAsking = typeof options.approve === 'function';
   const runner = createRunner(tools.map((each) => {
     if (typeof each?.invoke !== 'function') throw invalid(`The tool "${each?.name}" has no \`invoke\``);
+    const { name: id, description, schema } = each;
+    /** @param {any} params */
+    const refuseCall = (params) => {
+      if (params?.type === CALL) throw new TypeError(`The params of the tool "${id}" must not have the \`type\` "${CALL}"`);
+    };
+    if (isJsonSchema(schema)) {
+      const own = unchecked(each);
+      return {
+        name: id,
+        description,
+        jsonSchema: schema,
+        paramsSchema: schema,
+        call(params, config) {
+          refuseCall(params);
+          return own.invoke(params, config);
+        },
+      };
+    }
     return {
-      name: each.name,
-      description: each.description,
-      jsonSchema: jsonSchemaOf(each.schema),
+      name: id,
+      description,
+      jsonSchema: standardJsonSchema(schema),
       async check(params) {
-        if (params?.type === CALL) throw new TypeError(`The params of the tool "${each.name}" must not have the \`type\` "${CALL}"`);
-        return { params, approved: isAsking ? await validated(each.schema, params) : undefined };
+        refuseCall(params);
+        return new CheckedParams(params, isAsking ? await validated(schema, params) : undefined);
       },
       call: (params, config) => each.invoke(params, config),
     };

@@ -17,6 +17,7 @@ export interface CodeModeTransport {
     /** Milliseconds. */
     timeout: number;
     abortSignal?: AbortSignal;
+    /** Called for each call of a tool. Errors of it and of `onExternalResult` have no effect on the program, and are reported. */
     onExternalCall?: (tool: string, args: unknown) => void;
     onExternalResult?: (tool: string, durationMs: number, error?: unknown) => void;
   }): Promise<{

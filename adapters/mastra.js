@@ -2,8 +2,9 @@
 // A `CodeModeTransport` of `@mastra/core`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
 const { AgentSandbox } = require('../index.js');
-const { MAX_OUTPUT, plainOf } = require('./outcome.js');
 const { withNames } = require('./approval.js');
+const { MAX_OUTPUT, plainOf } = require('./outcome.js');
+const { notifyHook } = require('./observers.js');
 
 const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
 
@@ -35,15 +36,16 @@ function createCodeModeTransport(options) {
     const call = async (name, args) => {
       const id = idOf(name);
       const start = performance.now();
-      onExternalCall?.(id, args);
+      notifyHook(onExternalCall, [id, args]);
+      let result;
       try {
-        const result = await dispatch(id, args);
-        onExternalResult?.(id, performance.now() - start);
-        return result;
+        result = await dispatch(id, args);
       } catch (error) {
-        onExternalResult?.(id, performance.now() - start, error);
+        notifyHook(onExternalResult, [id, performance.now() - start, error]);
         throw error;
       }
+      notifyHook(onExternalResult, [id, performance.now() - start]);
+      return result;
     };
     const { result, failure } = await sandbox.execute(`${inside} return (async () => { ${program}\n})();`, tools, call, { signal: abortSignal });
     if (failure !== undefined) {

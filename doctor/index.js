@@ -17,7 +17,7 @@ const { describeBinary, describeHost, describeSystem } = require('./system.js');
  */
 
 /** The package, and the version of its V8; it throws where the native part cannot be loaded. */
-const loadPackage = () => ({ ivm: require('../index.js'), v8: require('../native.js').v8 });
+const loadPackage = () => ({ ivm: require('../index.js'), v8: require('../loader/native.js').v8 });
 
 /** Unknown where Deno may not read. */
 function versionOfPackage() {

@@ -8,6 +8,8 @@
 //   --changed [--since main]                    files that a change since then can affect (suite/changes.mjs)
 //   --limit 400                                 seconds for each file
 //   --record                                    updates suite/durations.json
+//
+// ISOLATED_V8_SYNC_CALLS=caller, or =thread, runs all of them with this setting of `syncCalls` (suite/places.mjs).
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +20,7 @@ import { hostOf, selectHosts } from './setup/hosts.mjs';
 import { capture } from './process.mjs';
 import { affected } from './suite/changes.mjs';
 import { estimate, record } from './suite/durations.mjs';
-import { hostsOf, isTimed, shortName, testFiles } from './suite/places.mjs';
+import { hostsOf, isTimed, shortName, syncCallsOf, testFiles } from './suite/places.mjs';
 import { Progress, clock } from './suite/progress.mjs';
 import { PATH_SEPARATOR, parseReport } from './suite/report.mjs';
 import { Schedule, shardOf } from './suite/schedule.mjs';
@@ -49,7 +51,7 @@ async function runFile(host, file, limitSeconds, folder) {
   const { NODE_OPTIONS, NODE_TEST_CONTEXT, FORCE_COLOR, ...env } = process.env;
   const result = await capture(host.executable, host.args(file, report, limit), {
     limit,
-    env: { ...env, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' },
+    env: { ISOLATED_V8_SYNC_CALLS: syncCallsOf(file, host.name), ...env, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' },
   });
   let tests = { passed: 0, skipped: 0, failures: [], paths: { ran: [], skipped: [] } };
   try {

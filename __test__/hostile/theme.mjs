@@ -30,6 +30,8 @@ function testRuns(file, group, runs) {
  * @param {string} file
  */
 export async function hostile(file) {
+  // `soak/hostile/caller-thread` runs the others.
+  process.env.ISOLATED_V8_SYNC_CALLS = 'thread';
   const programs = await programsOf(file);
   testRuns(file, programs[0].group, WAYS.flatMap((way) => programs.filter((_, index) => waysOf(index).includes(way)).map((program) => ({ program, way }))));
 }

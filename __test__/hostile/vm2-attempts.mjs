@@ -177,7 +177,7 @@ export const ATTEMPTS = {
     const given = ['process', 'require', 'module', 'exports', 'Buffer', 'Bun', 'Deno', 'global', 'internalBinding', '__filename'].filter((name) => name in globalThis_);
     if (given.length > 0) leak('of the host: ' + given);`,
   'GHSA-8hg8-63c5-gwmx: the library itself, to make a sandbox with other limits': `
-    for (const name of ['isolated-v8', 'isolated-v8/inspector', 'isolated-vm', 'vm2', '../index.js', '../native.js', './isolated-v8.linux-x64-gnu.node']) {
+    for (const name of ['isolated-v8', 'isolated-v8/inspector', 'isolated-vm', 'vm2', '../index.js', '../loader/native.js', './isolated-v8.linux-x64-gnu.node']) {
       await import(name).then(() => leak('a module: ' + name), reachWithout(name));
     }
     for (const name of ['ivm', 'isolate', 'Isolate', 'Context', 'createSandbox', 'NodeVM', 'VM', 'native']) if (name in globalThis_) leak('of the library: ' + name);`,

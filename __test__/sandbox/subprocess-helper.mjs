@@ -7,7 +7,7 @@ import { host, root } from '../harness.mjs';
 
 const require = createRequire(import.meta.url);
 const { createHost } = require('../../surface/host/index.js');
-const native = require('../../native.js');
+const native = require('../../loader/native.js');
 
 export const noTools = async (name) => { throw new Error(`unexpected tool ${name}`); };
 export const tool = (name) => ({ name, description: `the tool ${name}` });

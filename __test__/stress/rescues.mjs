@@ -1,5 +1,6 @@
 // A stress test that is not part of the suite: guests that do not stop, on the threads of their callers, at random moments on the main thread and
-// in workers, beside everything else that a host does. A parent process watches its progress.
+// in workers, beside everything else that a host does. A parent process watches its progress, and starts another process when one has lost as much
+// memory as it may.
 // `node --expose-gc __test__/stress/rescues.mjs [--seconds 60] [--seed 1] [--workers 2] [--silence 60]`, or the same with Bun or Deno.
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -24,6 +25,8 @@ const MAX_SILENCE_MS = Number(values.silence) * 1000;
 /** How long a silent process is watched, to see whether its threads wait for a processor or for each other. */
 const SAMPLE_MS = 2_000;
 const BEAT_MS = 1_000;
+/** What a process may lose before it ends, in MB: less than the smallest default of `lostMemoryLimit`. */
+const MAX_LOST_MB = 1_000;
 /** What a process may keep beside what it counts as lost, in MB. */
 const MAX_KEPT_MB = 600;
 
@@ -64,7 +67,8 @@ function resident() {
 async function child() {
   const { default: ivm } = await import(moduleEntry);
   ivm.configureEngine({ syncCalls: 'caller', terminationGrace: 10 });
-  const [seed, until] = isMainThread ? [Number(values.seed), Date.now() + Number(values.seconds) * 1000] : workerData;
+  const [seed, end] = isMainThread ? [Number(values.seed), Date.now() + Number(values.seconds) * 1000] : workerData;
+  let until = end;
   const random = createRandom(seed);
   const below = (limit) => Math.floor(random() * limit);
   const pick = (list) => list[below(list.length)];
@@ -164,6 +168,7 @@ async function child() {
       if (Date.now() - lately > BEAT_MS) {
         lately = Date.now();
         const { endings, lostBytes, lostRunning } = ivm.engineStats();
+        if (lostBytes > MAX_LOST_MB * 2 ** 20) until = 0;
         console.log(`BEAT ${JSON.stringify({ left: endings.abandoned, lost: Math.round(lostBytes / 2 ** 20), running: lostRunning, rss: Math.round(resident()) })}`);
       }
     }
@@ -201,9 +206,9 @@ async function describe(pid) {
   console.log(error === undefined ? stdout : `No stacks: ${error.message}`);
 }
 
-async function watch() {
-  const started = Date.now();
-  const running = spawn(process.execPath, [...collectorArguments(), fileURLToPath(import.meta.url), '--child', ...process.argv.slice(2)], { stdio: ['ignore', 'pipe', 'inherit'] });
+/** Runs one process. Returns how it ended. */
+async function watch(seed, seconds) {
+  const running = spawn(process.execPath, [...collectorArguments(), fileURLToPath(import.meta.url), ...process.argv.slice(2), '--child', '--seed', String(seed), '--seconds', String(seconds)], { stdio: ['ignore', 'pipe', 'inherit'] });
   let last = Date.now();
   let end;
   running.stdout.setEncoding('utf8').on('data', (text) => {
@@ -221,8 +226,20 @@ async function watch() {
   }, 1_000);
   const code = await new Promise((resolve) => { running.on('close', (status, signal) => resolve(signal ?? status)); });
   clearInterval(timer);
-  console.log(`${code === 0 ? 'ok' : 'FAILED'} ${code} after ${Math.round((Date.now() - started) / 1000)} s; last: ${end}`);
+  if (code !== 0) console.log(`FAILED ${code} with seed ${seed}; last: ${end}`);
+  return code;
+}
+
+async function watchAll() {
+  const started = Date.now();
+  const seconds = () => Math.ceil((started - Date.now()) / 1000 + Number(values.seconds));
+  let [seed, code] = [Number(values.seed), 0];
+  while (code === 0 && seconds() > 0) {
+    code = await watch(seed, seconds());
+    seed += 1;
+  }
+  if (code === 0) console.log(`ok after ${Math.round((Date.now() - started) / 1000)} s in ${seed - Number(values.seed)} processes`);
   process.exitCode = code === 0 ? 0 : 1;
 }
 
-await (values.child || !isMainThread ? child() : watch());
+await (values.child || !isMainThread ? child() : watchAll());

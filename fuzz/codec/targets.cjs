@@ -2,7 +2,7 @@
 // The targets by name. Each accepts any bytes, and throws for a bug.
 
 const ivm = require('../../index.js');
-const native = require('../../native.js');
+const native = require('../../loader/native.js');
 const { checkCarriers } = require('./carriers.cjs');
 const { checkValue } = require('./values.cjs');
 const { checkWire } = require('./wire.cjs');

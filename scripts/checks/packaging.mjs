@@ -49,7 +49,7 @@ try {
   const [main, platform] = [await packMain(folder), await packPlatform(folder)];
   const results = [
     await checkNotices(), await lint(folder, main), await lint(folder, platform), await checkTypes(folder, main),
-    await checkFiles(folder, main, ['LICENSE', 'README.md', 'CHANGELOG.md', 'native.js', ...surfaceFiles.map((file) => relative(root, file))]),
+    await checkFiles(folder, main, ['LICENSE', 'README.md', 'CHANGELOG.md', 'loader/native.js', ...surfaceFiles.map((file) => relative(root, file))]),
     await checkFiles(folder, platform, [addonFile, launcherFile, 'LICENSE', NOTICES]),
   ];
   if (results.includes(false)) process.exitCode = 1;

@@ -21,5 +21,5 @@ export function tripleOf(target) {
   return `${platform}-${ARCHITECTURES[cpu]}${ABI[abi]}`;
 }
 
-/** The oldest glibc that the Linux binaries run on; native.js and the packages in npm/ also name it. */
+/** The oldest glibc that the Linux binaries run on; loader/native.js and the packages in npm/ also name it. */
 export const GLIBC = '2.28';

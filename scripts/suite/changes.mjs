@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { capture, root } from '../process.mjs';
 
-export const PRODUCT = /^(src|surface|launcher|vendor|\.cargo|adapters|command|doctor|npm|__test__\/hosts|scripts\/(suite|setup))\/|^(Cargo\.(toml|lock)|build\.rs|package(-lock)?\.json|[\w-]+\.[mc]?js|scripts\/(setup|process|suite)\.mjs)$/;
+export const PRODUCT = /^(src|surface|launcher|vendor|\.cargo|adapters|command|doctor|loader|npm|__test__\/hosts|scripts\/(suite|setup))\/|^(Cargo\.(toml|lock)|build\.rs|package(-lock)?\.json|[\w-]+\.[mc]?js|scripts\/(setup|process|suite)\.mjs)$/;
 const TOPIC = /^(?:__test__\/)?([\w-]+)\//;
 const topicOf = (path) => (path.endsWith('.md') ? 'docs' : TOPIC.exec(path)?.[1]);
 const LOADS = /(?:\bfrom|\bimport|\bimport\(|\bnew URL\()\s*['"`](\.[^'"`]+|[\w.-]+\.mjs)['"`]/g;

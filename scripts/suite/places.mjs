@@ -9,6 +9,7 @@ import { root } from '../process.mjs';
 const ALL = hosts.map(({ name }) => name);
 /** One of each kind of host. */
 const KINDS = ['node24', 'bun', 'deno'];
+const IN_TURN = [...new Set([...KINDS, ...ALL])];
 
 /**
  * The hosts of each place. In the core of the suite, a file runs on the hosts of `core` or, with `turns`, on one of them, which depends
@@ -67,6 +68,14 @@ export function testFiles(folder = join(root, FOLDER)) {
 
 /** A number that depends only on the file's name. */
 const numberOf = (file) => [...shortName(file)].reduce((sum, letter) => sum + letter.charCodeAt(0), 0);
+
+/**
+ * How isolates of a run make sync calls unless a test says otherwise (`configureEngine`): a third of all runs use threads of the library. Files that
+ * run on one host of each kind use both.
+ * @param {string} file
+ * @param {string} host
+ */
+export const syncCallsOf = (file, host) => ((numberOf(file) + IN_TURN.indexOf(host)) % KINDS.length === 0 ? 'thread' : 'caller');
 
 /**
  * The names of the hosts that a file runs on.

@@ -1,10 +1,10 @@
 //! The thread that works for an isolate, as other threads may control it: they can lower its priority and suspend it permanently.
 //!
 //! A thread that V8 cannot stop would use a processor until the process ends. It may be frozen only while it runs V8's built-in functions
-//! or code compiled from JavaScript, because these hold no lock. A thread frozen inside `malloc`, or while it holds one of V8's mutexes,
-//! would block the host. So a signal interrupts the thread. Its handler looks at the interrupted instruction, and then either never returns
-//! or lets the thread continue. [`GuestThread::suspend`] describes the one exception. This works on Linux; elsewhere a lost thread continues to
-//! run, at a low priority.
+//! or code compiled from JavaScript, because these hold no lock, and in V8's C++ code without a lock. A thread frozen inside `malloc`, or while it
+//! holds one of V8's mutexes, would block the host. So a signal interrupts the thread. Its handler looks at the interrupted instruction, and then
+//! either never returns or gives the thread notice (`native::notice`) and lets it continue. [`GuestThread::suspend`] describes the one exception.
+//! This works on Linux; elsewhere a lost thread continues to run, at a low priority.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -58,6 +58,9 @@ impl Drop for Occupied<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         *state = ThreadState::Absent;
+        // With the lock, under which notice is given.
+        #[cfg(target_os = "linux")]
+        native::notice::withdraw();
         self.0.is_here.store(false, Ordering::SeqCst);
         // Not for long: what they do takes less than a lock.
         while self.0.observers.load(Ordering::SeqCst) > 0 {
@@ -170,10 +173,11 @@ impl GuestThread {
     /// afterwards; if the thread still works, the caller may try again. Takes a few milliseconds if processors are free, and at most
     /// [`MAX_WAIT`] plus the time for one answer.
     ///
-    /// `anywhere`: also freezes the thread where it runs native code of this library, including V8, unless it holds a lock that `native::locks`
-    /// knows. Nothing proves that it holds no other. Use it only if letting the thread continue would be worse.
+    /// A thread of a host leaves its fiber instead. Both also happen in V8's C++ code if the thread holds no lock, or as soon as it asks for memory
+    /// without one, or releases the last one.
     ///
-    /// A thread of a host leaves its fiber instead, also in V8's C++ code if it holds no lock, but never in Rust code.
+    /// `anywhere`: also freezes a thread of ours where it runs Rust code, unless it holds a lock that `native::locks` knows. Nothing proves that
+    /// it holds no other. Use it only if letting the thread continue would be worse.
     pub fn suspend(&self, anywhere: bool) -> ThreadState {
         let until = Instant::now() + MAX_WAIT;
         for _ in 0..ATTEMPTS {
@@ -187,10 +191,8 @@ impl GuestThread {
             else {
                 break;
             };
-            let (fiber, more) = match *state {
-                ThreadState::Borrowed(_, fiber) => (fiber, code_of_v8()),
-                _ => (0, if anywhere { system::own_code() } else { NOWHERE }),
-            };
+            let fiber = if let ThreadState::Borrowed(_, fiber) = *state { fiber } else { 0 };
+            let more = if anywhere && fiber == 0 { system::own_code() } else { code_of_v8() };
             match system::freeze(thread, fiber, code, more) {
                 Attempt::Frozen => *state = ThreadState::Suspended,
                 Attempt::Elsewhere => {
@@ -323,12 +325,14 @@ use crate::native::{self, fiber, lock, locks};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::ffi::c_void;
+    use std::ptr;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex, mpsc};
     use std::thread;
 
     use super::{Code, GuestThread, NOWHERE, ThreadState};
-    use crate::native::lock;
+    use crate::native::{lock, locks, refusal};
 
     #[test]
     fn a_thread_is_not_suspended_while_it_holds_a_lock() {
@@ -356,5 +360,64 @@ mod tests {
         // Only anywhere, because it runs no code of V8.
         assert!(matches!(guest.suspend(false), ThreadState::Working(_)));
         while guest.suspend(true) != ThreadState::Suspended {}
+    }
+
+    #[test]
+    fn a_thread_with_notice_stops_when_it_releases_its_last_lock() {
+        static STOPPED: AtomicBool = AtomicBool::new(false);
+        static RELEASE: AtomicBool = AtomicBool::new(false);
+        fn stop() {
+            STOPPED.store(true, Ordering::Relaxed);
+            loop {
+                thread::park();
+            }
+        }
+        unsafe extern "C" fn take(_lock: *mut c_void) {}
+        unsafe extern "C" fn try_take(_lock: *mut c_void) -> bool {
+            true
+        }
+        fn lock_of_v8() {
+            // SAFETY: the functions do not use the lock.
+            unsafe { locks::take(ptr::null_mut(), take, try_take) };
+        }
+        refusal::end_by(stop);
+        let guest = Arc::new(GuestThread::default());
+        assert!(guest.code.set(Code { stretches: [NOWHERE; Code::MAX_COUNT] }).is_ok());
+        let (begun, begins) = mpsc::channel();
+        let its = Arc::clone(&guest);
+        let working = thread::spawn(move || {
+            let work = || {
+                lock_of_v8();
+                lock_of_v8();
+                let _ = begun.send(());
+                while !RELEASE.swap(false, Ordering::Relaxed) {
+                    thread::yield_now();
+                }
+            };
+            // The first guest ends after all, so the notice is withdrawn.
+            let occupied = its.take();
+            work();
+            drop(occupied);
+            locks::end();
+            locks::end();
+            let _occupied = its.take();
+            work();
+            locks::end();
+            assert!(!STOPPED.load(Ordering::Relaxed));
+            loop {
+                locks::end();
+                lock_of_v8();
+            }
+        });
+        for _ in 0..2 {
+            begins.recv().unwrap();
+            assert!(matches!(guest.suspend(false), ThreadState::Working(_)));
+            assert!(!STOPPED.load(Ordering::Relaxed));
+            RELEASE.store(true, Ordering::Relaxed);
+        }
+        while !STOPPED.load(Ordering::Relaxed) && !working.is_finished() {
+            guest.suspend(false);
+        }
+        assert!(!working.is_finished());
     }
 }

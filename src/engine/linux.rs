@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::guest_thread::{Attempt, Code, NOWHERE};
-use crate::native::{fiber, lock, locks};
+use crate::native::{fiber, lock, locks, notice};
 
 /// How long a thread may take to answer. A thread of the lowest priority gets about a hundredth of a busy processor.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -133,7 +133,7 @@ unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, fou
 }
 
 /// Freezes `thread` if its next instruction lies in `code`, or in `more` while it holds no lock. If it works on a fiber, makes it leave that
-/// instead, if it holds no lock.
+/// instead, if it holds no lock. Otherwise gives it notice: it stops when it next asks for memory or releases its last lock.
 pub fn freeze(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
     let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
         return Attempt::Unanswered;
@@ -225,38 +225,30 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
         address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
     };
     let fiber = channel.fiber.load(Ordering::Relaxed);
-    let inside = if fiber == 0 {
-        channel.code.iter().any(within) || within(&channel.more_code) && !locks::held()
-    } else {
-        // SAFETY: as above.
-        let is_guest = unsafe { !interrupted_handler(context.cast()) };
-        if fiber::active() == fiber && fiber::waits() {
-            fiber::leave_soon();
-        }
-        is_guest && channel.code.iter().chain([&channel.more_code]).any(within) && may_leave(fiber)
-    };
+    // SAFETY: as above.
+    let is_guest = fiber::active() == fiber && unsafe { !interrupted_handler(context.cast()) };
+    let is_compiled = channel.code.iter().any(within);
+    let inside =
+        is_guest && if locks::held() { is_compiled && fiber == 0 } else { is_compiled || within(&channel.more_code) };
     let completion = with_state(question, if inside { FROZEN } else { ELSEWHERE });
-    if channel.question.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_ok() && inside {
-        if fiber != 0 {
-            // SAFETY: the kernel passes the context that it has saved. The fiber is active, so the thread's own stack is suspended.
-            return unsafe { fiber::redirect(context.cast(), fiber::own_stack(), fiber::Pause::Left as usize) };
-        }
-        loop {
-            // SAFETY: has no preconditions. Only the C library's own signals are delivered.
-            unsafe { libc::pause() };
-        }
+    if channel.question.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        return;
     }
-}
-
-/// Whether this thread, whose next instruction belongs to V8, may leave the fiber now. If it holds a lock, it leaves when it releases the
-/// last one, or later when it asks for memory.
-fn may_leave(fiber: usize) -> bool {
-    let runs = fiber::active() == fiber;
-    let leaves = runs && !locks::held();
-    if runs && !leaves {
-        fiber::leave_soon();
+    if !inside {
+        // The one who has asked keeps the thread with this guest until now.
+        if is_guest {
+            notice::give();
+        }
+        return;
     }
-    leaves
+    if fiber != 0 {
+        // SAFETY: the kernel passes the context that it has saved. The fiber is active, so the thread's own stack is suspended.
+        return unsafe { fiber::redirect(context.cast(), fiber::own_stack(), fiber::Pause::Left as usize) };
+    }
+    loop {
+        // SAFETY: has no preconditions. Only the C library's own signals are delivered.
+        unsafe { libc::pause() };
+    }
 }
 
 /// Whether another signal handler was interrupted, on the stack for handlers. V8 has one for its profiler. What it has blocked would stay blocked.

@@ -40,6 +40,10 @@ fn start(
     first: i32,
 ) -> Option<Outcome> {
     let host = slot.owner().host().filter(|host| host.is_here())?;
+    // Before the arguments, which take long to read.
+    if let Err(stopped) = guest.end_if_stopping(scope) {
+        return Some(Err(stopped));
+    }
     let mut ask = guest.take_ask();
     let is_read = Rc::get_mut(&mut ask).is_some_and(|ask| {
         (ask.op, ask.host, ask.slot) = (op, host.id(), slot.index());
@@ -75,9 +79,6 @@ fn wait(
     host: &dyn Host,
     shared: &mut Rc<Ask>,
 ) -> Option<Outcome> {
-    if let Err(stopped) = guest.check_stopping() {
-        return Some(Err(stopped));
-    }
     let ask = Rc::get_mut(shared)?;
     ask.request = async_context::current(scope);
     (ask.shows_stacks, ask.asker) = guest

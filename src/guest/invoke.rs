@@ -105,7 +105,7 @@ fn prepare<'s>(
     op: u32,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<(Prepared, usize), Fault> {
-    at.guest.check_stopping()?;
+    at.guest.end_if_stopping(scope)?;
     if op == op::REF_APPLY_SYNC_PROMISE && at.guest.chain().is_rooted() {
         return Err(Fault::coded(
             ErrorClass::Error,

@@ -76,7 +76,7 @@ fn call_out<'s>(
     at: &Place,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    at.guest.check_stopping()?;
+    at.guest.end_if_stopping(scope)?;
     let id = args.data().number_value(scope).unwrap_or(-1.0);
     let Some(Value::Function(callable)) = at.guest.carried(id as usize) else {
         return Err(ops::malformed());

@@ -230,14 +230,9 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             Progress::Pulsed => true,
             Progress::None => !spin(SPIN, || local.shared.version() != version) && !local.shared.park(version, CHECK),
         };
+        // A time limit of `node:vm` ends what has called this, or the worker is being terminated, and the environment closes after that.
         if must_check && !local.is_alive(js) {
-            if engine::is_main_thread() {
-                // It ends only with the process: a time limit of `node:vm` ends what called this.
-                abort();
-            } else {
-                // A worker that is being terminated: its isolates end, and this call with them.
-                local.close();
-            }
+            abort();
         }
     };
     if borrow::any()

@@ -15,7 +15,6 @@ use super::event::{Event, Origin};
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use super::share::Share;
 use super::streams::{Next, Reading, Subject};
-use crate::engine;
 use crate::isolate::{Remote, borrow, next_owner_id};
 use crate::ops::op;
 use crate::protocol::tag;
@@ -248,13 +247,7 @@ impl Local {
             // `undefined`: the surface calls `reply` itself.
             Ok(None) => {}
             Ok(Some(outcome)) => self.reply(js, number, outcome),
-            Err(_) => {
-                let (fault, is_alive) = self.failure(js);
-                self.reply(js, number, Err(fault));
-                if !is_alive {
-                    self.close();
-                }
-            }
+            Err(_) => self.reply(js, number, Err(self.failure(js))),
         }
     }
 
@@ -265,6 +258,10 @@ impl Local {
             let asker = ask.asker;
             // The guest uses it again.
             drop(ask);
+            if self.context.interrupted.get() {
+                // The call that waits ends first: the guest must not ask again.
+                return;
+            }
             borrow::resume_guest(asker);
             if count == MAX_ASKS || bytes > MAX_ASK_BYTES {
                 return;
@@ -291,29 +288,23 @@ impl Local {
         self.context.act_for(request);
         self.context.limits.set(limits);
         self.context.kept.take();
-        let answer = answer.unwrap_or_else(|_| {
-            let (fault, is_alive) = self.failure(js);
-            if !is_alive {
-                self.close();
-            }
-            Some(Err(fault))
-        });
+        let answer = answer.unwrap_or_else(|_| Some(Err(self.failure(js))));
         let bytes = ask.args.iter().map(Value::byte_size).sum::<usize>();
         let bytes = bytes + if let Some(Ok(value)) = &answer { value.byte_size() } else { 0 };
         ask.answer(answer);
         bytes
     }
 
-    /// Why the surface could not answer, and whether JavaScript can still run here.
-    fn failure(&self, js: Js<'_>) -> (Fault, bool) {
+    /// Why the surface could not answer.
+    fn failure(&self, js: Js<'_>) -> Fault {
         // The surface throws no exception, unless the stack is exhausted.
         if js.clear_exception() {
-            return (Fault::range_error("Maximum call stack size exceeded"), true);
+            return Fault::range_error("Maximum call stack size exceeded");
         }
-        // A guest may treat this as an ordinary error and call again, endlessly.
+        // A time limit of `node:vm` has expired, or the worker is being terminated. A guest may treat this as an ordinary error and call again,
+        // endlessly.
         self.context.interrupted.set(true);
-        // A main thread ends only with the process. On some hosts, JavaScript does not run again before the time limit of `node:vm` is handled.
-        (Fault::environment_gone(), engine::is_main_thread() || self.is_alive(js))
+        Fault::environment_gone()
     }
 
     /// `None` if the surface needs a request.

@@ -61,13 +61,23 @@ pub fn of_guest(address: *mut u8, length: usize) -> Option<Arc<SharedMemory>> {
 #[derive(Default)]
 pub struct Adopted {
     buffers: RefCell<HashMap<usize, Buffer>>,
-    uncounted: Arc<Uncounted>,
+    external: Arc<Bytes>,
 }
 
-/// Bytes of buffers and strings created, minus those gone, that were not yet reported to the environment's garbage collector. The collector
-/// sees only small objects.
+/// Bytes of buffers and strings created, minus those gone.
 #[derive(Default)]
-struct Uncounted(AtomicI64);
+struct Bytes {
+    all: AtomicI64,
+    /// Those that were not yet reported to the environment's garbage collector, which sees only small objects.
+    unreported: AtomicI64,
+}
+
+impl Bytes {
+    fn add(&self, bytes: i64) {
+        self.all.fetch_add(bytes, Ordering::Relaxed);
+        self.unreported.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
 
 /// Memory outside the heap of an environment's engine, which belongs to an object there.
 pub struct External<T> {
@@ -77,12 +87,12 @@ pub struct External<T> {
 
 struct Count {
     bytes: i64,
-    uncounted: Arc<Uncounted>,
+    external: Arc<Bytes>,
 }
 
 impl Drop for Count {
     fn drop(&mut self) {
-        self.uncounted.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.external.add(-self.bytes);
     }
 }
 
@@ -106,13 +116,18 @@ impl Adopted {
     /// Counts `bytes` for `memory` until the result is dropped.
     pub fn external<T>(&self, memory: T, bytes: usize) -> External<T> {
         let bytes = bytes as i64;
-        self.uncounted.0.fetch_add(bytes, Ordering::Relaxed);
-        External { memory, _count: Count { bytes, uncounted: Arc::clone(&self.uncounted) } }
+        self.external.add(bytes);
+        External { memory, _count: Count { bytes, external: Arc::clone(&self.external) } }
     }
 
     /// Reports to the garbage collector what has changed since the last report.
     pub fn report(&self, js: Js<'_>) {
-        js.adjust_external_memory(self.uncounted.0.swap(0, Ordering::Relaxed));
+        js.adjust_external_memory(self.external.unreported.swap(0, Ordering::Relaxed));
+    }
+
+    /// Bytes that count for such memory.
+    pub fn external_bytes(&self) -> i64 {
+        self.external.all.load(Ordering::Relaxed)
     }
 
     /// A buffer of `memory`. `None` if the host cannot create one.

@@ -21,6 +21,10 @@ const MIN_EXTERNAL: usize = 64 << 10;
 /// The largest one, below the limit of each host: a host that refuses a string does not say whether it has freed it.
 const MAX_EXTERNAL: usize = 256 << 20;
 
+/// The most bytes of memory outside of the host's heap with which another string is not copied. Some hosts free external strings only on the next
+/// turn of the event loop, and a guest may send any number of them to a synchronous call.
+const MAX_ALIVE: i64 = 64 << 20;
+
 type Finalize = unsafe extern "C" fn(env: sys::napi_env, characters: *mut c_void, hint: *mut c_void);
 
 /// `node_api_create_external_string_latin1` or `_utf16`. It is part of version 10 of Node-API, which not every supported host has.
@@ -55,13 +59,13 @@ fn host() -> &'static Host {
 }
 
 /// Whether the host gets a copy of the text in any case.
-pub fn is_copied(text: &Text) -> bool {
-    !(MIN_EXTERNAL..=MAX_EXTERNAL).contains(&text.byte_len())
+pub fn is_copied(adopted: &Adopted, text: &Text) -> bool {
+    !(MIN_EXTERNAL..=MAX_EXTERNAL).contains(&text.byte_len()) || adopted.external_bytes() > MAX_ALIVE
 }
 
 /// A string of the host.
 pub fn write<'a>(js: Js<'a>, adopted: &Adopted, text: Text) -> JsResult<JsValue<'a>> {
-    if is_copied(&text) {
+    if is_copied(adopted, &text) {
         return js.text(&text);
     }
     let bytes = text.byte_len();

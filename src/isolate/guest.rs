@@ -400,6 +400,11 @@ impl Guest {
         if self.with_remote(Remote::is_stopping)? { Err(Fault::Stopped) } else { Ok(()) }
     }
 
+    /// The same, and terminates execution in that case: V8 may run thousands of rounds of a loop until its next check.
+    pub fn end_if_stopping(&self, scope: &mut IsolateScope<'_, '_>) -> Result<(), Fault> {
+        self.check_stopping().inspect_err(|_| self.terminate(scope))
+    }
+
     /// Terminates execution now. V8 by itself would notice only at the next loop or call, and run on until then.
     pub fn terminate(&self, scope: &mut IsolateScope<'_, '_>) {
         scope.terminate_execution();

@@ -264,6 +264,29 @@ mod tests {
         }
     }
 
+    /// The name of a variant, without what it holds.
+    fn name(value: &impl std::fmt::Debug) -> String {
+        format!("{value:?}").chars().take_while(|letter| letter.is_alphanumeric()).collect()
+    }
+
+    #[test]
+    fn has_the_arrows_of_the_diagram() {
+        const PAGE: &str = include_str!("../../docs/architecture.md");
+        let diagram = PAGE.split("```").find(|block| block.starts_with("mermaid\nstateDiagram")).unwrap();
+        let arrows = diagram
+            .lines()
+            .filter_map(|line| line.trim().split_once(": "))
+            .flat_map(|(arrow, events)| events.split(", ").map(move |event| format!("{arrow}: {event}")));
+        let changes = table().into_iter().flat_map(|(state, row)| {
+            let each = events().into_iter().zip(row).filter(move |(_, (next, _))| state() != *next);
+            each.map(move |(event, (next, _))| format!("{} --> {}: {}", name(&state()), name(&next), name(&event)))
+        });
+        let [mut drawn, mut made] = [arrows.collect::<Vec<_>>(), changes.collect()];
+        drawn.sort();
+        made.sort();
+        assert_eq!(drawn, made);
+    }
+
     #[test]
     fn never_leaves_an_end_and_keeps_the_first_reason() {
         let mut ends = 0;

@@ -15,7 +15,7 @@ static TERMINATION_GRACE: AtomicU64 = AtomicU64::new(1_000_000);
 static LOST_MEMORY_LIMIT: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether sync calls run on the caller's thread where that is possible.
-static ON_CALLER: AtomicBool = AtomicBool::new(false);
+static ON_CALLER: AtomicBool = AtomicBool::new(true);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -57,12 +57,12 @@ pub fn limits() -> [Option<Duration>; 2] {
     [&TIMEOUT, &DEADLINE].map(read)
 }
 
-/// See [`Policy::on_caller`]. An environment variable turns it on for the test suite, once.
+/// See [`Policy::on_caller`]. An environment variable turns it off for the test suite, once.
 pub fn on_caller() -> bool {
     static TESTED: Once = Once::new();
     TESTED.call_once(|| {
-        if std::env::var_os("ISOLATED_V8_SYNC_CALLS").is_some_and(|value| value == "caller") {
-            ON_CALLER.store(true, Ordering::Relaxed);
+        if std::env::var_os("ISOLATED_V8_SYNC_CALLS").is_some_and(|value| value == "thread") {
+            ON_CALLER.store(false, Ordering::Relaxed);
         }
     });
     ON_CALLER.load(Ordering::Relaxed) && engine::knows_code_of_v8()

@@ -10,9 +10,9 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 use super::context;
-#[cfg(target_os = "linux")]
-use super::fiber;
 use super::quota::{self, NativeQuota};
+#[cfg(target_os = "linux")]
+use super::{fiber, notice};
 
 /// How often a guest that waits for a lock on a fiber tries to take it.
 #[cfg(target_os = "linux")]
@@ -44,9 +44,9 @@ pub(super) fn begin() {
 
 /// C++ code has released a lock.
 #[cfg(target_os = "linux")]
-pub(super) fn end() {
+pub fn end() {
     if release() {
-        fiber::check();
+        notice::check();
         quota::with_current(NativeQuota::notify_postponed);
     }
 }
@@ -73,13 +73,11 @@ pub unsafe fn take(
     let mut pause = FIRST_POLL;
     // SAFETY: as above.
     while !unsafe { try_lock(lock) } {
-        fiber::set_waits(true);
         end();
         std::thread::sleep(pause);
         pause = (pause * 2).min(LAST_POLLS);
         begin();
     }
-    fiber::set_waits(false);
 }
 
 /// True if it was the last one.

@@ -18,6 +18,8 @@ mod malloc;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod managed;
 mod mutex;
+#[cfg(target_os = "linux")]
+pub mod notice;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the addon on Linux knows what blocks are for, and has V8's threads count")

@@ -1,23 +1,24 @@
 //! Whether a thread was refused memory. An abort after that is due to the lack of memory.
 
-#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+#[cfg(target_os = "linux")]
 use std::sync::OnceLock;
 
 use super::context;
 
 /// Does not return if the thread belongs to a guest.
-#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+#[cfg(target_os = "linux")]
 static END: OnceLock<fn()> = OnceLock::new();
 
-/// From now on, `end` receives threads that are refused memory by a function whose callers do not check for that.
-#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+/// From now on, `end` receives threads that are refused memory by a function whose callers do not check for that, and those that have notice.
+#[cfg(target_os = "linux")]
+#[cfg_attr(fuzzing, allow(dead_code, reason = "only the addon parks threads"))]
 pub fn end_by(end: fn()) {
     // The first function stays.
     let _ = END.set(end);
 }
 
 /// Ends the thread's guest, and returns if it has none.
-#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+#[cfg(target_os = "linux")]
 pub fn end() {
     if let Some(end) = END.get() {
         end();

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use super::locks::{begin, end, take};
-use super::{fiber, stack};
+use super::stack;
 
 unsafe extern "C" {
     #[link_name = "__real__ZN4absl5Mutex4lockEv"]
@@ -101,31 +101,18 @@ unsafe extern "C" fn __wrap__ZN4absl5Mutex6unlockEv(mutex: *mut c_void) {
     end();
 }
 
-/// Counts a lock that matters only where a guest may be left: on a fiber. Threads of ours are not stopped for as long as this takes.
-fn begin_on_fiber() -> bool {
-    let counts = fiber::active() != 0;
-    if counts {
-        begin();
-    }
-    counts
-}
-
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl5Mutex11lock_sharedEv(mutex: *mut c_void) {
-    if fiber::active() == 0 {
-        // SAFETY: forwards the call.
-        return unsafe { lock_shared(mutex) };
-    }
     // SAFETY: forwards the call.
     unsafe { take(mutex, lock_shared, try_lock_shared) };
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl5Mutex15try_lock_sharedEv(mutex: *mut c_void) -> bool {
-    let counts = begin_on_fiber();
+    begin();
     // SAFETY: forwards the call.
     let locked = unsafe { try_lock_shared(mutex) };
-    if counts && !locked {
+    if !locked {
         end();
     }
     locked
@@ -135,30 +122,24 @@ unsafe extern "C" fn __wrap__ZN4absl5Mutex15try_lock_sharedEv(mutex: *mut c_void
 unsafe extern "C" fn __wrap__ZN4absl5Mutex13unlock_sharedEv(mutex: *mut c_void) {
     // SAFETY: forwards the call.
     unsafe { unlock_shared(mutex) };
-    if fiber::active() != 0 {
-        end();
-    }
+    end();
 }
 
 /// Takes a spin lock of the condition, as `signal_all` does.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl7CondVar6SignalEv(condition: *mut c_void) {
-    let counts = begin_on_fiber();
+    begin();
     // SAFETY: forwards the call.
     unsafe { signal(condition) };
-    if counts {
-        end();
-    }
+    end();
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl7CondVar9SignalAllEv(condition: *mut c_void) {
-    let counts = begin_on_fiber();
+    begin();
     // SAFETY: forwards the call.
     unsafe { signal_all(condition) };
-    if counts {
-        end();
-    }
+    end();
 }
 
 #[unsafe(no_mangle)]

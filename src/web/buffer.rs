@@ -3,13 +3,8 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::isolate::Place;
+use crate::protocol::buffer_kind::{BUFFER, NONE, SHARED, VIEW};
 use crate::value::Fault;
-
-/// The results of `bufferKind`.
-const NONE: u32 = 0;
-const VIEW: u32 = 1;
-const BUFFER: u32 = 2;
-const SHARED: u32 = 3;
 
 /// `bufferKind(value)`: whether it is a view of unshared memory, a buffer, or either of shared memory.
 pub fn kind<'s>(

@@ -5,25 +5,20 @@ use std::cell::{Cell, RefCell};
 use crate::convert::{self, Exchange, cap};
 use crate::isolate::Place;
 use crate::ops;
+use crate::protocol::transferable::{DETACHED, KEPT, OTHER, YES};
 use crate::value::Fault;
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
 type Returned<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 type Store = v8::SharedRef<v8::BackingStore>;
 
-/// The results of `transferable`.
-const CAN_BE: u32 = 0;
-const IS_NONE: u32 = 1;
-const IS_DETACHED: u32 = 2;
-const IS_KEPT: u32 = 3;
-
 /// `transferable(object)`
 pub fn transferable<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
     let completion = match v8::Local::<v8::ArrayBuffer>::try_from(args.get(0)) {
-        Err(_) => IS_NONE,
-        Ok(buffer) if buffer.was_detached() => IS_DETACHED,
-        Ok(buffer) if !buffer.is_detachable() => IS_KEPT,
-        Ok(_) => CAN_BE,
+        Err(_) => OTHER,
+        Ok(buffer) if buffer.was_detached() => DETACHED,
+        Ok(buffer) if !buffer.is_detachable() => KEPT,
+        Ok(_) => YES,
     };
     Ok(v8::Integer::new_from_unsigned(scope, completion).into())
 }

@@ -8,6 +8,7 @@ use super::shared::Shared;
 use crate::convert::{self, Exchange};
 use crate::isolate::Place;
 use crate::ops;
+use crate::protocol::decode::{FATAL, IGNORE_BOM, STREAM};
 use crate::value::{Code, ErrorClass, Fault, Text};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
@@ -15,11 +16,6 @@ type Returned<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 
 /// The size that an open stream counts for. A guest may open as many as fill its memory; V8 collects those that are unreachable.
 const STREAM_BYTES: i64 = 1_024;
-
-/// The flags of `decode`.
-const FATAL: u32 = 1;
-const IGNORE_BOM: u32 = 2;
-const STREAM: u32 = 4;
 
 /// Units to decode between two checks whether the guest must stop.
 const CHUNK: usize = 1 << 18;

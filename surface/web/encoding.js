@@ -5,11 +5,9 @@ const {
   finalizationRegister, FinalizationRegistry, freeze, put, RangeError, stringSlice, typedArrayName, TypeError, Uint8Array,
 } = require('./primordials.js');
 const { dictionary, scalarText, shape, text } = require('./interfaces.js');
+const { BUFFER_KIND, DECODE } = require('./protocol.js');
 
-/** Flags of `native.decode`. */
-const FATAL = 1;
-const IGNORE_BOM = 2;
-const STREAM = 4;
+const { FATAL, IGNORE_BOM, STREAM } = DECODE;
 
 /** Maximum length of a wrong label in an error message. */
 const MAX_LABEL = 100;
@@ -99,7 +97,7 @@ function createEncoding(native) {
      */
     decode(input = undefined, options = undefined) {
       const flags = this.#flags;
-      if (input !== undefined && bufferKind(input) === 0) {
+      if (input !== undefined && bufferKind(input) === BUFFER_KIND.NONE) {
         throw new TypeError('The "list" argument must be an instance of SharedArrayBuffer, ArrayBuffer or ArrayBufferView.');
       }
       const settings = dictionary(options);

@@ -4,9 +4,18 @@
 const { freeze, iterator, list, Set, setAdd, setHas, TypeError } = require('./primordials.js');
 const { checkCount, dictionary, text } = require('./interfaces.js');
 const { DOMException } = require('./exception.js');
+const { TRANSFERABLE } = require('./protocol.js');
 
-/** Messages for the results of `native.transferable`; undefined if the object can be transferred. */
-const REFUSALS = freeze([undefined, 'Value is not transferable', 'An ArrayBuffer is detached and could not be cloned.', 'An ArrayBuffer is not detachable']);
+/**
+ * Messages for the results of `native.transferable`; undefined if the object can be transferred.
+ * @type {Readonly<Record<number, string | undefined>>}
+ */
+const REFUSALS = freeze({
+  [TRANSFERABLE.YES]: undefined,
+  [TRANSFERABLE.OTHER]: 'Value is not transferable',
+  [TRANSFERABLE.DETACHED]: 'An ArrayBuffer is detached and could not be cloned.',
+  [TRANSFERABLE.KEPT]: 'An ArrayBuffer is not detachable',
+});
 
 /** @param {string} message */
 const notCloned = (message) => new DOMException(message, 'DataCloneError');

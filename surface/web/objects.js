@@ -4,12 +4,10 @@
 const { create, freeze, typedArrayLength, typedArrayName, TypeError } = require('./primordials.js');
 const { checkCount, illegalConstructor, shape } = require('./interfaces.js');
 const { DOMException } = require('./exception.js');
+const { BUFFER_KIND } = require('./protocol.js');
 
 /** Maximum bytes of one call. */
 const MAX_BYTES = 65_536;
-
-/** The result of `native.bufferKind` for a view of unshared memory. */
-const VIEW = 1;
 
 const WHOLE = freeze({
   __proto__: null, Int8Array: true, Uint8Array: true, Uint8ClampedArray: true, Int16Array: true, Uint16Array: true, Int32Array: true,
@@ -39,7 +37,7 @@ function createObjects(native) {
     getRandomValues(array) {
       check(this, crypto);
       checkCount(arguments.length, 1);
-      if (bufferKind(array) !== VIEW) {
+      if (bufferKind(array) !== BUFFER_KIND.VIEW) {
         throw new TypeError('The "array" argument must be a view of an ArrayBuffer');
       }
       const name = typedArrayName(array);

@@ -52,4 +52,27 @@ const URL_RECORD = freeze({
   AFTER_QUERY: 12,
 });
 
-module.exports = freeze({ NO_WASM, URL_PART, URL_RECORD, WEB });
+/** Flags of `decode`. */
+const DECODE = freeze({
+  FATAL: 1,
+  IGNORE_BOM: 2,
+  STREAM: 4,
+});
+
+/** The results of `bufferKind`: whether a value is a view of unshared memory, a buffer, or either of shared memory. */
+const BUFFER_KIND = freeze({
+  NONE: 0,
+  VIEW: 1,
+  BUFFER: 2,
+  SHARED: 3,
+});
+
+/** The results of `transferable`: whether `structuredClone` can transfer a value. */
+const TRANSFERABLE = freeze({
+  YES: 0,
+  OTHER: 1,
+  DETACHED: 2,
+  KEPT: 3,
+});
+
+module.exports = freeze({ BUFFER_KIND, DECODE, NO_WASM, TRANSFERABLE, URL_PART, URL_RECORD, WEB });

@@ -75,7 +75,7 @@ test('a package without its addon', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'isolated-v8-doctor-'));
   try {
     mkdirSync(join(folder, 'host'));
-    for (const name of ['command', 'doctor', 'host', 'index.js', 'native.js', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true });
+    for (const name of ['command', 'doctor', 'host', 'index.js', 'loader', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true });
     const { code, stdout, stderr } = await runFile(join(folder, 'command/index.js'), { args: ['doctor'], cwd: folder, timeout: LIMIT_MS });
     assert.deepEqual({ code, stderr }, { code: 1, stderr: '' }, stdout);
     assert.match(stdout, /^ {2}FAIL loads, 0 ms: isolated-v8: there is no build for /m);

@@ -10,7 +10,7 @@ import { host, root, run, runFile } from '../../harness.mjs';
 
 const file = 'isolated-v8.linux-x64-gnu.node';
 
-describe('native.js', () => {
+describe('loader/native.js', () => {
   let folder;
 
   before(() => {
@@ -19,14 +19,20 @@ describe('native.js', () => {
 
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** Loads a copy of native.js that is in a folder with these files. */
+  function copyLoader(place) {
+    const copy = join(place, 'loader/native.js');
+    mkdirSync(join(place, 'loader'));
+    copyFileSync(join(root, 'loader/native.js'), copy);
+    return copy;
+  }
+
+  /** Loads a copy of the loader that is in a folder with these files. */
   function load(name, files, around = (require, path) => require(path)) {
     const place = join(folder, name);
     mkdirSync(place);
-    const copy = join(place, 'native.js');
-    copyFileSync(join(root, 'native.js'), copy);
+    const copy = copyLoader(place);
     for (const [path, content] of Object.entries(files)) writeFileSync(join(place, path), content);
-    return around(createRequire(copy), copy);
+    return around(createRequire(join(place, 'x.js')), copy);
   }
 
   const refused = (message) => ({ name: 'Error', code: 'ERR_ISOLATE_UNSUPPORTED', message });
@@ -59,7 +65,7 @@ describe('native.js', () => {
     async function messageOf(place) {
       const { code, signal, stdout, stderr } = await run(`
         import { createRequire } from 'node:module';
-        try { createRequire(${JSON.stringify(join(place, 'x.js'))})('./native.js'); console.log('loaded'); } catch ({ code, message }) { console.log(code + '|' + message); }
+        try { createRequire(${JSON.stringify(join(place, 'x.js'))})('./loader/native.js'); console.log('loaded'); } catch ({ code, message }) { console.log(code + '|' + message); }
         process.exit(0);`, { bare: true });
       assert.deepEqual([code, signal ?? null], [0, null], stderr);
       return stdout.trim().split('|');
@@ -69,7 +75,7 @@ describe('native.js', () => {
       test(`after ${length === 64 ? 'its header' : `${length} bytes`}`, async () => {
         const place = join(folder, `cut-${length}`);
         mkdirSync(place);
-        copyFileSync(join(root, 'native.js'), join(place, 'native.js'));
+        copyLoader(place);
         writeFileSync(join(place, file), whole.subarray(0, length));
         const [code, found] = await messageOf(place);
         assert.equal(code, 'ERR_ISOLATE_UNSUPPORTED');
@@ -81,7 +87,7 @@ describe('native.js', () => {
       const modules = join(folder, 'cut', 'node_modules');
       const [place, binary] = ['isolated-v8', 'isolated-v8-linux-x64-gnu'].map((name) => join(modules, name));
       for (const each of [place, binary]) mkdirSync(each, { recursive: true });
-      copyFileSync(join(root, 'native.js'), join(place, 'native.js'));
+      copyLoader(place);
       writeFileSync(join(binary, 'package.json'), JSON.stringify({ name: 'isolated-v8-linux-x64-gnu', main: file }));
       writeFileSync(join(binary, file), whole.subarray(0, 20_000_000));
       const [code, found] = await messageOf(place);
@@ -92,7 +98,7 @@ describe('native.js', () => {
     test('only after everything that is loaded: it works', async () => {
       const place = join(folder, 'snapshot-cut');
       mkdirSync(place);
-      copyFileSync(join(root, 'native.js'), join(place, 'native.js'));
+      copyLoader(place);
       writeFileSync(join(place, file), whole.subarray(0, whole.length - 1_000));
       assert.deepEqual(await messageOf(place), ['loaded']);
     });
@@ -136,7 +142,7 @@ describe('native.js', () => {
 
   /** Installs a package of the platform whose loading fails with a system's message. */
   const failing = (message, around = (work) => work()) => (require, path) => {
-    const place = join(path, '..', 'node_modules', 'isolated-v8-linux-x64-gnu');
+    const place = join(path, '../../node_modules', 'isolated-v8-linux-x64-gnu');
     mkdirSync(place, { recursive: true });
     writeFileSync(join(place, 'index.js'), `throw Object.assign(new Error(${JSON.stringify(message)}), { code: 'ERR_DLOPEN_FAILED' });`);
     return around(() => require(path));
@@ -175,13 +181,13 @@ describe('native.js', () => {
   });
 
   test('disabled addons', { skip: !host.startsWith('node') && 'a flag of Node' }, async () => {
-    const { code, stderr } = await runFile(join(root, 'native.js'), { hostArgs: ['--no-addons'] });
+    const { code, stderr } = await runFile(join(root, 'loader/native.js'), { hostArgs: ['--no-addons'] });
     assert.equal(code, 1);
     assert.match(stderr, /isolated-v8: native addons are disabled here \(--no-addons, or --permission without --allow-addons\)\./);
   });
 
   test('there is a package for each platform that the loader knows', () => {
-    const known = [...readFileSync(join(root, 'native.js'), 'utf8').matchAll(/require\('(isolated-v8-[\w-]+)'\)/g)].map(([, name]) => name);
+    const known = [...readFileSync(join(root, 'loader/native.js'), 'utf8').matchAll(/require\('(isolated-v8-[\w-]+)'\)/g)].map(([, name]) => name);
     const packages = readdirSync(join(root, 'npm')).map((triple) => JSON.parse(readFileSync(join(root, 'npm', triple, 'package.json'), 'utf8')));
     assert.deepEqual(packages.map(({ name }) => name).toSorted(), known.toSorted());
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -196,7 +202,7 @@ describe('native.js', () => {
   });
 
   test('Deno without --allow-ffi', { skip: host !== 'deno' }, async () => {
-    const { code, stderr } = await runFile(join(root, 'native.js'), {
+    const { code, stderr } = await runFile(join(root, 'loader/native.js'), {
       hostArgs: ['run', '--no-prompt', '--no-lock', '--allow-read', '--node-modules-dir=manual'],
     });
     assert.equal(code, 1);
@@ -209,9 +215,9 @@ describe('native.js', () => {
 
     before(() => {
       const place = join(folder, 'package');
-      mkdirSync(join(place, 'host'), { recursive: true });
+      for (const name of ['host', 'loader']) mkdirSync(join(place, name), { recursive: true });
       const surface = readdirSync(join(root, 'host')).map((name) => join('host', name));
-      for (const name of ['index.js', 'index.cjs', 'index.mjs', 'native.js', 'package.json', ...surface]) copyFileSync(join(root, name), join(place, name));
+      for (const name of ['index.js', 'index.mjs', 'loader/index.cjs', 'loader/native.js', 'package.json', ...surface]) copyFileSync(join(root, name), join(place, name));
       unavailable = require(join(place, 'index.js'));
     });
 
@@ -255,6 +261,6 @@ describe('native.js', () => {
   });
 
   test('it loads', () => {
-    assert.equal(typeof createRequire(import.meta.url)('../../../native.js'), 'object');
+    assert.equal(typeof createRequire(import.meta.url)('../../../loader/native.js'), 'object');
   });
 });

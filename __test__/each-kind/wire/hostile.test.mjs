@@ -166,6 +166,56 @@ for (const [name, [bytes, message]] of Object.entries(refusals)) {
   });
 }
 
+test('a repeated property is refused although objects of the same shapes were read before', () => {
+  const two = (key) => ['c', key.length * 2, [...key].map((each) => `${each}\0`).join('')];
+  const object = (keys, end = keys.length) => encoding('o', ...keys.flatMap((key) => [...(Array.isArray(key) ? key : ['"', key.length, key]), '0']), '{', varint(end));
+  for (const count of [2, 12, 13, 20, 32, 33, 40, 127, 128, 129, 200]) {
+    const keys = Array.from({ length: count }, (_, index) => `a${count}_${index}`);
+    for (let round = 0; round < 3; round += 1) assert.deepStrictEqual(Object.keys(read(object(keys))), keys);
+    for (const again of [0, count >> 1, count - 1]) {
+      for (let round = 0; round < 2; round += 1) {
+        assert.throws(() => read(object([...keys, keys[again]])), /property twice/);
+        assert.throws(() => read(object([...keys, two(keys[again])])), /property twice/);
+        assert.throws(() => read(object([...keys.slice(0, -1), keys[again === count - 1 ? 0 : again]])), /property twice/);
+        assert.throws(() => read(object([...keys, ['I', 2], ['"', 1, '1']])), /property twice/);
+      }
+    }
+    assert.throws(() => read(object(keys, count + 1)), /wrong number of properties/);
+    assert.deepStrictEqual(Object.keys(read(object([...keys, ['I', 2]]))), ['1', ...keys]);
+    assert.deepStrictEqual(Object.keys(read(object(keys))), keys);
+  }
+});
+
+test('an object of many sparse indices', () => {
+  const indices = Array.from({ length: 500 }, (_, index) => index * 40);
+  const bytes = encoding('o', ...indices.flatMap((index) => ['I', varint(index * 2), '0']), '{', varint(500));
+  assert.deepStrictEqual(Object.keys(read(bytes)), indices.map(String));
+  const twice = encoding('o', ...[...indices, 400].flatMap((index) => ['I', varint(index * 2), '0']), '{', varint(501));
+  assert.throws(() => read(twice), /property twice/);
+});
+
+test('typed arrays with their buffers, whose lengths do not fit', () => {
+  const buffer = (length, ...view) => encoding('A', 2, 'B', varint(length), 'x'.repeat(length), 'V', ...view, '^', 1, '$', 0, 2);
+  for (const length of [8, 64, 72, 120, 136, 2_000]) {
+    const [array, again] = read(buffer(length, 'F', 0, varint(length), 0));
+    assert.ok(array instanceof Float64Array);
+    assert.strictEqual(array.buffer, again);
+    assert.deepStrictEqual(new Uint8Array(again), new Uint8Array(length).fill(120));
+    assert.strictEqual(read(buffer(length, 'B', 0, varint(length - 8), 0))[0].length, length - 8);
+    assert.strictEqual(read(buffer(length, '?', 0, varint(length), 0))[0].byteLength, length);
+    for (const [message, ...view] of [
+      [/beyond its buffer/, 'B', 0, varint(length + 1), 0], [/between two elements/, 'F', 0, varint(length - 1), 0], [/unknown kind/, 'X', 0, varint(length), 0],
+      [/flags of a view/, 'B', 0, varint(length), 1], [/flags of a view/, 'B', 0, varint(length), 2], [/beyond its buffer/, 'B', 8, varint(length), 0],
+    ]) assert.throws(() => read(buffer(length, ...view)), message);
+    const whole = encoding('B', varint(length), 'x'.repeat(length), 'VB', 0, varint(length), 0);
+    assert.strictEqual(read(whole).length, length);
+    // Without the view, it is a buffer.
+    const ends = Array.from({ length: whole.length }, (_, end) => end).filter((end) => end !== 3 + varint(length).length + length);
+    for (const end of ends) assert.throws(() => read(whole.slice(0, end)), /Unable to deserialize/, `${end} of ${whole.length} bytes`);
+    assert.throws(() => read(whole, [], { maxWeight: length + 100 }), /too much memory/);
+  }
+});
+
 test('table entries of the wrong kind are refused', () => {
   const buffer = new ArrayBuffer(2);
   for (const carrier of [undefined, 5, [], [CARRIER.HANDLE, buffer], [CARRIER.BUFFER, {}], [CARRIER.BUFFER, new SharedArrayBuffer(2)], [CARRIER.MOVE, buffer]]) {

@@ -154,6 +154,8 @@ test('a thread that comes back is not lost', () => counts(`
     search(1e6);
     shortest = Math.min(shortest, ms() - start);
   }
+  // A caller's thread leaves a guest when it is abandoned.
+  ivm.configureEngine({ syncCalls: 'thread' });
   // Twice as long as it takes to be abandoned. Two seconds after that it would be suspended.
   const length = Math.round(1e6 * 450 / shortest);
   ivm.configureEngine({ terminationGrace: 200 });

@@ -5,12 +5,14 @@ import { passes } from '../../isolate/helper.mjs';
 
 const linuxOnly = { skip: process.platform === 'linux' ? false : 'only Linux can suspend a thread' };
 
-/** Hangs in V8's built-in functions; V8's termination stops none of them. */
+/** Hangs in V8's built-in functions, and in its C++ code; V8's termination stops none of them. */
 const LOOPS = {
   lastIndexOf: 'Array.prototype.lastIndexOf.call({ length: 2 ** 53 - 1 }, 1)',
   splice: 'Array.prototype.splice.call({ length: 2 ** 53 - 1 }, 0, 1)',
   shift: 'Array.prototype.shift.call({ length: 2 ** 53 - 1 })',
   every: 'Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)',
+  // The library knows where V8's C++ code lies on x64 only.
+  ...(process.arch === 'x64' ? { includes: 'Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1)' } : {}),
 };
 
 for (const [name, code] of Object.entries(LOOPS)) {

@@ -107,7 +107,7 @@ test('bundled functions keep their names and parameters', async () => {
       return found;
     };
     const { createHost } = require(${JSON.stringify(join(root, 'surface/host/index.js'))});
-    const sources = described(createHost(require(${JSON.stringify(join(root, 'native.js'))})));
+    const sources = described(createHost(require(${JSON.stringify(join(root, 'loader/native.js'))})));
     const one = described(ivm);
     console.log(sources.length > 100, one.filter((line, index) => line !== sources[index]).join() || 'the same');
   `);

@@ -2,6 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { asSchema, generateText, jsonSchema, tool } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { z } from 'zod';
@@ -95,6 +96,32 @@ describe('code mode', () => {
     await spy.execute({ code: 'await tools.spy({ a: 1 })' }, { toolCallId: 'one' });
     assert.deepEqual(seen, [[{ a: 1 }, 'one']]);
   });
+});
+
+test('a schema whose JSON Schema cannot be had is reported, and its tool cannot be called', async () => {
+  const reports = [];
+  const listener = ({ error, origin }) => { reports.push(`${origin}: ${error.message}`); };
+  subscribe('isolated-v8:unhandled-host-error', listener);
+  const late = tool({ description: '', inputSchema: jsonSchema(async () => { throw new Error('no schema'); }), execute: async () => 'called' });
+  const { description, execute } = createCodeTool({ tools: { late } });
+  assert.match(description, /late\(params\?: unknown\)/);
+  assert.equal((await execute({ code: 'return await tools.late({})' })).error.message, 'no schema');
+  assert.deepEqual(reports, ['tool: no schema']);
+  unsubscribe('isolated-v8:unhandled-host-error', listener);
+});
+
+test('params are checked by a JSON Schema that has no function for that', async () => {
+  const object = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
+  for (const inputSchema of [jsonSchema(object), jsonSchema(async () => object)]) {
+    const asked = [];
+    const double = tool({ description: '', inputSchema, execute: async ({ n }) => 2 * n });
+    const { execute } = createCodeTool({ tools: { double }, approve: ({ params }) => { asked.push(params); return true; } });
+    assert.equal((await execute({ code: 'return await tools.double({ n: 2 })' })).result, 4);
+    assert.match((await execute({ code: 'return await tools.double({ n: "2" })' })).error.message, /params\.n must be a number$/);
+    assert.deepEqual(asked, [{ n: 2 }]);
+  }
+  const refused = tool({ description: '', inputSchema: jsonSchema({ type: 'object', unevaluatedProperties: false }), execute: async () => 1 });
+  assert.throws(() => createCodeTool({ tools: { refused } }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /"refused" is not supported: .*`unevaluatedProperties`/ });
 });
 
 test('`approve` gets the names of the tools', async () => {

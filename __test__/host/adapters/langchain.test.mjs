@@ -84,6 +84,39 @@ test('params cannot pass for a call of LangChain, which would hold other params 
   assert.deepEqual(got, [{ city: 'Rome' }, { city: 'Rome' }]);
 });
 
+describe('a tool with a JSON Schema', () => {
+  const got = [];
+  const codeFor = (schema, options) => createCodeTool(tool, { ...options, tools: [tool(async (params) => { got.push(params); return 'called'; }, { name: 'find', description: 'Finds', schema })] });
+  const run = async (code, text) => JSON.parse(await code.invoke({ code: text }));
+
+  test('its params are checked', async () => {
+    const code = codeFor({ type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }, { approve: ({ params }) => params.city !== 'Rome' });
+    assert.match(code.description, /find\(params: \{\n    city: string;/);
+    assert.equal((await run(code, 'return tools.find({ city: "Oslo", more: 1 })')).result, 'called');
+    assert.match((await run(code, 'return tools.find({ city: 1 })')).error.message, /params\.city must be a string$/);
+    assert.match((await run(code, 'return tools.find({ city: "Rome" })')).error.message, /was not approved$/);
+    assert.match((await run(code, 'return tools.find({ type: "tool_call", id: "one", name: "find", city: "Oslo", args: { city: 1 } })')).error.message, /must not have the `type` "tool_call"$/);
+    assert.deepEqual(got.splice(0), [{ city: 'Oslo', more: 1 }]);
+  });
+
+  // LangChain would check them on this thread, in one piece: by the first two for seconds.
+  test('checking its params does not block the event loop', async () => {
+    const text = "const name = 'a'.repeat(26) + '!'; return tools.find({ name, [name]: 1 })";
+    for (const schema of [{ properties: { name: { pattern: '^(a+)+$' } } }, { patternProperties: { '^(a+)+$': false } }]) {
+      const { code } = (await run(codeFor({ type: 'object', ...schema }, { timeout: 500 }), text)).error;
+      assert.equal(code, 'ERR_ISOLATE_DEADLINE');
+    }
+    const unique = codeFor({ type: 'object', properties: { all: { type: 'array', uniqueItems: true } } });
+    assert.equal((await run(unique, 'return tools.find({ all: Array.from({ length: 10000 }, (_, id) => ({ id })) })')).result, 'called');
+    assert.equal(got.splice(0).length, 1);
+  });
+
+  test('one that the sandbox cannot check is refused', () => {
+    const refused = { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /"find" is not supported: .*`unevaluatedProperties`/ };
+    assert.throws(() => codeFor({ type: 'object', unevaluatedProperties: false }), refused);
+  });
+});
+
 test('what is refused', () => {
   const refused = { name: 'TypeError', code: 'ERR_INVALID_ARG' };
   assert.throws(() => createCodeTool(undefined), { ...refused, message: /`tool`/ });

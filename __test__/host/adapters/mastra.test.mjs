@@ -2,6 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createCodeMode, createTool } from '@mastra/core/tools';
 import { z } from 'zod';
 import { createCodeModeTransport } from 'isolated-v8/mastra';
@@ -53,6 +54,26 @@ describe('the transport alone', () => {
     });
     assert.deepEqual(outcome, { success: true, result: [['a', 1], ['1-b', { x: 2 }]], logs: [] });
     assert.deepEqual(calls, [['call', 'a', 1], ['result', 'a', 'number', undefined], ['call', '1-b', { x: 2 }], ['result', '1-b', 'number', undefined]]);
+  });
+
+  test('hooks that throw or reject have no effect, and are reported', async () => {
+    const reports = [];
+    const listener = ({ error, origin }) => { reports.push(`${origin}: ${error.message}`); };
+    subscribe('isolated-v8:unhandled-host-error', listener);
+    const program = 'const failed = await external__1_b(2).catch(({ message }) => message); return [await external_a(1), failed]';
+    const dispatch = async (tool) => {
+      if (tool !== 'a') throw new RangeError(`no ${tool}`);
+      return tool;
+    };
+    const fail = (message) => { throw new Error(message); };
+    const asynchronous = { onExternalCall: async (tool) => fail(`call ${tool}`), onExternalResult: async (tool, _, error) => fail(`result ${tool} ${error?.message}`) };
+    const synchronous = { onExternalCall: (tool) => fail(`call ${tool}`), onExternalResult: (tool, _, error) => fail(`result ${tool} ${error?.message}`) };
+    for (const hooks of [asynchronous, synchronous]) {
+      assert.deepEqual((await run(program, { dispatch, ...hooks })).result, ['a', 'no 1-b']);
+      await new Promise((resolve) => { setImmediate(resolve); });
+      assert.deepEqual(reports.splice(0), ['tool: call 1-b', 'tool: result 1-b no 1-b', 'tool: call a', 'tool: result a undefined']);
+    }
+    unsubscribe('isolated-v8:unhandled-host-error', listener);
   });
 
   test('`approve` gets the ids of the tools', async () => {

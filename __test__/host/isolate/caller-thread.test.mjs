@@ -28,6 +28,24 @@ const WORKER = `
 
 const STOPPED = "['ERR_ISOLATE_UNRESPONSIVE', 'ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_MEMORY']";
 
+/** A worker in which time limits of `node:vm` expire. */
+const TIME_LIMIT = `
+  const { parentPort } = require('node:worker_threads');
+  const { runInNewContext } = require('node:vm');
+  const ivm = require(${JSON.stringify(entry)});
+  const context = new ivm.Isolate().createContextSync();
+  context.global.setSync('host', new ivm.Callback((value) => value));
+  const results = [];
+  for (const [code, options] of [['for (;;);', {}], ['for (;;) try { host(1) } catch {}', { timeout: 30_000 }]]) {
+    for (const syncCalls of ['thread', 'caller']) {
+      ivm.configureEngine({ syncCalls });
+      let ended;
+      try { runInNewContext('run()', { run: () => context.evalSync(code, options) }, { timeout: 200 }); } catch (error) { ended = error.code; }
+      results.push([ended, context.evalSync('6 * host(7)'), new ivm.Isolate().createContextSync().evalSync('6 * 7')]);
+    }
+  }
+  parentPort.postMessage(results);`;
+
 describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere they run on threads of their own' }, () => {
   test('return values and errors, call the host, and nest', () => here(`
     context.global.setSync('increment', new ivm.Callback((n) => n + 1));
@@ -267,6 +285,21 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     otherWorks();`));
 
   for (const syncCalls of ['thread', 'caller']) {
+    test(`stop at the next call of their host, with '${syncCalls}'`, () => here(`
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      let calls = 0;
+      context.global.setSync('take', new ivm.Callback(() => { calls += 1; }));
+      context.global.setSync('refer', new ivm.Reference(() => { calls += 1; }));
+      const rounds = new Int32Array(new SharedArrayBuffer(4));
+      context.global.setSync('shared', new ivm.ExternalCopy(rounds.buffer).copyInto());
+      // Reading the text takes most of the guest's time. By itself, V8 would run such loops thousands of times more.
+      context.evalSync('const rounds = new Int32Array(shared), text = "x".repeat(100_000); /y/.test(text)');
+      for (const call of ['take(text)', 'take({ text })', 'refer.applySync(undefined, [text])'].flatMap((each) => Array(4).fill(each))) {
+        const before = calls - rounds[0];
+        assert.throws(() => context.evalSync('for (;;) { ' + call + '; rounds[0] += 1; }', { timeout: 20 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+        assert.ok(calls - rounds[0] - before >= 0, call + ' ' + [calls, rounds[0], before]);
+      }`));
+
     test(`end by a time limit of \`node:vm\`, with '${syncCalls}'`, () => here(`
       ivm.configureEngine({ syncCalls: '${syncCalls}' });
       const { runInNewContext } = await import('node:vm');
@@ -274,8 +307,11 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
       context.global.setSync('host', new ivm.Callback((value) => value));
       context.global.setSync('nest', new ivm.Callback(() => nested.evalSync('for (;;) try { host(1) } catch {}', { timeout: 30_000 })));
       nested.global.setSync('host', new ivm.Callback((value) => value));
+      context.global.setSync('endless', new ivm.Callback(() => { for (;;); }));
+      context.global.setSync('refer', new ivm.Reference(() => { for (;;); }));
       // The time of a guest stands still while its host runs.
-      const loops = ['for (;;);', 'for (;;) try { host(1) } catch {}', 'for (;;) try { host({}) } catch {}', 'for (;;) try { nest() } catch {}'];
+      const loops = ['for (;;);', 'for (;;) try { host(1) } catch {}', 'for (;;) try { host({}) } catch {}', 'for (;;) try { nest() } catch {}',
+        'for (;;) try { endless() } catch {}', 'for (;;) try { refer.applySync(undefined, []) } catch {}'];
       for (const code of loops) {
         const since = ms();
         const run = () => context.evalSync(code, { timeout: 30_000 });
@@ -285,6 +321,13 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
         assert.equal(context.evalSync('6 * host(7)'), 42);
       }`));
   }
+
+  test('end by a time limit of `node:vm` in a worker, which continues', () => here(`
+    const { Worker } = await import('node:worker_threads');
+    const worker = new Worker(${JSON.stringify(TIME_LIMIT)}, { eval: true });
+    const [results] = await (await import('node:events')).once(worker, 'message');
+    assert.deepEqual(results, Array(4).fill(['ERR_SCRIPT_EXECUTION_TIMEOUT', 42, 42]));
+    await worker.terminate();`));
 
   test('and the host exits in the middle of them', async () => {
     for (const [code, program] of [

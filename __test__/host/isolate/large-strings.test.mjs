@@ -39,6 +39,20 @@ describe('large strings', () => {
     }
     assert.ok(most < 600e6, most / 1e6 + ' MB');`, { timeout: 60_000, options: '{ memoryLimit: 64 }' }));
 
+  test('are freed during a synchronous call, too', () => passes(`
+    context.evalSync("var text = 'x'.repeat(1_000_000); /y/.test(text)");
+    const before = process.memoryUsage().rss;
+    let [count, most] = [0, 0];
+    const look = () => { most = Math.max(most, process.memoryUsage().rss - before); };
+    context.global.setSync('take', new ivm.Callback(() => { if ((count += 1) % 50 === 0) look(); }));
+    context.evalSync('for (let i = 0; i < 1_000; i += 1) take(text)');
+    for (let round = 0; round < 1_000; round += 1) {
+      assert.equal(context.evalSync('text').length, 1_000_000);
+      if (round % 50 === 0) look();
+    }
+    assert.equal(count, 1_000);
+    assert.ok(most < 500e6, most / 1e6 + ' MB');`, { timeout: 60_000, options: '{ memoryLimit: 64 }' }));
+
   test('outlive their worker as messages', () => workers(
     `const text = await new Promise((resolve, reject) => {
       const worker = work();

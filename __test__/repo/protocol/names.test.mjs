@@ -40,3 +40,13 @@ test('kinds of values that references have', () => {
   const given = found('surface/core/handle.js', /'(\w+)'/g, 'function typeNameOf', '\n}');
   for (const name of given) assert.ok(names.includes(name) || ['symbol', 'bigint'].includes(name), name);
 });
+
+test('weights of values', () => {
+  const weights = Object.fromEntries(found('surface/host/wire/leaf-reader.js', /\b([A-Z_]+: \d+)/g, 'const WEIGHT = ', '});').map((entry) => entry.split(': ')));
+  // The native side reads each entry of a map as a key and a value, and does not know the size of the table.
+  const { INDEX, INDICES, MAP, NAME, SET, SHAPE, SMALL_MAP, SMALL_SET, ...same } = weights;
+  const native = Object.fromEntries(found('src/value/weight.rs', /^const ([A-Z_]+: usize = \d+);/gm).map((entry) => entry.split(': usize = ')));
+  assert.equal(Object.keys(same).length, 17);
+  for (const [name, bytes] of Object.entries(same)) assert.equal(native[name], bytes, name);
+  assert.deepEqual([2 * native.MAP_ITEM, Number(native.SET_ITEM)], [Number(SMALL_MAP), Number(SMALL_SET)]);
+});

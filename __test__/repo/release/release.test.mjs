@@ -104,7 +104,7 @@ test('a version is set in all files that have one', () => {
 });
 
 test('one minimum version of glibc', () => {
-  const native = readFileSync(join(root, 'native.js'), 'utf8');
+  const native = readFileSync(join(root, 'loader/native.js'), 'utf8');
   assert.equal(/const GLIBC = '([\d.]+)'/.exec(native)?.[1], GLIBC);
   for (const target of TARGETS.filter((name) => name.endsWith('-linux-gnu'))) {
     const { libc, description } = readPackage(join(root, 'npm', tripleOf(target)));

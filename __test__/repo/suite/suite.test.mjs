@@ -9,7 +9,7 @@ import { hosts } from '../../../scripts/setup/hosts.mjs';
 import { capture, root } from '../../../scripts/process.mjs';
 import { affectedBy } from '../../../scripts/suite/changes.mjs';
 import { estimate } from '../../../scripts/suite/durations.mjs';
-import { hostsOf, isTimed, shortName, testFiles } from '../../../scripts/suite/places.mjs';
+import { hostsOf, isTimed, shortName, syncCallsOf, testFiles } from '../../../scripts/suite/places.mjs';
 import { parseReport } from '../../../scripts/suite/report.mjs';
 import { Schedule, shardOf } from '../../../scripts/suite/schedule.mjs';
 
@@ -23,6 +23,13 @@ describe('places', () => {
       assert.ok(full.length > 0, file);
       const left = hostsOf(file, 'core').filter((name) => !full.includes(name));
       assert.deepEqual(left, shortName(file).startsWith('excerpt/') ? ['node24'] : [], file);
+    }
+  });
+
+  test('files that run on each kind of host make sync calls in both ways', () => {
+    for (const file of files.filter((name) => name.startsWith('__test__/each-kind/'))) {
+      const ways = ['node24', 'bun', 'deno'].map((host) => syncCallsOf(file, host)).toSorted();
+      assert.deepEqual(ways, ['caller', 'caller', 'thread'], file);
     }
   });
 
@@ -149,7 +156,7 @@ describe('a change affects', () => {
   test('nothing, if there is no change', () => assert.deepEqual(affectedBy(files, []), []));
 
   test('everything, if it is in the product', () => {
-    for (const path of ['scripts/setup/hosts.mjs', 'scripts/setup/uncaught.mjs', 'scripts/setup/surface.mjs', 'scripts/setup.mjs', 'scripts/process.mjs', 'scripts/suite.mjs', 'scripts/suite/places.mjs', 'npm/linux-x64-gnu/package.json', 'src/lib.rs', 'surface/host/wire/index.js', 'Cargo.lock', 'index.mjs', 'native.js', '__test__/hosts/package.json']) assert.deepEqual(affects(path), all, path);
+    for (const path of ['scripts/setup/hosts.mjs', 'scripts/setup/uncaught.mjs', 'scripts/setup/surface.mjs', 'scripts/setup.mjs', 'scripts/process.mjs', 'scripts/suite.mjs', 'scripts/suite/places.mjs', 'npm/linux-x64-gnu/package.json', 'src/lib.rs', 'surface/host/wire/index.js', 'Cargo.lock', 'index.mjs', 'loader/native.js', '__test__/hosts/package.json']) assert.deepEqual(affects(path), all, path);
   });
 
   test('the tests of the repository, always', () => {

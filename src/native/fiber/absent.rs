@@ -55,22 +55,12 @@ impl Fiber {
 }
 
 #[cfg(target_os = "linux")]
-pub use linux::{bounds, check, leave_soon, own_stack, redirect, set_waits, waits};
+pub use linux::{bounds, own_stack, redirect};
 
 #[cfg(target_os = "linux")]
 mod linux {
     pub fn bounds() -> Option<(usize, usize)> {
         None
-    }
-
-    pub fn check() {}
-
-    pub fn leave_soon() {}
-
-    pub fn set_waits(_waits: bool) {}
-
-    pub fn waits() -> bool {
-        false
     }
 
     pub fn own_stack() -> usize {

@@ -11,7 +11,7 @@ use std::panic::catch_unwind;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::context;
+use super::notice;
 use stack::Stack;
 pub use stack::prepare_thread;
 pub use switch::redirect;
@@ -47,18 +47,14 @@ struct Thread {
     active: Cell<*const Fiber>,
     /// The suspended stack of the thread.
     own: Cell<usize>,
-    /// The guest must be left as soon as it holds no lock.
-    leaves: Cell<bool>,
-    /// The guest waits for a lock, and can be left there.
-    waits: Cell<bool>,
 }
 
 thread_local! {
     static THREAD: Thread =
-        const { Thread { active: Cell::new(ptr::null()), own: Cell::new(0), leaves: Cell::new(false), waits: Cell::new(false) } };
+        const { Thread { active: Cell::new(ptr::null()), own: Cell::new(0) } };
 }
 
-/// There has been a fiber in this process. Without one, signal handlers do without thread-local data, and V8's C++ code need not look.
+/// There has been a fiber in this process. Without one, signal handlers do without thread-local data.
 static EXIST: AtomicBool = AtomicBool::new(false);
 
 /// Whether there has been a fiber.
@@ -122,33 +118,6 @@ pub fn leave(reason: Pause) {
     }
 }
 
-/// The guest of this thread must be left as soon as possible.
-pub fn leave_soon() {
-    let _ = THREAD.try_with(|thread| thread.leaves.set(true));
-}
-
-/// The guest on this thread begins or ends to wait for a lock. Meanwhile it calls [`check`] again and again.
-pub fn set_waits(waits: bool) {
-    let _ = THREAD.try_with(|thread| thread.waits.set(waits));
-}
-
-/// Whether the guest on this thread waits for a lock.
-pub fn waits() -> bool {
-    THREAD.try_with(|thread| thread.waits.get()).unwrap_or(false)
-}
-
-/// Leaves the guest if that was requested and the thread holds no lock. Called by V8's C++ code where it asks for memory, or releases a
-/// lock.
-#[inline]
-pub fn check() {
-    if exist()
-        && THREAD.try_with(|thread| thread.leaves.get()).unwrap_or(false)
-        && context::with(|context| context.held.get() == 0)
-    {
-        leave(Pause::Left);
-    }
-}
-
 /// The suspended stack of this thread, for [`redirect`].
 pub fn own_stack() -> usize {
     THREAD.try_with(|thread| thread.own.get()).unwrap_or(0)
@@ -197,10 +166,9 @@ impl Fiber {
             // SAFETY: the fiber waits, so `pointer` is its suspended stack. It does not outlive this call.
             let value = unsafe { switch::switch(thread.own.as_ptr(), self.pointer.get(), 0) };
             thread.active.set(ptr::null());
-            thread.leaves.set(false);
-            thread.waits.set(false);
             value
         });
+        notice::withdraw();
         let state = [Pause::Done, Pause::Left, Pause::Failed].into_iter().find(|state| *state as usize == value);
         self.state.set(state.unwrap_or(Pause::Waiting));
         self.state.get()

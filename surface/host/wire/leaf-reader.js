@@ -9,7 +9,7 @@ const { malformed, unreadable, tooHeavy } = require('./refusal.js');
 const { costOf, MAX_TOTAL_COST } = require('./regexp-cost.js');
 const { Source } = require('./source.js');
 const { REGEXP_FLAG, TAG, VERSION, VIEW_FLAG, VIEW_TAG } = require('./tags.js');
-const { byteLengthOf, isResizable, KINDS, sharedLengthOf } = require('./views.js');
+const { arrayOfBytes, bufferOf, byteLengthOf, isResizable, KINDS, sharedLengthOf } = require('./views.js');
 
 /**
  * @typedef {object} ReadHooks
@@ -82,6 +82,9 @@ const WEIGHT = Object.freeze({
  */
 const list = () => Object.setPrototypeOf([], null);
 
+/** Bytes of the longest typed array that is read at once with its buffer: what two bytes of length allow. */
+const MAX_SMALL_ARRAY = 16_383;
+
 /** The initial array holds this many objects. Most values have no more. */
 const FEW = 8;
 
@@ -90,6 +93,14 @@ function longer(few) {
   const objects = list();
   for (let index = 0; index < FEW; index++) objects[index] = few[index];
   return objects;
+}
+
+/** In place of the buffer of a small typed array, until a reference to it is read. */
+class BufferOf {
+  /** @param {ArrayBufferView} view */
+  constructor(view) {
+    this.view = view;
+  }
 }
 
 /** Placeholder for an object that has a number, but does not exist yet. */
@@ -193,7 +204,7 @@ class LeafReader extends Source {
     const id = this.varint();
     const object = id < this.count ? this.objects[id] : UNFINISHED;
     if (object === UNFINISHED) throw malformed('a reference to no object');
-    return object;
+    return object instanceof BufferOf ? (this.objects[id] = bufferOf(object.view)) : object;
   }
 
   date() {
@@ -279,6 +290,33 @@ class LeafReader extends Source {
     setBytes(new Uint8Array(buffer), subarray(this.bytes, this.position, this.position + length));
     this.position += length;
     return this.register(buffer);
+  }
+
+  /**
+   * Reads a buffer that is as long as the typed array that follows, after its tag.
+   * @returns {any} the array, or undefined if something else follows; nothing has been read then
+   */
+  smallArray() {
+    const { bytes, position } = this;
+    const low = bytes[position];
+    const isShort = low < 128;
+    const length = isShort ? low : (low & 127) | (bytes[position + 1] << 7);
+    const start = position + (isShort ? 1 : 2);
+    let next = start + length;
+    // With a byte beyond the end, which is undefined, one of these is false.
+    if (!(length <= MAX_SMALL_ARRAY && this.version >= VERSION.VIEW_FLAGS_SINCE)) return undefined;
+    const tag = bytes[next + 1];
+    if (bytes[next] !== TAG.ARRAY_BUFFER_VIEW || bytes[next + 2] !== 0 || bytes[next + 3] !== low) return undefined;
+    next += 4;
+    if ((!isShort && bytes[next++] !== bytes[position + 1]) || bytes[next++] !== 0 || next > this.end) return undefined;
+    // Before anything is allocated.
+    if (this.weight + length > this.maxWeight) return undefined;
+    const array = arrayOfBytes(tag, bytes, start, length);
+    if (array === undefined) return undefined;
+    this.checkWeight(length + WEIGHT.BUFFER + WEIGHT.VIEW);
+    this.position = next;
+    this.register(new BufferOf(array));
+    return this.register(array);
   }
 
   /**

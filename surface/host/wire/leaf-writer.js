@@ -325,30 +325,33 @@ class LeafWriter extends Sink {
 
   /** Writes a view after its buffer. @param {ArrayBufferView} view */
   view(view) {
-    const anyBuffer = bufferOf(view);
+    const parts = partsOf(view);
+    const anyBuffer = parts === undefined ? bufferOf(view) : parts.buffer;
     const shared = isSharedArrayBuffer(anyBuffer);
     const buffer = /** @type {ArrayBuffer} */ (anyBuffer);
-    if (!shared && !this.moved?.has(buffer) && isDetached(buffer)) throw detached();
-    const parts = partsOf(view);
+    const isMoved = this.moved?.has(buffer) === true;
+    if (!shared && !isMoved && isDetached(buffer)) throw detached();
     if (parts === undefined) throw uncloneable(view);
     let { offset } = parts;
     const { tag, length } = parts;
     const resizable = !shared && isResizable(buffer);
     const tracking = resizable && isLengthTracking(view, parts);
     let flags = tracking ? VIEW_FLAG.LENGTH_TRACKING | VIEW_FLAG.RESIZABLE_BUFFER : resizable ? VIEW_FLAG.RESIZABLE_BUFFER : 0;
-    if (this.reference(buffer)) {
+    const isWhole = shared || isMoved || length === byteLengthOf(buffer) || isPrivate(view, buffer);
+    if (isWhole ? this.referenceOrRegister(buffer) : this.reference(buffer)) {
       // The view's bytes have been written, unless a getter has enlarged the buffer since.
       const written = this.lengths?.get(buffer);
       if (written !== undefined && offset + length > written) throw uncloneable(view);
-    } else if (shared || this.moved?.has(buffer) || length === byteLengthOf(buffer) || isPrivate(view, buffer)) {
-      this.register(buffer);
-      this.leaf(shared ? BRAND.SHARED_ARRAY_BUFFER : BRAND.ARRAY_BUFFER, buffer);
-    } else {
+    } else if (!isWhole) {
       // A buffer of its own, which has a number, too.
       this.register({});
       this.copy(buffer, offset, length, tracking ? maxByteLengthOf(buffer) - offset : -1);
       if (!tracking) flags = 0;
       offset = 0;
+    } else if (shared || isMoved || resizable) {
+      this.leaf(shared ? BRAND.SHARED_ARRAY_BUFFER : BRAND.ARRAY_BUFFER, buffer);
+    } else {
+      this.copy(buffer, 0, byteLengthOf(buffer), -1);
     }
     this.register(view);
     this.byte(TAG.ARRAY_BUFFER_VIEW);

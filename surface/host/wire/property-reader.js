@@ -9,7 +9,7 @@ const { LeafReader, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
 const { malformed } = require('./refusal.js');
 const {
-  addedNames, BYTES_PER_CHARACTER, EMPTY, INDEXED, learn, likelyPlace, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, numbers, placeOf, shapes,
+  addedNames, BYTES_PER_CHARACTER, EMPTY, INDEXED, isDistinct, learn, likelyPlace, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, noteDistinct, numbers, placeOf, shapes,
   shapeWith,
 } = require('./shapes.js');
 const { latin1Slice, SHORT } = require('./source.js');
@@ -19,20 +19,17 @@ const { TAG } = require('./tags.js');
 /** The most bytes that `numbers` reads for a number or date. */
 const NUMBER_BYTES = 9;
 const ArrayPrototype = Array.prototype;
-const { hasOwn: isOwn } = Object;
+const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
 
 const inheritedKeys = ownKeys(ObjectPrototype);
 const inherited = new Set(inheritedKeys);
 const MIN_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
-/** With fewer objects than this, looking up every key is cheaper than comparing the keys of Object.prototype with the original ones. */
-const FEW = 8;
-/**
- * V8 makes an object a dictionary when so many properties are added to it by assignment. It does not if they are defined, nor if another object
- * with the same properties exists. So the first object of a shape gets the rest of its properties defined.
- */
-const FEW_KEYS = 12;
+/** Looking up this many keys is cheaper than comparing the keys of Object.prototype with the original ones. */
+const FEW = 24;
+/** Gaps between indices of an object that make it sparse. Then it has too many elements for engines to allocate room for more gaps. */
+const MAX_GAPS = 32;
 /** One-byte names up to this length are compared with known names before a string is created, which saves creating and hashing it. */
-const SHORT_NAME = 32;
+const SHORT_NAME = 48;
 
 /**
  * Whether the name at a place equals these bytes.
@@ -59,22 +56,42 @@ class PropertyReader extends LeafReader {
     super(bytes, table, hooks, weight);
     /** Whether Object.prototype still has its original keys. @type {boolean | undefined} */
     this.standard = undefined;
-    /** Shapes of more than FEW_KEYS properties. @type {Set<number> | undefined} */
-    this.larger = undefined;
     /** The number of the last key that was read. */
     this.nameNumber = 0;
     /** The shape of an object with that key. */
     this.shape = EMPTY;
+    /** Whether that key is a name that was seen before. */
+    this.isKnown = true;
+    /** The large object that got a property last, and its keys. @type {object | undefined} */
+    this.large = undefined;
+    /** @type {any} */
+    this.largeKeys = undefined;
+    /** The object that was made sparse last, and how often. @type {object | undefined} */
+    this.gapped = undefined;
+    this.gaps = 0;
+    /** Keys that were looked up in Object.prototype. */
+    this.lookups = 0;
   }
 
   /**
-   * @param {object} object with many properties
+   * Adds a property to an object that becomes a table.
+   * @param {object} object
    * @param {any} key
-   * @param {any[]} keys of the object; this one is added
+   * @param {unknown} value
+   * @param {number} count of its properties, at least MAX_SHAPED
+   * @param {number} shape
    */
-  checkNew(object, key, keys) {
+  addToTable(object, key, value, count, shape) {
+    if (count === MAX_SHAPED) checkCount(object, count, shape);
     if (isOwn(object, key)) throw malformed('a property twice');
-    keys[keys.length] = key;
+    if (count >= MANY) {
+      if (this.large !== object) {
+        this.large = object;
+        this.largeKeys = keysOfLarge(object);
+      }
+      this.largeKeys[this.largeKeys.length] = key;
+    }
+    this.property(object, key, value);
   }
 
   /**
@@ -149,6 +166,7 @@ class PropertyReader extends LeafReader {
     if (index >= 0) return this.numericKey(index);
     this.weight += WEIGHT.NAME + name.length * BYTES_PER_CHARACTER;
     this.nameNumber = learn(place, name);
+    this.isKnown = false;
     return name;
   }
 
@@ -177,6 +195,7 @@ class PropertyReader extends LeafReader {
         }
       }
     }
+    this.isKnown = true;
     const key = this.key(tag);
     this.shape = this.shapeWith(shape, count, key);
     return key;
@@ -209,29 +228,23 @@ class PropertyReader extends LeafReader {
   property(object, key, value) {
     if (typeof key === 'number' && leavesGap(object, key)) {
       this.weight += WEIGHT.SPARSE;
-      makeSparse(object);
+      if (this.gapped !== object) {
+        this.gapped = object;
+        this.gaps = 0;
+      }
+      if (this.gaps++ < MAX_GAPS) makeSparse(object);
     }
     // Assigning is faster, and has the same effect unless the prototype has the key, too.
     if (this.inherits(key)) define(object, key, value, true, true);
     else object[key] = value;
   }
 
-  /**
-   * Whether the value has no earlier object of this shape.
-   * @param {number} shape
-   */
-  isFirst(shape) {
-    if (shape & INDEXED) return false;
-    const larger = (this.larger ??= new Set());
-    if (larger.has(shape)) return false;
-    larger.add(shape);
-    return true;
-  }
-
   /** @param {any} key */
   inherits(key) {
-    if (this.count < FEW) return key in ObjectPrototype;
-    this.standard ??= isStandard();
+    if (this.standard === undefined) {
+      if (this.lookups++ < FEW) return key in ObjectPrototype;
+      this.standard = isStandard();
+    }
     if (!this.standard) return key in ObjectPrototype;
     return typeof key === 'string' && key.length >= MIN_INHERITED && inherited.has(key);
   }
@@ -260,6 +273,8 @@ class PropertyReader extends LeafReader {
     const strings = stringsOf(this.bytes, this.position, run);
     this.position = run.end;
     for (let at = 0; at < run.count; at++) this.element(array, index + at, strings[at]);
+    // The host's deserializer holds the list until it is collected itself, which takes more than a collection of young objects.
+    strings.length = 0;
     return index + run.count;
   }
 
@@ -309,25 +324,23 @@ class PropertyReader extends LeafReader {
 
 /**
  * @param {object} object
- * @param {number} count of the properties that it got
+ * @param {number} count of the properties that it got, at most MAX_SHAPED
+ * @param {number} shape
  */
-function checkCount(object, count) {
-  let found = 0;
-  for (const key in object) if (isOwn(object, key)) found++;
-  if (found !== count) throw malformed('a property twice');
+function checkCount(object, count, shape) {
+  if (isDistinct(shape)) return;
+  if (ownEnumerableKeys(object).length !== count) throw malformed('a property twice');
+  noteDistinct(shape);
 }
 
 /**
- * The keys of an object that becomes large: those that it has, and those that are added to this list. For such an object, each new key is
- * checked at once for duplicates. A smaller object is checked at its end.
+ * The keys of an object that becomes large: those that it has, and those that are added to this list.
  * @param {object} object
- * @param {number} count of the properties that it got
  * @returns {any}
  */
-function keysOfLarge(object, count) {
+function keysOfLarge(object) {
   const noted = noteOf(object);
   if (noted !== undefined) return noted.keys;
-  checkCount(object, count);
   const keys = Object.setPrototypeOf(ownKeys(object), null);
   note(object, keys, 0);
   return keys;
@@ -341,4 +354,4 @@ function isStandard() {
   return true;
 }
 
-module.exports = { checkCount, FEW_KEYS, keysOfLarge, MANY, PropertyReader };
+module.exports = { checkCount, PropertyReader };

@@ -9,9 +9,9 @@ const { isPrototype, newError, seenBit, SEEN_MESSAGE, SEEN_STACK, setCause, setS
 const { list, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
 const { KIND, NONE, PausableReader, PUT_ASIDE } = require('./pausable-reader.js');
-const { checkCount, FEW_KEYS, keysOfLarge, MANY } = require('./property-reader.js');
+const { checkCount } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
-const { EMPTY } = require('./shapes.js');
+const { EMPTY, FEW_KEYS, isNew, isTable, keep, MANY_KEYS, MAX_SHAPED, noteTable } = require('./shapes.js');
 const { isSupported: hasStringRuns } = require('./string-runs.js');
 const { ERROR_TAG, TAG } = require('./tags.js');
 
@@ -20,7 +20,7 @@ const { ERROR_TAG, TAG } = require('./tags.js');
 
 const addToMap = uncurryThis(Map.prototype.set);
 const addToSet = uncurryThis(Set.prototype.add);
-const { hasOwn: isOwn } = Object;
+const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
 const MAX_ARRAY = 4_294_967_295;
 /** Pairs of an array that are defined before the first check of the clock. */
 const MAX_PAIRS = 512;
@@ -50,10 +50,8 @@ class Reader extends PausableReader {
   resume({ kind, target, waiting, key, index, length, pairs }, value) {
     switch (kind) {
       case KIND.OBJECT:
-        if (waiting) {
-          if (index >= MANY) this.checkNew(target, key, keysOfLarge(target, index));
-          this.property(target, key, value);
-        }
+        if (waiting && index >= MAX_SHAPED) this.addToTable(target, key, value, index, length);
+        else if (waiting) this.property(target, key, value);
         return this.properties(target, index + (waiting ? 1 : 0), length, 0);
       case KIND.ELEMENTS:
         if (waiting) this.element(target, index, value);
@@ -136,7 +134,7 @@ class Reader extends PausableReader {
       case TAG.REGEXP: return this.regexp();
       case TAG.ARRAY_BUFFER_TRANSFER: return this.viewOn(this.tableBuffer());
       case TAG.SHARED_ARRAY_BUFFER: return this.viewOn(this.sharedBuffer());
-      case TAG.ARRAY_BUFFER:
+      case TAG.ARRAY_BUFFER: return this.smallArray() ?? this.viewOn(this.inlineBuffer(tag));
       case TAG.IMMUTABLE_ARRAY_BUFFER:
       case TAG.RESIZABLE_ARRAY_BUFFER: return this.viewOn(this.inlineBuffer(tag));
       case TAG.HOST_OBJECT: return this.hostObject();
@@ -210,27 +208,33 @@ class Reader extends PausableReader {
    * @returns {unknown}
    */
   properties(object, count, shape, level) {
-    /** The keys of a large object. @type {any} */
-    let keys;
+    /** Whether V8 would make it a dictionary although it is none. */
+    let isRecord = true;
+    /** Its shape when it had MANY_KEYS properties. */
+    let early = EMPTY;
     for (;;) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.OBJECT, object, false, 0, count, shape, NONE);
       const tag = this.peek();
       if (tag === TAG.END_OBJECT) break;
       const key = this.keyOf(tag, shape, count);
+      if (count === MANY_KEYS) {
+        early = shape;
+        isRecord = this.isKnown && !isTable(shape);
+      }
       ({ shape } = this);
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(KIND.OBJECT, object, true, key, count, shape, NONE);
-      if (count >= MANY) {
-        if (keys === undefined) keys = keysOfLarge(object, count);
-        this.checkNew(object, key, keys);
-      }
-      if (count >= FEW_KEYS && this.isFirst(shape)) define(object, key, value, true, true);
+      if (count >= MAX_SHAPED) this.addToTable(object, key, value, count, shape);
+      else if (count >= FEW_KEYS && isRecord && isNew(shape)) define(object, key, value, true, true);
       else this.property(object, key, value);
       count++;
     }
     this.position++;
     if (this.varint() !== count) throw malformed('a wrong number of properties');
-    if (count <= MANY) checkCount(object, count);
+    if (count <= MAX_SHAPED) {
+      checkCount(object, count, shape);
+      if (count > FEW_KEYS && isRecord && isNew(shape)) keep(shape, ownEnumerableKeys(object));
+    } else if (early !== EMPTY) noteTable(early);
     return object;
   }
 

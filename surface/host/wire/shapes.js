@@ -4,6 +4,8 @@
 //
 // Both tables have a fixed size. A replaced entry counts as new again, so a guest can only increase what is charged, not reduce it.
 
+const { define } = require('../../core/primordials.js');
+
 /** Number of places for names, and the greatest length of a name. A name has two possible places; a new one takes the first. */
 const NAMES = 4096;
 const MAX_NAME = 127;
@@ -25,6 +27,8 @@ const SHAPES_LOG2 = 13;
 const parents = new Int32Array(2 ** SHAPES_LOG2).fill(-1);
 const additions = new Int32Array(2 ** SHAPES_LOG2);
 const shapes = new Int32Array(2 ** SHAPES_LOG2);
+/** Whether the names of a shape are known to differ from one another. */
+const distinct = new Uint8Array(2 ** SHAPES_LOG2);
 /** In the place of a shape's added name: equal to no one-byte name. */
 const WIDE = '\u0100';
 /** @type {string[]} */
@@ -110,16 +114,110 @@ function newShape(shape, name, text) {
   additions[place + 1] = additions[place];
   shapes[place + 1] = shapes[place];
   addedNames[place + 1] = addedNames[place];
+  distinct[place + 1] = distinct[place];
   parents[place] = shape;
   additions[place] = name;
+  distinct[place] = 0;
   addedNames[place] = text.length <= MAX_NAME ? text : WIDE;
   lastShape = (lastShape + 1) % 2 ** (30 - SHAPES_LOG2);
+  // Numbers are given out again.
+  if (lastShape === 0) distinct.fill(0);
   shapes[place] = ((lastShape + 1) << (SHAPES_LOG2 + 1)) | (place << 1) | (shape & INDEXED);
   following[ownPlace(shape)] = place;
   return shapes[place];
 }
 
+/**
+ * V8 makes an object a dictionary when so many properties are added to it by assignment. It does not if they are defined, nor if another object
+ * with the same properties exists. So the first object of a shape gets the rest of its properties defined, and another object is kept that has
+ * the same properties.
+ */
+const FEW_KEYS = 12;
+const MAX_KEPT = 16;
+/** Objects without values. @type {Set<object>} */
+const kept = new Set();
+/** Their shapes, and those with fewer names. @type {Set<number>} */
+const keptShapes = new Set();
+
+/**
+ * An object with this many properties most likely becomes a table if the next name is a new one, or if an object that began with the same names
+ * became one.
+ */
+const MANY_KEYS = 32;
+const MAX_TABLES = 1024;
+/** Shapes of MANY_KEYS names. @type {Set<number>} */
+const tables = new Set();
+
+/**
+ * Whether assigning properties may make an object of this shape a dictionary.
+ * @param {number} shape of more than FEW_KEYS names
+ */
+const isNew = (shape) => !(shape & INDEXED) && !keptShapes.has(shape);
+
+/**
+ * Keeps a shape.
+ * @param {number} shape
+ * @param {string[]} keys
+ */
+function keep(shape, keys) {
+  const object = {};
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index];
+    if (key.length > MAX_NAME) return;
+    define(object, key, undefined, true, true);
+  }
+  if (kept.size === MAX_KEPT) {
+    kept.clear();
+    keptShapes.clear();
+  }
+  kept.add(object);
+  let each = shape;
+  for (let count = keys.length; count > FEW_KEYS; count--) {
+    keptShapes.add(each);
+    each = parents[placeIn(each)];
+  }
+}
+
+/**
+ * Remembers that an object of this shape became a table.
+ * @param {number} shape of MANY_KEYS names
+ */
+function noteTable(shape) {
+  if (tables.size === MAX_TABLES) tables.clear();
+  tables.add(shape);
+}
+
+/** @param {number} shape of MANY_KEYS names */
+const isTable = (shape) => tables.has(shape);
+
+/**
+ * @param {number} shape
+ * @returns {number} its place; any place if it is not known any more
+ */
+function placeIn(shape) {
+  const first = ownPlace(shape) & ~1;
+  return shapes[first] === shape ? first : first + 1;
+}
+
+/**
+ * Whether the names of a shape are known to differ from one another.
+ * @param {number} shape
+ */
+function isDistinct(shape) {
+  const place = placeIn(shape);
+  return distinct[place] === 1 && shapes[place] === shape;
+}
+
+/**
+ * Remembers that the names of a shape differ from one another.
+ * @param {number} shape
+ */
+function noteDistinct(shape) {
+  const place = placeIn(shape);
+  if (!(shape & INDEXED) && shapes[place] === shape) distinct[place] = 1;
+}
+
 module.exports = {
-  addedNames, BYTES_PER_CHARACTER, EMPTY, INDEXED, learn, likelyPlace, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, numbers, placeOf, shapes,
+  addedNames, BYTES_PER_CHARACTER, EMPTY, FEW_KEYS, INDEXED, isDistinct, isNew, isTable, keep, learn, likelyPlace, MANY_KEYS, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, noteDistinct, noteTable, numbers, placeOf, shapes,
   shapeWith,
 };

@@ -38,6 +38,8 @@ const LARGEST_KEPT = 2_097_152;
 /** Values of up to this many bytes share one array, since creating an array takes as long as writing such a value. */
 const SMALL = 2048;
 const ARENA_SIZE = 65_536;
+/** Up to this many bytes, copying them one by one takes less than a call into the host. */
+const FEW_BYTES = 64;
 
 /** @param {number} size */
 function allocate(size) {
@@ -60,7 +62,8 @@ function store(bytes, length) {
   }
   const start = used;
   used += length;
-  for (let index = 0; index < length; index++) arena[start + index] = bytes[index];
+  if (length <= FEW_BYTES) for (let index = 0; index < length; index++) arena[start + index] = bytes[index];
+  else setBytes(arena, subarray(bytes, 0, length), start);
   return subarray(arena, start, used);
 }
 
@@ -114,10 +117,10 @@ class Sink {
     this.require(0);
     if (this.whole !== undefined) return this.whole;
     const { bytes, position } = this;
-    if (position <= SMALL) return store(bytes, position);
     // A scratch buffer that is not reused need not be copied.
     const isKept = bytes.length <= LARGEST_KEPT;
-    this.isLent = isKept && this.lends;
+    this.isLent = isKept && this.lends && (position > SMALL || (position > FEW_BYTES && lent === null));
+    if (position <= SMALL && !this.isLent) return store(bytes, position);
     return isKept && !this.lends ? copyOf(bytes, 0, position) : subarray(bytes, 0, position);
   }
 

@@ -37,6 +37,38 @@ for (const name of /** @type {(keyof typeof VIEW_TAG)[]} */ (Object.keys(VIEW_TA
   if (View) KINDS.set(VIEW_TAG[name], { View, size: View.BYTES_PER_ELEMENT ?? 1 });
 }
 
+/**
+ * Bytes of the longest typed array that engines keep in their heap. Its buffer is created when code first asks for it, which takes several
+ * times as long as creating the array.
+ */
+const MAX_IN_HEAP = 64;
+const alignedBytes = new Uint8Array(MAX_IN_HEAP);
+const aligned = arrayBuffer(alignedBytes);
+const setBytes = uncurryThis(TypedArray.set);
+
+/**
+ * A typed array of its own bytes.
+ * @param {number} tag of the kind
+ * @param {Uint8Array} bytes
+ * @param {number} start
+ * @param {number} length
+ * @returns {any} undefined if there is no such kind, or none of this length
+ */
+function arrayOfBytes(tag, bytes, start, length) {
+  const kind = KINDS.get(tag);
+  if (kind === undefined || kind.View === DataView || length % kind.size !== 0) return undefined;
+  const { View, size } = kind;
+  if (length > MAX_IN_HEAP) {
+    const buffer = new ArrayBuffer(length);
+    setBytes(new Uint8Array(buffer), new Uint8Array(arrayBuffer(bytes), arrayOffset(bytes) + start, length));
+    return new View(buffer);
+  }
+  // The constructor copies another typed array without looking for a species.
+  if (View === Uint8Array) return new Uint8Array(new Uint8Array(arrayBuffer(bytes), arrayOffset(bytes) + start, length));
+  for (let index = 0; index < length; index++) alignedBytes[index] = bytes[start + index];
+  return new View(new View(aligned, 0, length / size));
+}
+
 /** @param {ArrayBuffer} buffer */
 function isDetached(buffer) {
   if (byteLengthOf(buffer) !== 0) return false;
@@ -48,6 +80,10 @@ function isDetached(buffer) {
   }
 }
 
+/** @type {Map<string, number>} */
+const tags = new Map(Object.entries(VIEW_TAG));
+const tagNamed = uncurryThis(Map.prototype.get);
+
 /**
  * A view's kind, buffer, offset and length; undefined if the view lies outside its resizable buffer.
  * @param {ArrayBufferView} view
@@ -58,16 +94,13 @@ function partsOf(view) {
     if (name === undefined) {
       return { tag: VIEW_TAG.DataView, buffer: dataBuffer(view), offset: dataOffset(view), length: dataLength(view) };
     }
-    at(view, 0);
+    const length = arrayLength(view);
+    // Its length may be 0 because it lies outside.
+    if (length === 0) at(view, 0);
+    return { tag: /** @type {number} */ (tagNamed(tags, name)), buffer: arrayBuffer(view), offset: arrayOffset(view), length };
   } catch {
     return undefined;
   }
-  return {
-    tag: /** @type {number} */ (/** @type {any} */ (VIEW_TAG)[name]),
-    buffer: arrayBuffer(view),
-    offset: arrayOffset(view),
-    length: arrayLength(view),
-  };
 }
 
 /** @param {ArrayBufferView} view @returns {ArrayBuffer | SharedArrayBuffer} */
@@ -104,5 +137,5 @@ function isLengthTracking(view, { tag, buffer, offset, length }) {
 }
 
 module.exports = {
-  bufferOf, byteLengthOf, isDetached, isLengthTracking, isResizable, KINDS, maxByteLengthOf, partsOf, sharedLengthOf,
+  arrayOfBytes, bufferOf, byteLengthOf, isDetached, isLengthTracking, isResizable, KINDS, maxByteLengthOf, partsOf, sharedLengthOf,
 };

@@ -3,10 +3,13 @@
 
 const net = require('node:net');
 
-/** IPv4 networks that are not public: this machine, private, link-local, test, multicast and reserved networks. */
+/**
+ * IPv4 networks that are not public: this machine, private, link-local, test, multicast and reserved networks, and the address at which Azure has
+ * services for its own machines.
+ */
 const CLOSED_4 = Object.freeze([
-  '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24',
-  '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4',
+  '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '168.63.129.16/32', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.0.2.0/24',
+  '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4',
 ]);
 /** All public IPv6 addresses are in one network. */
 const OPEN_6 = Object.freeze(['2000::/3']);

@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 
-// Finds and loads the native part: a file beside this one (a source checkout), else the package of this platform.
+// Finds and loads the native part: a file in the package's folder (a source checkout), else the package of this platform.
 // The paths are literals so that bundlers and single-file builds see them, each inside of a `try` so that they leave out those that are not
 // there.
 
@@ -20,7 +20,7 @@ const binaries = {
     beside() {
       try {
         // @ts-ignore -- there after a build
-        return { native: require('./isolated-v8.darwin-arm64.node') };
+        return { native: require('../isolated-v8.darwin-arm64.node') };
       } catch (error) {
         return { error };
       }
@@ -39,7 +39,7 @@ const binaries = {
     beside() {
       try {
         // @ts-ignore
-        return { native: require('./isolated-v8.darwin-x64.node') };
+        return { native: require('../isolated-v8.darwin-x64.node') };
       } catch (error) {
         return { error };
       }
@@ -58,7 +58,7 @@ const binaries = {
     beside() {
       try {
         // @ts-ignore
-        return { native: require('./isolated-v8.linux-arm64-gnu.node') };
+        return { native: require('../isolated-v8.linux-arm64-gnu.node') };
       } catch (error) {
         return { error };
       }
@@ -77,7 +77,7 @@ const binaries = {
     beside() {
       try {
         // @ts-ignore
-        return { native: require('./isolated-v8.linux-arm64-musl.node') };
+        return { native: require('../isolated-v8.linux-arm64-musl.node') };
       } catch (error) {
         return { error };
       }
@@ -96,7 +96,7 @@ const binaries = {
     beside() {
       try {
         // @ts-ignore
-        return { native: require('./isolated-v8.linux-x64-gnu.node') };
+        return { native: require('../isolated-v8.linux-x64-gnu.node') };
       } catch (error) {
         return { error };
       }
@@ -115,7 +115,7 @@ const binaries = {
     beside() {
       try {
         // @ts-ignore
-        return { native: require('./isolated-v8.linux-x64-musl.node') };
+        return { native: require('../isolated-v8.linux-x64-musl.node') };
       } catch (error) {
         return { error };
       }
@@ -134,7 +134,7 @@ const binaries = {
     beside() {
       try {
         // @ts-ignore
-        return { native: require('./isolated-v8.win32-x64-msvc.node') };
+        return { native: require('../isolated-v8.win32-x64-msvc.node') };
       } catch (error) {
         return { error };
       }
@@ -269,7 +269,7 @@ const truncated = () => new Error('file too short');
  */
 function isBeside(file) {
   try {
-    return existsSync(join(__dirname, file));
+    return existsSync(join(__dirname, '..', file));
   } catch {
     return false;
   }
@@ -279,7 +279,7 @@ function isBeside(file) {
 function published() {
   try {
     /** @type {any} */
-    const { optionalDependencies = {} } = require('./package.json');
+    const { optionalDependencies = {} } = require('../package.json');
     return Object.keys(optionalDependencies).filter((name) => name.startsWith(PREFIX)).map((name) => name.slice(PREFIX.length));
   } catch {
     return [];
@@ -300,14 +300,14 @@ function load() {
   const binary = Object.hasOwn(binaries, triple) ? binaries[triple] : undefined;
   if (binary === undefined) throw notThere(triple);
   if (isBeside(binary.file)) {
-    if (isTruncated(join(__dirname, binary.file))) throw notLoadable(binary.file, truncated());
+    if (isTruncated(join(__dirname, '..', binary.file))) throw notLoadable(binary.file, truncated());
     const { native, error } = binary.beside();
     if (native === undefined) throw notLoadable(binary.file, error);
     return native;
   }
   const name = PREFIX + triple;
   // Where package managers put it, also those that link. Bundlers would take `path.join` for a pattern of files to include.
-  if (isTruncated([__dirname, '..', name, binary.file].join('/'))) throw notLoadable(name, truncated());
+  if (isTruncated([__dirname, '../..', name, binary.file].join('/'))) throw notLoadable(name, truncated());
   /** @type {any} */
   const { native, error: cause } = binary.installed();
   if (native !== undefined) return native;
