@@ -14,6 +14,22 @@ const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
  */
 const identifier = (id) => `external_${id.replaceAll(/[^\w$]/g, '_').replace(/^(?![A-Za-z_$])/, '_')}`;
 
+/**
+ * @param {readonly string[]} ids of tools
+ * @param {readonly string[]} names of the same tools in code
+ * @returns {string | undefined} undefined if all names differ
+ */
+function clashOf(ids, names) {
+  /** @type {Map<string, string>} */
+  const known = new Map();
+  for (const [index, name] of names.entries()) {
+    const other = known.get(name);
+    if (other !== undefined) return `The tools "${other}" and "${ids[index]}" have the same name in code: ${name}`;
+    known.set(name, ids[index]);
+  }
+  return undefined;
+}
+
 /** @param {Partial<import('../index.js').AgentSandboxConfig>} [options] */
 function createCodeModeTransport(options) {
   // Reports wrong options.
@@ -23,11 +39,8 @@ function createCodeModeTransport(options) {
     /** @type {string[]} */
     const logs = [];
     const names = toolIds.map(identifier);
-    const second = names.findIndex((name, index) => names.indexOf(name) < index);
-    if (second !== -1) {
-      const message = `The tools "${toolIds[names.indexOf(names[second])]}" and "${toolIds[second]}" have the same name in code: ${names[second]}`;
-      return { success: false, logs, error: { name: 'TypeError', message } };
-    }
+    const clash = clashOf(toolIds, names);
+    if (clash !== undefined) return { success: false, logs, error: { name: 'TypeError', message: clash } };
     const idOf = (/** @type {string} */ name) => toolIds[Number(name.slice('$host:f'.length))];
     const sandbox = new AgentSandbox({ typescript: true, maxOutputSize: MAX_OUTPUT, ...withNames(options ?? {}, idOf), timeout, onLog: ({ message }) => { logs.push(message); } });
     const tools = toolIds.map((_, index) => ({ name: `$host:f${index}`, description: '' }));

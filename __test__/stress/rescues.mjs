@@ -242,4 +242,5 @@ async function watchAll() {
   process.exitCode = code === 0 ? 0 : 1;
 }
 
-await (values.child || !isMainThread ? child() : watchAll());
+// Not awaited: Node 22 ends when a worker is terminated at the first await of its module.
+void (values.child || !isMainThread ? child() : watchAll());

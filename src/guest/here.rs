@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::convert;
-use crate::isolate::{Guest, async_context};
+use crate::isolate::{Guest, Remote, async_context};
 use crate::ops::op;
 use crate::value::{Ask, Host, Outcome, Slot, Value};
 
@@ -31,6 +31,7 @@ pub fn apply(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>) -> Option<Outcom
     start(scope, &guest, &slot, op::REF_APPLY, args, FIRST)
 }
 
+#[inline(always)]
 fn start(
     scope: &mut v8::PinScope<'_, '_>,
     guest: &Arc<Guest>,
@@ -66,33 +67,36 @@ fn read(
     let mut bytes = 0_usize;
     for index in first..args.length() {
         let value = convert::primitive_from_v8(scope, args.get(index), guest.max_outside).ok()??;
-        bytes = bytes.saturating_add(value.byte_size());
+        if matches!(value, Value::String(_) | Value::BigInt(_)) {
+            bytes = bytes.saturating_add(value.byte_size());
+        }
         values.push(value);
     }
     (bytes <= guest.max_outside).then_some(())
 }
 
 /// The answer of `host`, on whose slot the caller has a handle until this returns.
+#[inline(always)]
 fn wait(
     scope: &mut v8::PinScope<'_, '_>,
     guest: &Arc<Guest>,
     host: &dyn Host,
     shared: &mut Rc<Ask>,
 ) -> Option<Outcome> {
-    let ask = Rc::get_mut(shared)?;
-    ask.request = async_context::current(scope);
-    (ask.shows_stacks, ask.asker) = guest
-        .with_remote(|remote| {
-            guest.handles.collect_references(scope, &remote.accounts.references);
-            (remote.settings.host_stacks, remote.id())
-        })
-        .ok()?;
-    if !guest.asks_here(host, shared) {
-        return None;
-    }
-    let outcome = guest.wait(scope, &**shared, true);
-    if shared.is_refused() {
-        return None;
-    }
-    Some(guest.with_remote(|remote| remote.accounts.meter.called_host()).and(outcome))
+    let ask_in = |remote: &Remote| {
+        guest.handles.collect_references(scope, &remote.accounts.references);
+        let ask = Rc::get_mut(shared)?;
+        ask.request = async_context::current(scope);
+        (ask.shows_stacks, ask.asker) = (remote.settings.host_stacks, remote.id());
+        if !guest.asks_here(host, shared) {
+            return None;
+        }
+        let outcome = guest.wait_in(scope, remote, &**shared, true);
+        if shared.is_refused() {
+            return None;
+        }
+        remote.accounts.meter.called_host();
+        Some(outcome)
+    };
+    guest.with_remote(ask_in).ok()?
 }

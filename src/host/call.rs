@@ -10,7 +10,7 @@ use napi_sys as sys;
 use super::call_info::CallInfo;
 use super::environment::{Local, Next};
 use super::js::{Js, JsResult, JsValue};
-use super::{carrier, engine as whole, events, execution, process, replies, warm};
+use super::{asks, carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
 use crate::isolate::borrow::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
@@ -460,6 +460,9 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a>) -> JsResult<JsValue<'a>> {
         (c"configure", function(js, local, c"configure", whole::configure)?),
         (c"statistics", function(js, local, c"statistics", whole::statistics)?),
         (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
+        (c"answer", function(js, local, c"answer", asks::answer)?),
+        (c"asked", function(js, local, c"asked", asks::asked)?),
+        (c"askedValue", function(js, local, c"askedValue", asks::asked_value)?),
         (c"drain", function(js, local, c"drain", drain)?),
         (c"pause", function(js, local, c"pause", pause)?),
         (c"wanted", function(js, local, c"wanted", is_wanted)?),

@@ -1,12 +1,13 @@
 //! On whose behalf the surface runs at the moment, and under which limits.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::shared::Shared;
 use super::streams::Kept;
 use crate::isolate::{Limits, Remote};
-use crate::value::{Chain, Reply};
+use crate::value::{Ask, Chain, Reply};
 
 /// The event that is being handled, for what results from it.
 #[derive(Clone, Copy, Default)]
@@ -15,6 +16,25 @@ pub struct Current {
     pub origin: u64,
     /// The async call whose outcome the event is; 0 for none.
     pub call: i64,
+}
+
+/// A call of a guest that the surface serves on this thread.
+pub struct Asking {
+    pub ask: Rc<Ask>,
+    /// Describes it to the surface, see `ASKED` in its `protocol.js`.
+    pub head: f64,
+    /// What the context had before.
+    pub limits: Limits,
+    pub before: i64,
+    /// How many calls the surface may serve before it returns, this one included.
+    pub left: u32,
+}
+
+impl Asking {
+    /// The isolate that asks, the head, and how many calls are left.
+    pub fn summary(&self) -> (u64, f64, u32) {
+        (self.ask.asker, self.head, self.left)
+    }
 }
 
 impl Context {
@@ -46,6 +66,8 @@ pub struct Context {
     /// A chain and a reply for the next sync call.
     pub spare_chain: Cell<Option<Chain>>,
     pub spare_reply: Cell<Option<Arc<Reply<Shared>>>>,
+    /// The call of a guest that the surface serves now.
+    pub asking: RefCell<Option<Asking>>,
     /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
     pub pausing: Cell<Option<u64>>,
     /// Objects that the value just given to the surface refers to by number.

@@ -2,8 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::rc::Rc;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use napi_sys as sys;
 
@@ -15,14 +14,9 @@ use super::event::{Event, Origin};
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use super::share::Share;
 use super::streams::{Next, Reading, Subject};
-use crate::isolate::{Remote, borrow, next_owner_id};
+use crate::isolate::{Remote, next_owner_id};
 use crate::ops::op;
-use crate::protocol::tag;
-use crate::value::{Ask, Completion, Fault, Outcome, Owner, Request, Value};
-
-/// Most calls of guests on this thread that share the host's handles, and most bytes of one after which another one follows.
-const MAX_ASKS: usize = 32;
-const MAX_ASK_BYTES: usize = 4 << 10;
+use crate::value::{Completion, Fault, Outcome, Request, Value};
 
 impl Local {
     /// Handles the signal that other threads have sent something.
@@ -148,7 +142,7 @@ impl Local {
     }
 
     /// Makes the surface empty the slots that are no longer held.
-    fn disown(&self, js: Js<'_>) -> JsResult<()> {
+    pub(super) fn disown(&self, js: Js<'_>) -> JsResult<()> {
         if self.shared.disowned.is_any() {
             let args = [js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(0.0)?];
             js.call(js.dereference(&self.functions.serve)?, &args)?;
@@ -249,94 +243,6 @@ impl Local {
             Ok(Some(outcome)) => self.reply(js, number, outcome),
             Err(_) => self.reply(js, number, Err(self.failure(js))),
         }
-    }
-
-    /// Answers a guest that waits on this thread, and what it asks next: many small calls share the host's handles.
-    pub(super) fn serve_asks(&self, js: Js<'_>, mut ask: Rc<Ask>) {
-        for count in 1.. {
-            let bytes = self.serve_here(js, &ask);
-            let asker = ask.asker;
-            // The guest uses it again.
-            drop(ask);
-            if self.context.interrupted.get() {
-                // The call that waits ends first: the guest must not ask again.
-                return;
-            }
-            borrow::resume_guest(asker);
-            if count == MAX_ASKS || bytes > MAX_ASK_BYTES {
-                return;
-            }
-            let Some(next) = self.shared.take_ask() else { return };
-            ask = next;
-        }
-    }
-
-    /// Returns the bytes of the answer and the arguments.
-    fn serve_here(&self, js: Js<'_>, ask: &Ask) -> usize {
-        // The guest was stopped before it waited.
-        if ask.is_over() {
-            return 0;
-        }
-        if !self.has_room(js) {
-            js.clear_exception();
-            ask.answer(None);
-            return 0;
-        }
-        let limits = self.context.limits.get();
-        let request = self.context.act_for(ask.request);
-        let answer = self.disown(js).and_then(|()| self.call_here(js, ask));
-        self.context.act_for(request);
-        self.context.limits.set(limits);
-        self.context.kept.take();
-        let answer = answer.unwrap_or_else(|_| Some(Err(self.failure(js))));
-        let bytes = ask.args.iter().map(Value::byte_size).sum::<usize>();
-        let bytes = bytes + if let Some(Ok(value)) = &answer { value.byte_size() } else { 0 };
-        ask.answer(answer);
-        bytes
-    }
-
-    /// Why the surface could not answer.
-    fn failure(&self, js: Js<'_>) -> Fault {
-        // The surface throws no exception, unless the stack is exhausted.
-        if js.clear_exception() {
-            return Fault::range_error("Maximum call stack size exceeded");
-        }
-        // A time limit of `node:vm` has expired, or the worker is being terminated. A guest may treat this as an ordinary error and call again,
-        // endlessly.
-        self.context.interrupted.set(true);
-        Fault::environment_gone()
-    }
-
-    /// `None` if the surface needs a request.
-    fn call_here(&self, js: Js<'_>, ask: &Ask) -> JsResult<Option<Outcome>> {
-        let shows = if ask.shows_stacks { op::SHOWS_STACKS } else { 0 };
-        let (asked, receiver, args) = match &*ask.args {
-            [Value::Number(bits), _timeout, _deadline, receiver, args @ ..] if ask.op == op::REF_APPLY => {
-                ((*bits as u32 & !op::SHOWS_STACKS) | op::REFERENCE | shows, receiver, args)
-            }
-            args if ask.op == op::CALL => (shows, &Value::Undefined, args),
-            _ => return Ok(None),
-        };
-        const HEAD: usize = 3;
-        let mut values = [js.number(f64::from(ask.slot))?; HEAD + Ask::MAX_ARGS];
-        values[1] = js.number(f64::from(asked))?;
-        values[2] = carrier::write_shared(js, self, receiver)?;
-        for (value, arg) in values[HEAD..].iter_mut().zip(args) {
-            *value = carrier::write_shared(js, self, arg)?;
-        }
-        let count = HEAD + args.len();
-        let carrier = js.call(js.dereference(&self.functions.serve_here)?, values.get(..count).ok_or(Refused)?)?;
-        if let Some(number) = js.number_of(carrier)? {
-            return Ok(Some(Ok(Value::Number(number))));
-        }
-        if js.type_of(carrier)? != JsType::Object {
-            return carrier::read(js, self, carrier).map(Some);
-        }
-        if js.read_number(js.element(carrier, 0)?)? as u32 == tag::AGAIN {
-            return Ok(None);
-        }
-        let asker = borrow::guest(ask.asker).map(|remote| Arc::downgrade(&remote) as Weak<dyn Owner>);
-        self.read_answer(js, asker.as_ref(), carrier).map(Some)
     }
 
     /// `caller`: if the event loop serves the request, the async call of this environment on whose behalf it was made, or 0.

@@ -3,6 +3,7 @@
 mod abortable;
 mod answers;
 mod arena;
+mod asks;
 mod call;
 mod call_info;
 mod carrier;

@@ -129,6 +129,7 @@ impl Remote {
     }
 
     /// The guest waits until something has changed since `version`. This does not count as running time.
+    #[inline(always)]
     pub(super) fn sleep(&self, version: u32) {
         let ran = self.accounts.meter.set_running(false);
         self.execution.loan.set_waiting(fiber::active() != 0);
@@ -168,6 +169,7 @@ fn fiber_of(remote: &Remote) -> Option<Rc<GuestFiber>> {
 
 /// The guest of `remote`, which runs on a fiber of this thread, waits until something has changed since `version`. False if it does not run on a
 /// fiber.
+#[inline(always)]
 fn suspend(remote: &Remote, version: u32) -> bool {
     let running = RUNNING.get();
     // SAFETY: the thread keeps the fiber while its guest runs.

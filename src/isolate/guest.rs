@@ -125,6 +125,7 @@ impl Guest {
     }
 
     /// Uses the isolate as other threads see it, without counting.
+    #[inline(always)]
     pub fn with_remote<T>(&self, use_it: impl FnOnce(&Remote) -> T) -> Result<T, Fault> {
         let current = context::with(|context| context.isolate.get()).cast::<Remote>();
         if current.is_null() || current != self.remote.as_ptr() {

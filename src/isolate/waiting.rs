@@ -23,7 +23,9 @@ impl Guest {
         self.with_remote(|remote| self.wait_in(scope, remote, reply, host))?
     }
 
-    fn wait_in(
+    /// The same in this isolate, `remote`.
+    #[inline(always)]
+    pub fn wait_in(
         self: &Arc<Self>,
         scope: &mut IsolateScope<'_, '_>,
         remote: &Remote,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::context;
 use super::quota::{self, NativeQuota};
 #[cfg(target_os = "linux")]
-use super::{fiber, notice};
+use super::{fiber, notice, refusal};
 
 /// How often a guest that waits for a lock on a fiber tries to take it.
 #[cfg(target_os = "linux")]
@@ -46,8 +46,21 @@ pub(super) fn begin() {
 #[cfg(target_os = "linux")]
 pub fn end() {
     if release() {
-        notice::check();
+        heed_notice();
         quota::with_current(NativeQuota::notify_postponed);
+    }
+}
+
+/// If this thread has notice and holds no lock, leaves the guest that it runs on a fiber, or parks the thread permanently. Called by V8's C++ code
+/// where it asks for memory, or releases a lock.
+#[cfg(target_os = "linux")]
+#[inline]
+pub fn heed_notice() {
+    if notice::is_given() && !held() {
+        // What follows asks for memory as well.
+        notice::withdraw();
+        fiber::leave(fiber::Pause::Left);
+        refusal::end();
     }
 }
 

@@ -8,7 +8,7 @@ use super::quota::NativeQuota;
 use super::share::Share;
 use super::small::LARGE;
 use super::table::Readers;
-use super::{blocks, context, give_back_pages, locks, notice, refusal, small, stack, table};
+use super::{blocks, context, give_back_pages, locks, refusal, small, stack, table};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -42,7 +42,7 @@ core::arch::global_asm!(
 #[inline]
 fn check() {
     stack::check();
-    notice::check();
+    locks::heed_notice();
 }
 
 /// The share that a block of `size` takes; `None` if the block does not count.

@@ -26,6 +26,8 @@ impl Transfer {
     const FALLBACK_MASK: u32 = transfer::FALLBACK_MASK;
     pub const ACCESSORS: u32 = transfer::ACCESSORS;
     pub const UNSAFE_INHERIT: u32 = transfer::UNSAFE_INHERIT;
+    /// Everything that a caller can set.
+    pub const ALL: u32 = Self::TYPE_MASK | Self::PROMISE | Self::FALLBACK_MASK | Self::ACCESSORS | Self::UNSAFE_INHERIT;
 
     /// The flags of a reference.
     pub fn of_reference(reference: &Reference) -> u32 {

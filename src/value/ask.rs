@@ -20,15 +20,17 @@ pub struct Ask {
     /// The isolate that asks.
     pub asker: u64,
     state: Cell<State>,
+    outcome: Cell<Option<Outcome>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     #[default]
     Open,
     /// The guest no longer waits.
     Over,
-    Answered(Outcome),
+    /// There is an outcome.
+    Answered,
     /// The host has called nothing: it needs a request.
     Refused,
 }
@@ -40,45 +42,38 @@ impl Ask {
     /// Prepares it for another call.
     pub fn reset(&mut self) {
         self.args.clear();
-        self.state = Cell::default();
+        self.state.set(State::Open);
+        self.outcome.take();
     }
 
     /// Answers it; `None` if it must be a request.
     pub fn answer(&self, outcome: Option<Outcome>) {
         if !self.is_over() {
-            self.state.set(outcome.map_or(State::Refused, State::Answered));
+            self.state.set(if outcome.is_some() { State::Answered } else { State::Refused });
+            self.outcome.set(outcome);
         }
     }
 
     /// Whether nothing waits for the answer any more.
     pub fn is_over(&self) -> bool {
-        let state = self.state.take();
-        let is_over = matches!(state, State::Over);
-        self.state.set(state);
-        is_over
+        self.state.get() == State::Over
     }
 
     /// Whether it must be a request.
     pub fn is_refused(&self) -> bool {
-        let state = self.state.take();
-        let is_refused = matches!(state, State::Refused);
-        self.state.set(state);
-        is_refused
+        self.state.get() == State::Refused
     }
 }
 
 impl Awaited for Ask {
     fn take(&self) -> Option<Outcome> {
-        match self.state.replace(State::Over) {
-            State::Answered(outcome) => Some(outcome),
-            State::Refused => {
-                self.state.set(State::Refused);
-                Some(Ok(Value::Undefined))
+        match self.state.get() {
+            State::Answered => {
+                self.state.set(State::Over);
+                self.outcome.take()
             }
-            state => {
-                self.state.set(state);
-                None
-            }
+            State::Refused => Some(Ok(Value::Undefined)),
+            State::Open | State::Over => None,
         }
     }
 

@@ -3,7 +3,7 @@
 // back, so a call without options goes directly to the native side.
 
 const { apply, cutOff } = require('../core/primordials.js');
-const { kindOf, recordOf } = require('../core/handle.js');
+const { contextOf, kindOf } = require('../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { callSite, released } = require('../core/error.js');
 const { defineClass, privateConstructor } = require('../core/classes.js');
@@ -48,7 +48,7 @@ module.exports = function createContext(core) {
    * @returns {ContextRecord}
    */
   function recordOfThis(self) {
-    const record = recordOf(self, KIND.CONTEXT);
+    const record = contextOf(self);
     if (record === undefined) {
       throw illegalInvocation();
     }
@@ -214,7 +214,7 @@ module.exports = function createContext(core) {
   /** @param {unknown} self */
   function globalOf(self) {
     /** @type {ContextRecord | undefined} */
-    const record = recordOf(self, KIND.CONTEXT);
+    const record = contextOf(self);
     if (record === undefined) {
       throw wrongThis();
     }
@@ -247,7 +247,7 @@ module.exports = function createContext(core) {
      * @param {any} [options]
      */
     evalSync(code, options) {
-      const record = recordOf(this, KIND.CONTEXT);
+      const record = contextOf(this);
       if (options === undefined && typeof code === 'string' && record !== undefined && record.entry !== undefined) {
         const carrier = invoke(OP.EVAL, MODE.SYNC, 0, record.entry.id, code, undefined, undefined, undefined, TRANSFER.OR_UNDEFINED);
         return typeof carrier === 'object' && carrier !== null ? unpack(carrier, methods.evalSync) : carrier;

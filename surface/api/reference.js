@@ -3,7 +3,7 @@
 // value are in reference-access.js.
 
 const { cutOff, freeze } = require('../core/primordials.js');
-const { recordOf, stamp, typeNameOf } = require('../core/handle.js');
+const { referenceOf, stamp, typeNameOf } = require('../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { callSite, invalid } = require('../core/error.js');
 const { defineClass, instance, needsNew, privateConstructor } = require('../core/classes.js');
@@ -65,7 +65,7 @@ function createReference(core) {
    * @returns {import('./reference-access.js').Target}
    */
   function recordOfThis(self) {
-    const record = recordOf(self, KIND.REFERENCE);
+    const record = referenceOf(self);
     if (record === undefined) {
       throw illegalInvocation();
     }
@@ -206,7 +206,7 @@ function createReference(core) {
       return applyTo(recordOfThis(this), receiver, list, options, OP.REF_APPLY_SYNC_PROMISE, MODE.SYNC, methods.applySyncPromise);
     },
     get typeof() {
-      const record = recordOf(this, KIND.REFERENCE);
+      const record = referenceOf(this);
       if (record === undefined) {
         throw wrongThis();
       }
@@ -250,7 +250,7 @@ function createReference(core) {
       instance(Reference, KIND.REFERENCE, new ReferenceRecord(undefined, true, value, typeNameOf(value), flags)),
     /** @param {unknown} reference */
     release(reference) {
-      const record = recordOf(reference, KIND.REFERENCE);
+      const record = referenceOf(reference);
       if (record !== undefined && !record.released) {
         release(record);
       }

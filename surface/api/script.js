@@ -3,7 +3,7 @@
 // them.
 
 const { cutOff } = require('../core/primordials.js');
-const { recordOf } = require('../core/handle.js');
+const { contextOf, scriptOf } = require('../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { callSite, released } = require('../core/error.js');
 const { defineClass, privateConstructor } = require('../core/classes.js');
@@ -41,7 +41,7 @@ module.exports = function createScript(core) {
    * @returns {ScriptRecord}
    */
   function recordOfThis(self) {
-    const record = recordOf(self, KIND.SCRIPT);
+    const record = scriptOf(self);
     if (record === undefined) {
       throw illegalInvocation();
     }
@@ -129,8 +129,8 @@ module.exports = function createScript(core) {
      * @param {any} [options]
      */
     runSync(context, options) {
-      const record = recordOf(this, KIND.SCRIPT);
-      const target = recordOf(context, KIND.CONTEXT);
+      const record = scriptOf(this);
+      const target = contextOf(context);
       if (options === undefined && record !== undefined && target !== undefined && record.entry !== undefined && target.entry !== undefined) {
         const carrier = invoke(OP.RUN, MODE.SYNC, 0, record.entry.id, target.entry.id, TRANSFER.OR_UNDEFINED);
         return typeof carrier === 'object' && carrier !== null ? unpack(carrier, methods.runSync) : carrier;

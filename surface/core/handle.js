@@ -56,6 +56,76 @@ class State extends Existing {
 
 const { kindOf, recordOf } = State;
 
+// Every call looks up the records of these. Engines find a private field fast where they see objects of one class only, so each has a field of
+// its own.
+
+class ScriptState extends Existing {
+  /** @type {any} */ #record;
+
+  /**
+   * @param {object} object
+   * @param {object} record
+   */
+  constructor(object, record) {
+    super(object);
+    this.#record = record;
+  }
+
+  /**
+   * @param {unknown} value
+   * @returns {any} undefined if it is not a `Script`
+   */
+  static scriptOf(value) {
+    return typeof value === 'object' && value !== null && #record in value ? /** @type {ScriptState} */ (value).#record : undefined;
+  }
+}
+
+class ContextState extends Existing {
+  /** @type {any} */ #record;
+
+  /**
+   * @param {object} object
+   * @param {object} record
+   */
+  constructor(object, record) {
+    super(object);
+    this.#record = record;
+  }
+
+  /**
+   * @param {unknown} value
+   * @returns {any} undefined if it is not a `Context`
+   */
+  static contextOf(value) {
+    return typeof value === 'object' && value !== null && #record in value ? /** @type {ContextState} */ (value).#record : undefined;
+  }
+}
+
+class ReferenceState extends Existing {
+  /** @type {any} */ #record;
+
+  /**
+   * @param {object} object
+   * @param {object} record
+   */
+  constructor(object, record) {
+    super(object);
+    this.#record = record;
+  }
+
+  /**
+   * @param {unknown} value
+   * @returns {any} undefined if it is not a `Reference`
+   */
+  static referenceOf(value) {
+    return typeof value === 'object' && value !== null && #record in value ? /** @type {ReferenceState} */ (value).#record : undefined;
+  }
+}
+
+const { scriptOf } = ScriptState;
+const { contextOf } = ContextState;
+const { referenceOf } = ReferenceState;
+
 /** @type {((object: object, target: unknown) => void) | undefined} */
 let mark;
 
@@ -76,6 +146,13 @@ function markHandles(marker) {
  */
 function stamp(object, kind, record) {
   new State(object, kind, record);
+  if (kind === KIND.SCRIPT) {
+    new ScriptState(object, record);
+  } else if (kind === KIND.CONTEXT) {
+    new ContextState(object, record);
+  } else if (kind === KIND.REFERENCE) {
+    new ReferenceState(object, record);
+  }
   if (mark !== undefined) {
     mark(object, kind === KIND.CALLBACK ? /** @type {any} */ (record).target : undefined);
   }
@@ -204,4 +281,4 @@ function createEntries(release, track) {
   return freeze({ enter, share, leave, leaveLater });
 }
 
-module.exports = freeze({ kindOf, recordOf, stamp, Entry, createEntries, markHandles, releasedText, typeNameOf });
+module.exports = freeze({ contextOf, createEntries, Entry, kindOf, markHandles, recordOf, referenceOf, releasedText, scriptOf, stamp, typeNameOf });

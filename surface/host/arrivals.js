@@ -188,7 +188,7 @@ class Message {
  * @param {import('./wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
  * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
- * @param {(slot: number, asked: number, receiver: unknown, args: any[]) => any} host.serveHere
+ * @param {(head: number, first: unknown) => void} host.serveHere
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
  * @param {number} [host.maxWeight] bytes that all messages together may take
@@ -403,15 +403,15 @@ function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, 
       }
     },
     /**
-     * The same for a call that is not a request.
-     * @type {(slot: number, asked: number, receiver: unknown, ...args: any[]) => any}
+     * The same for calls that are not requests.
+     * @param {number} head
+     * @param {unknown} first
      */
-    serveHere(slot, asked, receiver, ...args) {
-      if (served === undefined) return serveHere(slot, asked, receiver, args);
+    serveHere(head, first) {
       const outer = served;
       served = undefined;
       try {
-        return serveHere(slot, asked, receiver, args);
+        serveHere(head, first);
       } finally {
         served = outer;
       }

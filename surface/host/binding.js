@@ -89,7 +89,7 @@ function createHostBinding(native, equipment) {
     () => queueMicrotask(bound.flushWakeUps),
     (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     (/** @type {import('../core/handle.js').Row} */ entry) => surface.core.entries.leave(entry),
-    (/** @type {[any, any, any]} */ ...args) => exchange().arrivals.serveHere(...args),
+    (/** @type {number} */ head, /** @type {unknown} */ first) => exchange().arrivals.serveHere(head, first),
     // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.
     typeof (/** @type {any} */ (globalThis).gc) === 'function',
     // Deno's Node-API handle scopes do nothing.

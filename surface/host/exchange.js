@@ -41,7 +41,7 @@ function createExchange({ native, owned, callers, surface, unpack, settle, faile
   });
   const { delegateTo, local } = createLocal({ native, surface, unpack });
   const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack });
-  const serveHere = createServeHere({ owned, packResult, packThrown });
+  const serveHere = createServeHere({ native, owned, packResult, packThrown });
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */
   const serveFor = (caller, args) => callers.run(caller, serve, args);
   return Object.freeze({

@@ -51,11 +51,14 @@ class Owned {
    * @returns {number} an argument for `leave`
    */
   enter() {
-    const [first, last] = this.#served;
-    for (let ticket = first + 1; ticket <= last && this.#offers.size > 0; ticket += 1) {
-      this.#offers.delete(ticket);
+    const served = this.#served;
+    if (served !== NOTHING) {
+      const [first, last] = served;
+      for (let ticket = first + 1; ticket <= last && this.#offers.size > 0; ticket += 1) {
+        this.#offers.delete(ticket);
+      }
+      this.#served = NOTHING;
     }
-    this.#served = NOTHING;
     return this.#lastTicket;
   }
 

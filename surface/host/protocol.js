@@ -160,6 +160,19 @@ const LIMIT = freeze({
 /** The buffer for small outcomes of synchronous calls has room for a value of this many bytes, and for its length in two bytes after that. */
 const MAX_OUTCOME = 2048;
 
+/**
+ * How a number describes a call of a guest on the host's own thread: the sum of bits of TRANSFER and OP, and of these, some of them times a
+ * number.
+ */
+const ASKED = freeze({
+  /** The receiver is not `undefined`. */
+  RECEIVER: 2048,
+  /** Times the number of arguments. */
+  COUNT: 4096,
+  /** Times the number of the slot. */
+  SLOT: 65536,
+});
+
 /** Results of `wanted()`. */
 const WANTED = freeze({
   /** It was dropped and must not be resumed. */
@@ -184,4 +197,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ CONSOLE_METHOD, EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ ASKED, CONSOLE_METHOD, EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

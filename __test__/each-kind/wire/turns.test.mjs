@@ -74,6 +74,21 @@ test('a value with an error in its middle', () => {
   assert.throws(() => inBits(new Uint8Array([...bytes, 0])), /bytes after the value/);
 });
 
+test('Object.prototype changes while a value is read', () => {
+  const { bytes } = write(many((index) => ({ added: index })));
+  const reader = new Reader(bytes, [], readHooks);
+  assert.ok(!reader.readUntil(-Infinity));
+  const seen = [];
+  Object.defineProperty(Object.prototype, 'added', { configurable: true, get: () => undefined, set: (value) => { seen.push(value); } });
+  try {
+    while (!reader.readUntil(-Infinity));
+  } finally {
+    delete Object.prototype.added;
+  }
+  assert.deepStrictEqual(seen, []);
+  assert.deepStrictEqual(reader.result, many((index) => ({ added: index })));
+});
+
 test('a repeated property among many', () => {
   const properties = (count, last) => [...many((index) => `"\x05${String(index).padStart(5, 'k')}0`, count), `"\x05${last}0{`].join('');
   const varint = [(2_001 & 127) | 128, 2_001 >> 7];

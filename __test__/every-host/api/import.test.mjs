@@ -207,7 +207,8 @@ describe('import()', ours, () => {
     await call();
     const before = isolate.referenceCount;
     for (let round = 0; round < 20; round += 1) assert.equal(await call(), 1);
-    assert.equal(isolate.referenceCount, before);
+    // The host's collector may have released others meanwhile.
+    assert.ok(isolate.referenceCount <= before, `${isolate.referenceCount} > ${before}`);
   }));
 
   test('disposal rejects pending imports', () => withContext(async () => {

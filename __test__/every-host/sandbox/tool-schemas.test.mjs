@@ -169,6 +169,10 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
         '`#/items/$ref`': { items: { $ref: '#/$defs/missing' } },
         '`#/properties/a/type`': { properties: { a: { type: 'date' } } },
         '`#/pattern`': { pattern: '(' },
+        // Each of these takes seconds to create, or to match for the first time, in one of the hosts.
+        '`#/properties/a/pattern`': { properties: { a: { pattern: `[${'\\p{L}'.repeat(1_000)}]` } } },
+        '`#/additionalProperties/pattern`': { additionalProperties: { pattern: Array.from({ length: 2_000 }, (_, index) => `(?<a${index}>b)`).join('') } },
+        'take too long to create': { allOf: Array.from({ length: 30 }, (_, index) => ({ properties: { [`a${index}`]: { pattern: `[${'\\p{L}'.repeat(100)}]` } } })) },
         '`#/required`': { required: 'a' },
         '`#/maximum`': { maximum: '5' },
         '`#/anyOf`': { anyOf: [] },

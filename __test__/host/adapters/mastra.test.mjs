@@ -106,6 +106,16 @@ describe('the transport alone', () => {
     assert.deepEqual([success, error], [false, { name: 'TypeError', message: 'The tools "b-c" and "b_c" have the same name in code: external_b_c' }]);
   });
 
+  test('names of many tools are compared in little time', async () => {
+    const toolIds = [...Array.from({ length: 30_000 }, (_, index) => `tool-of-a-server-${index}`), 'tool_of-a-server-29999'];
+    const before = process.cpuUsage();
+    const { error } = await run('return 1', { toolIds });
+    const { user, system } = process.cpuUsage(before);
+    assert.match(error.message, /^The tools "tool-of-a-server-29999" and "tool_of-a-server-29999" have the same name/);
+    // Comparing each with each takes seconds.
+    assert.ok(user + system < 500_000, `${user + system} µs`);
+  });
+
   test('wrong options are refused at once', () => {
     assert.throws(() => createCodeModeTransport({ maxLogEntries: -1 }), { name: 'TypeError', code: 'ERR_INVALID_ARG', message: /`maxLogEntries`/ });
   });

@@ -147,6 +147,39 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     assert.deepEqual(seen.splice(0).length, 3);
     otherWorks();`));
 
+  test('are served in a row, however they differ', () => here(`
+    const other = new ivm.Isolate().createContextSync();
+    const seen = [];
+    const functions = {
+      one: new ivm.Callback((n) => n + 1),
+      two: new ivm.Callback((a, b) => a + '/' + b),
+      fails: new ivm.Callback((n) => { throw new RangeError('no ' + n); }),
+      reference: new ivm.Reference(function (n) { 'use strict'; seen.push(this); return n + 2; }),
+      wrapped: new ivm.Reference(new ivm.Callback((n) => n + 3)),
+      object: new ivm.Callback((n) => ({ n })),
+      nested: new ivm.Callback((n) => other.evalSync('ask(' + n + ') + ask(1)')),
+      limited: new ivm.Callback(() => syncError(() => context.evalSync('for (;;) one(1)', { timeout: 20 })).code),
+    };
+    for (const [name, value] of Object.entries(functions)) context.global.setSync(name, value);
+    other.global.setSync('ask', new ivm.Callback((n) => context.evalSync('one(' + n + ')')));
+    const results = context.evalSync(\`{
+      const results = [];
+      for (let i = 0; i < 100; i += 1) {
+        let error;
+        try { fails(i); } catch (caught) { error = caught.message; }
+        const applied = [reference.applySync(undefined, [i]), reference.applySync(i, [i]), reference.applySync('self', [i]), wrapped.applySync(undefined, [i])];
+        results.push([one(i), two(i, -0), two(null), error, ...applied, object(i).n, nested(i)]);
+      }
+      results.push(limited(), one(1));
+      results;
+    }\`, { copy: true, timeout: 50_000 });
+    assert.deepEqual(results.splice(-2), ['ERR_ISOLATE_TIMEOUT', 2]);
+    for (const [i, result] of results.entries()) {
+      assert.deepEqual(result, [i + 1, i + '/0', 'null/undefined', 'no ' + i, i + 2, i + 2, i + 2, i + 3, i, i + 3]);
+      assert.deepEqual(seen.splice(0, 3), [undefined, i, 'self']);
+    }
+    assert.deepEqual([results.length, seen.length], [100, 0]);`));
+
   test('use the records of one call for the next, and never those of another', () => here(`
     const kept = [];
     context.global.setSync('keep', new ivm.Callback((...args) => { kept.push(args); return args.length; }));

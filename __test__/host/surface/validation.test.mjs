@@ -206,6 +206,15 @@ describe('patterns', () => {
     }
   });
 
+  test('one that takes long to compile is matched elsewhere', async () => {
+    const found = [];
+    const match = async (pattern, text) => { found.push(text); return pattern.test(text); };
+    for (const [count, texts] of [[4, []], [100, ['a']]]) {
+      assert.deepEqual(await issuesOf(readJsonSchema({ pattern: `^[${'\\p{L}'.repeat(count)}]+$` }, 's'), 'a', { ...ENDING, match }), []);
+      assert.deepEqual(found.splice(0), texts);
+    }
+  });
+
   test('a match elsewhere is awaited, and its failure is that of the validation', async () => {
     const schema = readJsonSchema({ patternProperties: { '^(a+)+$': false }, propertyNames: { pattern: '^(b|a)+$' }, properties: { b: { items: { pattern: '^(c+)+$' } } } }, 's');
     const texts = [];

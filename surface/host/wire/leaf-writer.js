@@ -85,6 +85,8 @@ class LeafWriter extends Sink {
     this.isOneAgain = false;
     /** Numbers of the objects, once one of them has occurred again. @type {Map<unknown, number> | undefined} */
     this.ids = undefined;
+    /** The first of them, if there are two maps, as with the sets. @type {Map<unknown, number> | undefined} */
+    this.olderIds = undefined;
     this.nextId = 0;
     /** @type {unknown[]} */
     this.table = [];
@@ -115,7 +117,7 @@ class LeafWriter extends Sink {
    * @returns {number} its number if it was written before, else -1
    */
   idOf(object) {
-    if (this.ids !== undefined) return this.ids.get(object) ?? -1;
+    if (this.ids !== undefined) return this.ids.get(object) ?? this.olderIds?.get(object) ?? -1;
     if (this.seen === undefined) return this.idOfFirst(object);
     return this.seen.has(object) || this.older?.has(object) ? this.idOfSeen(object) : -1;
   }
@@ -184,12 +186,25 @@ class LeafWriter extends Sink {
    * @returns {number}
    */
   idOfSeen(object) {
-    const ids = (this.ids = new Map());
+    this.ids = new Map();
     let place = 0;
-    const add = (/** @type {unknown} */ each) => ids.set(each, this.idAt(place++));
+    const add = (/** @type {unknown} */ each) => this.addId(each, this.idAt(place++));
     this.older?.forEach(add);
     this.seen?.forEach(add);
-    return ids.get(object);
+    return this.idOf(object);
+  }
+
+  /**
+   * @param {unknown} object
+   * @param {number} id
+   */
+  addId(object, id) {
+    const ids = /** @type {Map<unknown, number>} */ (this.ids);
+    ids.set(object, id);
+    if (ids.size === MAX_FIRST && this.olderIds === undefined && lastCount <= MAX_FIRST + MAX_SECOND) {
+      this.olderIds = ids;
+      this.ids = new Map();
+    }
   }
 
   /** @param {number} place among the objects in the order of the sets */
@@ -209,7 +224,7 @@ class LeafWriter extends Sink {
   register(object) {
     const id = this.nextId++;
     if (id < FEW) this.first[id] = object;
-    else if (this.ids !== undefined) this.ids.set(object, id);
+    else if (this.ids !== undefined) this.addId(object, id);
     else {
       const seen = (this.seen ??= this.few()).add(object);
       if (this.nextId === this.fullAt) this.divide(seen);

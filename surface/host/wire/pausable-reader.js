@@ -90,6 +90,8 @@ class PausableReader extends PropertyReader {
     this.until = until;
     this.allowance = allowance;
     this.isInterrupted = false;
+    // Other code has run since.
+    this.standard = undefined;
     return this.go();
   }
 

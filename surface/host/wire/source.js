@@ -131,14 +131,25 @@ class Source {
 
   double() {
     this.require(8);
-    const { bytes } = this;
-    if (this.doubles < FEW_DOUBLES) {
-      this.doubles++;
-      for (let index = 0; index < 8; index++) doubleBytes[index] = bytes[this.position++];
-      return double.getFloat64(0, true);
-    }
+    if (this.isOneOfFew()) return double.getFloat64(0, true);
     this.position += 8;
     return this.viewOfBytes().getFloat64(this.position - 8, true);
+  }
+
+  /** A digit of a BigInt, whose bytes are there. */
+  digit() {
+    if (this.isOneOfFew()) return double.getBigUint64(0, true);
+    this.position += 8;
+    return this.viewOfBytes().getBigUint64(this.position - 8, true);
+  }
+
+  /** Consumes the bytes of one of the first doubles, which are then in `double`. Returns false if there have been more. */
+  isOneOfFew() {
+    if (this.doubles >= FEW_DOUBLES) return false;
+    this.doubles++;
+    const { bytes } = this;
+    for (let index = 0; index < 8; index++) doubleBytes[index] = bytes[this.position++];
+    return true;
   }
 
   viewOfBytes() {
@@ -159,6 +170,11 @@ class Source {
       return 0n;
     }
     const isNegative = (bitfield & 1) === 1;
+    if (length === 8) {
+      this.position = start;
+      const digit = this.digit();
+      return isNegative ? -digit : digit;
+    }
     if (length > PIECE) return new LongBigInt(this.bytes, start, this.position, isNegative);
     const magnitude = magnitudeOf(this.bytes, start, this.position);
     return isNegative ? -magnitude : magnitude;

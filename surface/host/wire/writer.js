@@ -110,7 +110,7 @@ class Writer extends LeafWriter {
   /** @param {Frame} frame */
   resume({ kind, object, parts, index, count, end, length }) {
     switch (kind) {
-      case KIND.ELEMENTS: return this.elements(object, index, length, 0);
+      case KIND.ELEMENTS: return this.elements(object, index, length, 0, getPrototypeOf(object) === ArrayPrototype);
       case KIND.PROPERTIES: return this.properties(object, parts, index, count, end, length, 0);
       case KIND.ENTRIES: return this.entries(parts, index, end, 0);
       case KIND.CAUSE: return this.errorEnd();
@@ -180,14 +180,14 @@ class Writer extends LeafWriter {
     }
     if (this.referenceOrRegister(object)) return true;
     if (isProxy(object)) throw uncloneable(object);
-    if (isArray(object)) return this.container(KIND.ARRAY, object, level);
     const prototype = getPrototypeOf(object);
     const plain = prototype === ObjectPrototype || prototype === null;
+    if (plain && mayBeRecord(object)) return this.container(KIND.RECORD, object, level);
+    if (isArray(object)) return this.container(KIND.ARRAY, object, level);
     if (prototype === DatePrototype && isDate(object)) {
       this.leaf(BRAND.DATE, object);
       return true;
     }
-    if (plain && mayBeRecord(object)) return this.container(KIND.RECORD, object, level);
     if (!plain && this.handle(object)) return true;
     return this.branded(object, prototype, level);
   }
@@ -318,7 +318,7 @@ class Writer extends LeafWriter {
     }
     this.byte(TAG.BEGIN_DENSE_ARRAY);
     this.varint(length);
-    return this.elements(array, 0, length, level);
+    return this.elements(array, 0, length, level, plain);
   }
 
   /** @param {Uint8Array} bytes of an array, after a header */
@@ -337,9 +337,9 @@ class Writer extends LeafWriter {
    * @param {number} index
    * @param {number} length as it was when the array was started
    * @param {number} level
+   * @param {boolean} plain whether the array's prototype is Array.prototype
    */
-  elements(array, index, length, level) {
-    const plain = getPrototypeOf(array) === ArrayPrototype;
+  elements(array, index, length, level, plain) {
     for (; index < length; index++) {
       // A getter may have removed elements. The array can no longer be written as sparse, but V8 marks holes here, too. Reading an element
       // reveals that it exists if the prototypes have none, which spares the check.

@@ -3,6 +3,8 @@
 // them would let values pass that the schema does not permit.
 
 const { invalid } = require('../../../core/error.js');
+const { costOf, MAX_TOTAL_COST } = require('../../wire/regexp-cost.js');
+const { REGEXP_FLAG } = require('../../wire/tags.js');
 const { bare, own } = require('../common/options.js');
 const { Pattern } = require('./patterns.js');
 
@@ -13,6 +15,8 @@ const UNSUPPORTED = Object.freeze([
 const TYPES = Object.freeze(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string']);
 /** Most schemas inside each other. */
 const MAX_DEPTH = 200;
+/** Flags with which a pattern may be valid, and their bits. Some are valid only without the flag. */
+const FLAGS = Object.freeze(/** @type {const} */ ([['u', REGEXP_FLAG.u], ['', 0]]));
 
 /**
  * One schema. Absent members assert nothing.
@@ -87,6 +91,8 @@ class Reader {
   /** @type {Map<object, Node>} */
   #nodes = new Map();
   #depth = 0;
+  /** What it costs to create the patterns so far: servers of tools choose their schemas. */
+  #cost = 0;
 
   /**
    * @param {unknown} root
@@ -240,11 +246,16 @@ class Reader {
     if (typeof value !== 'string') {
       throw this.#wrong(at, 'must be a string');
     }
-    for (const flags of ['u', '']) {
+    for (const [flags, bits] of FLAGS) {
+      const cost = costOf(value, bits);
+      this.#cost += cost;
+      if (this.#cost > MAX_TOTAL_COST) {
+        throw this.#wrong(at, 'makes the patterns take too long to create');
+      }
       try {
-        return new Pattern(new RegExp(value, flags));
+        return new Pattern(new RegExp(value, flags), cost);
       } catch {
-        // Some patterns are valid only without the flag.
+        // It may be valid without the flag.
       }
     }
     throw this.#wrong(at, 'must be a regular expression');

@@ -8,6 +8,8 @@ const { bare } = require('../common/options.js');
 
 /** Most steps of a match on the host's thread. That many take less than a millisecond. */
 const MAX_STEPS = 250_000;
+/** Most tenths of a millisecond that it costs to create an expression that is matched on the host's thread: its first match compiles it, for longer. */
+const MAX_COST = 50;
 /** Megabytes of the isolate, and of the texts in it. */
 const MEMORY_LIMIT = 256;
 /** The longest deadline. */
@@ -152,10 +154,13 @@ class Pattern {
   #regexp;
   #steps;
 
-  /** @param {RegExp} regexp without the flags `g` and `y` */
-  constructor(regexp) {
+  /**
+   * @param {RegExp} regexp without the flags `g` and `y`
+   * @param {number} [cost] of creating it, as `costOf` estimates it
+   */
+  constructor(regexp, cost = 0) {
     this.#regexp = regexp;
-    this.#steps = stepsOf(regexp);
+    this.#steps = cost > MAX_COST ? ENDLESS : stepsOf(regexp);
   }
 
   get source() {
