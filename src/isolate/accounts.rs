@@ -42,6 +42,9 @@ const MAX_HANDED_OUT: u32 = 100_000;
 /// Bytes of the memory limit for each such handle, if that allows more than [`MAX_HANDED_OUT`].
 const BYTES_PER_HANDLE: usize = 1 << 10;
 
+/// A guest was seen to fill the memory limit several times over with small blocks.
+const MAX_SMALL: usize = 4;
+
 pub struct Accounts {
     /// Bytes of buffers.
     pub budget: Arc<Budget>,
@@ -134,6 +137,12 @@ impl Accounts {
     /// Bytes of buffers, and of V8's other memory outside its heap.
     pub(super) fn beside_heap(&self) -> usize {
         self.budget.used().saturating_add(self.quota.as_ref().map_or(0, |quota| quota.used()))
+    }
+
+    /// Bytes of V8's blocks that are too small to count. This is not exact, so it is limited to what a guest can reach.
+    pub(super) fn small_blocks(&self) -> usize {
+        let most = self.budget.limit().saturating_mul(MAX_SMALL);
+        self.quota.as_ref().map_or(0, |quota| quota.small()).min(most)
     }
 
     /// The peak of V8's memory outside its heap and buffers.

@@ -149,7 +149,9 @@ impl Footprint for Remote {
         let measured =
             || self.accounts.figures().map_or(0, |figures| figures[heap_statistic::TOTAL_HEAP_SIZE as usize]);
         let heap = self.execution.thread.heap_size().unwrap_or_else(measured);
-        heap.saturating_add(self.accounts.beside_heap()).saturating_add(self.accounts.copies.used())
+        heap.saturating_add(self.accounts.beside_heap())
+            .saturating_add(self.accounts.small_blocks())
+            .saturating_add(self.accounts.copies.used())
     }
 }
 

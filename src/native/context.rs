@@ -5,9 +5,16 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
-pub struct Context {
-    /// The quota that the thread draws on; null for none. Only `quota` uses it.
+/// What memory of C++ code counts for.
+pub(super) struct Drawn {
+    /// The quota that the thread draws on; null for none. Only `quota` knows its type.
     pub(super) quota: Cell<*const c_void>,
+    /// Bytes of small blocks that the thread has allocated for it, less those that it has freed, since it last passed them on.
+    pub(super) small: Cell<isize>,
+}
+
+pub struct Context {
+    pub(super) drawn: Drawn,
     /// The number of locks that the thread holds, plus one if it is one of V8's own threads.
     pub(super) held: Cell<u32>,
     /// The thread was refused memory.
@@ -42,7 +49,7 @@ impl Context {
     /// Nothing.
     pub const fn new() -> Self {
         Self {
-            quota: Cell::new(ptr::null()),
+            drawn: Drawn { quota: Cell::new(ptr::null()), small: Cell::new(0) },
             held: Cell::new(0),
             refused: Cell::new(false),
             segment: Cell::new(false),
@@ -63,7 +70,8 @@ impl Context {
     /// Exchanges this for what the thread works for now.
     pub fn exchange(&self) {
         with(|current| {
-            self.quota.swap(&current.quota);
+            self.drawn.quota.swap(&current.drawn.quota);
+            self.drawn.small.swap(&current.drawn.small);
             self.held.swap(&current.held);
             self.refused.swap(&current.refused);
             self.segment.swap(&current.segment);

@@ -4,9 +4,11 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use super::quota::{NativeQuota, Share};
+use super::quota::NativeQuota;
+use super::share::Share;
+use super::small::LARGE;
 use super::table::Readers;
-use super::{blocks, context, give_back_pages, locks, refusal, stack, table};
+use super::{blocks, context, give_back_pages, locks, refusal, small, stack, table};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -25,10 +27,6 @@ unsafe extern "C" {
     #[link_name = "__real__ZN2v88internal19AccountingAllocator15AllocateSegmentEm"]
     fn allocate_segment(allocator: *mut c_void, size: usize) -> *mut c_void;
 }
-
-/// Smaller blocks do not count. V8 allocates memory for handles in parts of nearly 8 KB, and for its parser and compilers in parts of 8 to
-/// 32 KB.
-const LARGE: usize = 4 << 10;
 
 core::arch::global_asm!(
     ".hidden __wrap_malloc",
@@ -101,6 +99,8 @@ fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
     } else if let Some(share) = share {
         let (quota, bytes) = share.take();
         note(block, quota, bytes);
+    } else {
+        small::allocated(block);
     }
     block
 }
@@ -131,12 +131,16 @@ unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_v
     let share = if size < LARGE { None } else { Share::of_current(size) };
     // Before the call, because another thread may get the block as soon as it is free.
     let before = table::remove(block as usize);
+    if before.is_none() {
+        small::freeing(block);
+    }
     // SAFETY: forwards the call.
     let moved = unsafe { realloc(block, size) };
     match before {
         Some((quota, bytes)) if moved.is_null() && size > 0 => note(block, quota, bytes),
         // SAFETY: the values in the table come from `Share::take`.
         Some((quota, bytes)) => unsafe { Share::give_back(quota, bytes) },
+        None if moved.is_null() && size > 0 => small::allocated(block),
         None => {}
     }
     count(moved, share)
@@ -172,6 +176,8 @@ unsafe extern "C" fn __wrap_free(block: *mut c_void) {
     if let Some((quota, bytes)) = table::remove(block as usize) {
         // SAFETY: the values in the table come from `Share::take`.
         unsafe { Share::give_back(quota, bytes) };
+    } else {
+        small::freeing(block);
     }
     // SAFETY: forwards the call.
     unsafe { free(block) };

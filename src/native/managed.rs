@@ -4,13 +4,16 @@
 
 use std::ffi::c_void;
 
-use super::quota;
+use super::{quota, small};
 
 type Object = *mut c_void;
 
 /// Bytes of small blocks for each object: V8's record of it, the parts of a shared pointer, a global handle and the object itself. 220 to
 /// 330 were measured for the types of `Temporal`.
 const BYTES: usize = 256;
+
+/// Those of them that `malloc` adds up as well.
+const SMALL: isize = 192;
 
 unsafe extern "C" {
     /// `v8::internal::Isolate::RegisterManagedPtrDestructor`.
@@ -34,7 +37,10 @@ unsafe extern "C" fn __wrap__ZN2v88internal7Isolate28RegisterManagedPtrDestructo
 ) {
     // SAFETY: forwards the call.
     unsafe { register(isolate, destructor) };
-    quota::with_current(|quota| quota.take(BYTES));
+    quota::with_current(|quota| {
+        small::add(-SMALL);
+        quota.take(BYTES);
+    });
 }
 
 /// V8 calls this on the isolate's thread, after the object was collected. It does not call it for objects that are left when the isolate is
@@ -46,5 +52,8 @@ unsafe extern "C" fn __wrap__ZN2v88internal7Isolate30UnregisterManagedPtrDestruc
 ) {
     // SAFETY: forwards the call.
     unsafe { unregister(isolate, destructor) };
-    quota::with_current(|quota| quota.give_back(BYTES));
+    quota::with_current(|quota| {
+        small::add(SMALL);
+        quota.give_back(BYTES);
+    });
 }

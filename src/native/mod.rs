@@ -33,6 +33,9 @@ pub mod refusal;
 #[cfg(target_os = "linux")]
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "only the addon guards stacks"))]
 mod reserve;
+mod share;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod small;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub mod stack;
 mod system;
@@ -53,7 +56,8 @@ pub use malloc::give_back as give_back_blocks;
 pub use mutex::{Guard, lock};
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use quota::draw_on_in_background;
-pub use quota::{Held, NativeQuota, Share, Watch, current, draw_on};
+pub use quota::{NativeQuota, Watch, current, draw_on};
+pub use share::{Held, Share};
 pub use system::{System, calloc, free, give_back_pages, malloc, trim};
 pub use tasks::entered as entered_tasks;
 pub use types::TypeBudget;

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 
 use super::tasks::Tasks;
 use super::types::TypeBudget;
@@ -36,6 +36,8 @@ pub struct NativeQuota {
     tasks: Tasks,
     /// The isolate has compiled WebAssembly.
     has_modules: AtomicBool,
+    /// Bytes of blocks that are too small to count, as far as threads have passed them on. See `small`.
+    small: AtomicIsize,
 }
 
 /// How much more V8 may take until it reacts. After that it gets no more large blocks, a refusal that most of its code does not survive.
@@ -58,7 +60,21 @@ impl NativeQuota {
         let [exceeded, has_modules] = [const { AtomicBool::new(false) }; 2];
         let postponed = [const { AtomicBool::new(false) }; 2];
         let tasks = Tasks::default();
-        Self { limit, used, peak, soft_limit, exceeded, postponed, watch, types, background: None, tasks, has_modules }
+        let small = AtomicIsize::new(0);
+        Self {
+            limit,
+            used,
+            peak,
+            soft_limit,
+            exceeded,
+            postponed,
+            watch,
+            types,
+            background: None,
+            tasks,
+            has_modules,
+            small,
+        }
     }
 
     /// The quota that V8's own threads draw on for the isolate.
@@ -98,6 +114,13 @@ impl NativeQuota {
         self.used.load(Ordering::Relaxed).saturating_add(background)
     }
 
+    /// Bytes of blocks that are too small to count, about.
+    pub fn small(&self) -> usize {
+        let own = self.small.load(Ordering::Relaxed);
+        let background = self.background.as_ref().map_or(0, |background| background.small.load(Ordering::Relaxed));
+        usize::try_from(own.saturating_add(background)).unwrap_or(0)
+    }
+
     fn used_in_foreground(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
@@ -121,7 +144,7 @@ impl NativeQuota {
     }
 
     /// Whether there is room for `bytes`, including [`PATIENCE`].
-    fn can_allocate(&self, bytes: usize) -> bool {
+    pub(super) fn can_allocate(&self, bytes: usize) -> bool {
         self.used_in_foreground().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(PATIENCE))
     }
 
@@ -197,7 +220,7 @@ impl NativeQuota {
 
 /// The quota that this thread draws on; null for none. Borrowed by the [`draw`] that has set it.
 fn drawn_on() -> *const NativeQuota {
-    context::with(|context| context.quota.get()).cast()
+    context::with(|context| context.drawn.quota.get()).cast()
 }
 
 /// Runs `work`. Meanwhile this thread works for the isolate with `quota`, or for none.
@@ -220,7 +243,8 @@ fn draw<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T
     }
     impl Drop for Before {
         fn drop(&mut self) {
-            context::with(|context| context.quota.set(self.quota));
+            pass_on_small();
+            context::with(|context| context.drawn.quota.set(self.quota));
             locks::set(self.held);
             refusal::set(self.refused);
         }
@@ -228,9 +252,20 @@ fn draw<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T
     let refused = refusal::set(false);
     let held = locks::set(held);
     let quota = quota.map_or(ptr::null(), Arc::as_ptr).cast();
-    let quota = context::with(|context| context.quota.replace(quota));
+    pass_on_small();
+    let quota = context::with(|context| context.drawn.quota.replace(quota));
     let _before = Before { quota, held, refused };
     work()
+}
+
+/// The thread's sum of small blocks becomes a part of its isolate's.
+pub(super) fn pass_on_small() {
+    let sum = context::with(|context| context.drawn.small.take());
+    if sum != 0 {
+        with_current(|quota| {
+            quota.small.fetch_add(sum, Ordering::Relaxed);
+        });
+    }
 }
 
 /// Uses the quota that this thread draws on.
@@ -251,68 +286,13 @@ pub fn current() -> Option<Arc<NativeQuota>> {
     }
 }
 
-/// A part of an isolate's quota.
-pub struct Share {
-    quota: Arc<NativeQuota>,
-    bytes: usize,
-}
-
-impl Share {
-    /// The share that the isolate with `quota` must take for a block of `bytes`.
-    pub fn of(quota: &Arc<NativeQuota>, bytes: usize) -> Self {
-        Self { quota: Arc::clone(quota), bytes }
-    }
-
-    /// The share that the thread's isolate must take for a block of `bytes`; `None` if the thread works for no isolate.
-    pub fn of_current(bytes: usize) -> Option<Self> {
-        current().map(|quota| Self { quota, bytes })
-    }
-
-    pub fn is_within_limit(&self) -> bool {
-        locks::held() || self.quota.can_allocate(self.bytes)
-    }
-
-    /// Refuses the memory and ends the isolate: the guest never sees how V8 handles the refusal.
-    pub fn refuse(self) {
-        refusal::note();
-        self.quota.exceed();
-    }
-
-    /// Takes the share until the result is dropped.
-    pub fn hold(self) -> Held {
-        self.quota.take(self.bytes);
-        Held(self)
-    }
-
-    /// Takes the share for an existing block. [`Share::give_back`] must be called when the block is freed.
-    pub fn take(self) -> (*const NativeQuota, usize) {
-        self.quota.take(self.bytes);
-        (Arc::into_raw(self.quota), self.bytes)
-    }
-
-    /// # Safety
-    /// The arguments are a result of `take`, and are passed only once.
-    pub unsafe fn give_back(quota: *const NativeQuota, bytes: usize) {
-        // SAFETY: `take` has left one reference for this call.
-        unsafe { Arc::from_raw(quota) }.give_back(bytes);
-    }
-}
-
-/// A share that was taken.
-pub struct Held(Share);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.0.quota.give_back(self.0.bytes);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{NativeQuota, PATIENCE, Share, TypeBudget, Watch, draw_on, draw_on_in_background};
+    use super::{NativeQuota, PATIENCE, TypeBudget, Watch, draw_on, draw_on_in_background};
+    use crate::native::{Held, Share};
 
     #[derive(Default)]
     struct Notifications([AtomicUsize; 2]);
@@ -327,7 +307,7 @@ mod tests {
         }
     }
 
-    fn hold(bytes: usize) -> Option<super::Held> {
+    fn hold(bytes: usize) -> Option<Held> {
         Share::of_current(bytes).map(Share::hold)
     }
 
