@@ -89,6 +89,10 @@ fn main() {
             "_ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE",
             "__cxa_guard_acquire",
             "__cxa_guard_release",
+            "_ZN2v88internal12trap_handler21RegisterCoveredMemoryEmm",
+            "_ZN2v88internal12trap_handler23UnregisterCoveredMemoryEmm",
+            "_ZN2v88internal12trap_handler19RegisterHandlerDataEmmmPKNS1_23TrappingInstructionDataE",
+            "_ZN2v88internal12trap_handler18ReleaseHandlerDataEi",
         ];
         let stack = [
             "_ZN2v84base5Stack13GetStackStartEv",

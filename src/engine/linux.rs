@@ -8,6 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::guest_thread::{Attempt, Code, NOWHERE};
+use super::wasm::code_table;
 use crate::native::{fiber, lock, locks, notice};
 
 /// How long a thread may take to answer. A thread of the lowest priority gets about a hundredth of a busy processor.
@@ -228,8 +229,9 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
     // SAFETY: as above.
     let is_guest = fiber::active() == fiber && unsafe { !interrupted_handler(context.cast()) };
     let is_compiled = channel.code.iter().any(within);
-    let inside =
-        is_guest && if locks::held() { is_compiled && fiber == 0 } else { is_compiled || within(&channel.more_code) };
+    let is_between_locks = || !locks::held() && !code_table::is_being_changed();
+    let inside = is_guest
+        && if is_compiled { fiber == 0 || !locks::held() } else { within(&channel.more_code) && is_between_locks() };
     let completion = with_state(question, if inside { FROZEN } else { ELSEWHERE });
     if channel.question.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;

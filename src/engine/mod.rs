@@ -198,6 +198,8 @@ impl Engine {
         let _ = v8::icu::set_common_data_78(deno_core_icudata::ICU_DATA);
         v8::V8::initialize_platform(platform::new());
         v8::V8::initialize();
+        #[cfg(target_os = "linux")]
+        wasm::code_table::learn();
         if !pages::watch() {
             return Err(Unavailable::Unlimited);
         }

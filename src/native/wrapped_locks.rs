@@ -1,6 +1,6 @@
 //! The functions with which V8 (`absl::Mutex`) and ICU (`std::mutex`) lock: the linker redirects them to this module (`build.rs`). It also
 //! redirects those that run something that other threads wait for without a lock: three functions of ICU, V8's `CallOnce`, and the functions
-//! with which C++ initializes static variables of functions.
+//! with which C++ initializes static variables of functions, and the functions of V8 that take spin locks.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -40,6 +40,16 @@ unsafe extern "C" {
     fn get(cache: *const c_void, key: *const c_void, value: *mut c_void, context: *const c_void, status: *mut i32);
     #[link_name = "__real__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE"]
     fn call_once(once: *mut c_void, function: *mut c_void);
+    /// `v8::internal::trap_handler::RegisterCoveredMemory`. Like the next three, takes spin locks. Those that return nothing leave the register of
+    /// the result as it is.
+    #[link_name = "__real__ZN2v88internal12trap_handler21RegisterCoveredMemoryEmm"]
+    fn register_memory(start: usize, size: usize) -> usize;
+    #[link_name = "__real__ZN2v88internal12trap_handler23UnregisterCoveredMemoryEmm"]
+    fn unregister_memory(start: usize, size: usize) -> usize;
+    #[link_name = "__real__ZN2v88internal12trap_handler19RegisterHandlerDataEmmmPKNS1_23TrappingInstructionDataE"]
+    fn register_code(start: usize, size: usize, count: usize, instructions: *const c_void) -> usize;
+    #[link_name = "__real__ZN2v88internal12trap_handler18ReleaseHandlerDataEi"]
+    fn release_code(index: i32) -> usize;
     #[link_name = "__real___cxa_guard_acquire"]
     fn begin_static(guard: *mut c_void) -> i32;
     #[link_name = "__real___cxa_guard_release"]
@@ -62,6 +72,10 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN6icu_7821umtx_initImplPostInitERNS_9UInitOnceE",
     ".hidden __wrap__ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode",
     ".hidden __wrap__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE",
+    ".hidden __wrap__ZN2v88internal12trap_handler21RegisterCoveredMemoryEmm",
+    ".hidden __wrap__ZN2v88internal12trap_handler23UnregisterCoveredMemoryEmm",
+    ".hidden __wrap__ZN2v88internal12trap_handler19RegisterHandlerDataEmmmPKNS1_23TrappingInstructionDataE",
+    ".hidden __wrap__ZN2v88internal12trap_handler18ReleaseHandlerDataEi",
     ".hidden __wrap___cxa_guard_acquire",
     ".hidden __wrap___cxa_guard_release"
 );
@@ -230,4 +244,51 @@ unsafe extern "C" fn __wrap___cxa_guard_release(guard: *mut c_void) {
     // SAFETY: forwards the call.
     unsafe { end_static(guard) };
     end();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88internal12trap_handler21RegisterCoveredMemoryEmm(
+    start: usize,
+    size: usize,
+) -> usize {
+    begin();
+    // SAFETY: forwards the call.
+    let result = unsafe { register_memory(start, size) };
+    end();
+    result
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88internal12trap_handler23UnregisterCoveredMemoryEmm(
+    start: usize,
+    size: usize,
+) -> usize {
+    begin();
+    // SAFETY: forwards the call.
+    let result = unsafe { unregister_memory(start, size) };
+    end();
+    result
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88internal12trap_handler19RegisterHandlerDataEmmmPKNS1_23TrappingInstructionDataE(
+    start: usize,
+    size: usize,
+    count: usize,
+    instructions: *const c_void,
+) -> usize {
+    begin();
+    // SAFETY: forwards the call.
+    let result = unsafe { register_code(start, size, count, instructions) };
+    end();
+    result
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88internal12trap_handler18ReleaseHandlerDataEi(index: i32) -> usize {
+    begin();
+    // SAFETY: forwards the call.
+    let result = unsafe { release_code(index) };
+    end();
+    result
 }

@@ -7,6 +7,8 @@
 
 mod blocks;
 mod code;
+#[cfg(target_os = "linux")]
+pub mod code_table;
 mod ledger;
 mod module;
 mod reader;
