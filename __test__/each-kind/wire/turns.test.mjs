@@ -79,6 +79,7 @@ test('Object.prototype changes while a value is read', () => {
   const reader = new Reader(bytes, [], readHooks);
   assert.ok(!reader.readUntil(-Infinity));
   const seen = [];
+  // oxlint-disable-next-line no-extend-native -- what the test is about
   Object.defineProperty(Object.prototype, 'added', { configurable: true, get: () => undefined, set: (value) => { seen.push(value); } });
   try {
     while (!reader.readUntil(-Infinity));
