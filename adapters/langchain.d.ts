@@ -7,7 +7,7 @@ export interface InvocableTool {
   name: string;
   description?: string;
   schema?: unknown;
-  /** Validates its input, unless `schema` is a JSON Schema: then the sandbox has validated it. */
+  /** Validates its input, unless `schema` is a JSON Schema: then the sandbox has validated it, and a tool of LangChain does not do so again. */
   invoke(input: any, config?: any): Promise<unknown>;
 }
 

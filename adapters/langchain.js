@@ -16,11 +16,17 @@ const CALL = 'tool_call';
 const isJsonSchema = (schema) => typeof schema === 'object' && schema !== null && schema['~standard'] === undefined && typeof schema.parse !== 'function';
 
 /**
- * The same tool, which takes any input: the sandbox has checked it by the tool's JSON Schema.
+ * The same tool, which takes any input: the sandbox has checked it by the tool's JSON Schema. LangChain's own tools, which have `_call`, would
+ * check it again.
  * @param {import('./langchain.js').InvocableTool} tool
  * @returns {import('./langchain.js').InvocableTool}
  */
-const unchecked = (tool) => Object.create(tool, { schema: { value: {} } });
+const unchecked = (tool) => {
+  const { _call: call } = /** @type {any} */ (tool);
+  if (typeof call !== 'function') return tool;
+  // The tool's own code runs on the tool itself, which may have private fields.
+  return Object.create(tool, { schema: { value: {} }, _call: { value: (/** @type {any[]} */ ...args) => call.apply(tool, args) } });
+};
 
 /**
  * The params of a call as the tool gets them: `invoke` validates them, and its schema may change them.

@@ -23,7 +23,7 @@ const MAX_EXTERNAL: usize = 256 << 20;
 
 /// The most bytes of memory outside of the host's heap with which another string is not copied. Some hosts free external strings only on the next
 /// turn of the event loop, and a guest may send any number of them to a synchronous call.
-const MAX_ALIVE: i64 = 64 << 20;
+const MAX_ALIVE: i64 = 32 << 20;
 
 type Finalize = unsafe extern "C" fn(env: sys::napi_env, characters: *mut c_void, hint: *mut c_void);
 

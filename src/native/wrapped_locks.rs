@@ -40,6 +40,21 @@ unsafe extern "C" {
     fn get(cache: *const c_void, key: *const c_void, value: *mut c_void, context: *const c_void, status: *mut i32);
     #[link_name = "__real__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE"]
     fn call_once(once: *mut c_void, function: *mut c_void);
+    #[link_name = "__real__ZNSt4__Cr11__call_onceERVmPvPFvS2_E"]
+    fn call_std_once(flag: *mut c_void, argument: *mut c_void, function: *mut c_void);
+    /// The lock with which C++ reads and writes shared pointers atomically.
+    #[link_name = "__real__ZNSt4__Cr8__sp_mut4lockEv"]
+    fn lock_pointer(mutex: *mut c_void);
+    #[link_name = "__real__ZNSt4__Cr8__sp_mut6unlockEv"]
+    fn unlock_pointer(mutex: *mut c_void);
+    /// Takes all free entries away from the table while it looks at them.
+    #[link_name = "__real__ZN2v88internal4wasm20WasmCodePointerTable13SweepSegmentsEm"]
+    fn sweep_code_table(table: *mut c_void, threshold: usize);
+    /// Takes a spin lock of all profilers, as the next one does.
+    #[link_name = "__real__ZN2v87sampler7Sampler5StartEv"]
+    fn start_sampler(sampler: *mut c_void);
+    #[link_name = "__real__ZN2v87sampler7Sampler4StopEv"]
+    fn stop_sampler(sampler: *mut c_void);
     /// `v8::internal::trap_handler::RegisterCoveredMemory`. Like the next three, takes spin locks. Those that return nothing leave the register of
     /// the result as it is.
     #[link_name = "__real__ZN2v88internal12trap_handler21RegisterCoveredMemoryEmm"]
@@ -72,6 +87,12 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN6icu_7821umtx_initImplPostInitERNS_9UInitOnceE",
     ".hidden __wrap__ZNK6icu_7812UnifiedCache4_getERKNS_12CacheKeyBaseERPKNS_12SharedObjectEPKvR10UErrorCode",
     ".hidden __wrap__ZN2v84base12CallOnceImplEPNSt4__Cr6atomicIhEENS1_8functionIFvvEEE",
+    ".hidden __wrap__ZNSt4__Cr11__call_onceERVmPvPFvS2_E",
+    ".hidden __wrap__ZNSt4__Cr8__sp_mut4lockEv",
+    ".hidden __wrap__ZNSt4__Cr8__sp_mut6unlockEv",
+    ".hidden __wrap__ZN2v88internal4wasm20WasmCodePointerTable13SweepSegmentsEm",
+    ".hidden __wrap__ZN2v87sampler7Sampler5StartEv",
+    ".hidden __wrap__ZN2v87sampler7Sampler4StopEv",
     ".hidden __wrap__ZN2v88internal12trap_handler21RegisterCoveredMemoryEmm",
     ".hidden __wrap__ZN2v88internal12trap_handler23UnregisterCoveredMemoryEmm",
     ".hidden __wrap__ZN2v88internal12trap_handler19RegisterHandlerDataEmmmPKNS1_23TrappingInstructionDataE",
@@ -291,4 +312,57 @@ unsafe extern "C" fn __wrap__ZN2v88internal12trap_handler18ReleaseHandlerDataEi(
     let result = unsafe { release_code(index) };
     end();
     result
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZNSt4__Cr11__call_onceERVmPvPFvS2_E(
+    flag: *mut c_void,
+    argument: *mut c_void,
+    function: *mut c_void,
+) {
+    begin();
+    // SAFETY: forwards the call.
+    unsafe { call_std_once(flag, argument, function) };
+    end();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZNSt4__Cr8__sp_mut4lockEv(mutex: *mut c_void) {
+    begin();
+    // SAFETY: forwards the call.
+    unsafe { lock_pointer(mutex) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZNSt4__Cr8__sp_mut6unlockEv(mutex: *mut c_void) {
+    // SAFETY: forwards the call.
+    unsafe { unlock_pointer(mutex) };
+    end();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88internal4wasm20WasmCodePointerTable13SweepSegmentsEm(
+    table: *mut c_void,
+    threshold: usize,
+) {
+    begin();
+    // SAFETY: forwards the call.
+    unsafe { sweep_code_table(table, threshold) };
+    end();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v87sampler7Sampler5StartEv(sampler: *mut c_void) {
+    begin();
+    // SAFETY: forwards the call.
+    unsafe { start_sampler(sampler) };
+    end();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v87sampler7Sampler4StopEv(sampler: *mut c_void) {
+    begin();
+    // SAFETY: forwards the call.
+    unsafe { stop_sampler(sampler) };
+    end();
 }

@@ -2,7 +2,7 @@
 
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { tool } from '@langchain/core/tools';
+import { StructuredTool, tool } from '@langchain/core/tools';
 import { z } from 'zod';
 import { createCodeTool } from 'isolated-v8/langchain';
 
@@ -109,6 +109,31 @@ describe('a tool with a JSON Schema', () => {
     const unique = codeFor({ type: 'object', properties: { all: { type: 'array', uniqueItems: true } } });
     assert.equal((await run(unique, 'return tools.find({ all: Array.from({ length: 10000 }, (_, id) => ({ id })) })')).result, 'called');
     assert.equal(got.splice(0).length, 1);
+  });
+
+  test('the code of classes runs on their own objects', async () => {
+    const schema = { type: 'object', properties: { city: { type: 'string' } } };
+    class Finder extends StructuredTool {
+      name = 'find';
+      description = 'Finds';
+      schema = schema;
+      #calls = 0;
+      async _call({ city }) {
+        this.#calls += 1;
+        return `${city} ${this.#calls}`;
+      }
+    }
+    class Plain {
+      name = 'plain';
+      schema = schema;
+      #word = 'plain';
+      async invoke({ city }) {
+        return `${city} ${this.#word}`;
+      }
+    }
+    const code = createCodeTool(tool, { tools: [new Finder(), new Plain()] });
+    const found = await run(code, 'return [await tools.find({ city: "Oslo" }), await tools.find({ city: "Rome" }), await tools.plain({ city: "Bonn" })]');
+    assert.deepEqual(found.result, ['Oslo 1', 'Rome 2', 'Bonn plain']);
   });
 
   test('one that the sandbox cannot check is refused', () => {

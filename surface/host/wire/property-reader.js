@@ -178,6 +178,7 @@ class PropertyReader extends LeafReader {
    * @returns {any}
    */
   keyOf(tag, shape, count) {
+    this.isKnown = true;
     const place = tag === TAG.ONE_BYTE_STRING ? likelyPlace(shape) : -1;
     if (place >= 0) {
       const name = addedNames[place];
@@ -195,7 +196,6 @@ class PropertyReader extends LeafReader {
         }
       }
     }
-    this.isKnown = true;
     const key = this.key(tag);
     this.shape = this.shapeWith(shape, count, key);
     return key;
