@@ -9,7 +9,7 @@ const STATIC = Object.freeze({ ExternalCopy: ['totalExternalSize'], Isolate: ['c
 const WITH_QUESTION = Object.freeze(['AgentSandbox', 'SubprocessSandbox']);
 
 /**
- * @param {any} reason the error of `native.js`
+ * @param {any} reason the error of `loader/native.js`
  * @returns {object} `ivm`, frozen
  */
 function createUnavailable(reason) {

@@ -109,7 +109,7 @@ describe('what it refuses', () => {
   test('to run without the SDK', async () => {
     const place = join(folder, 'package');
     mkdirSync(place);
-    for (const name of ['command', 'host', 'index.js', 'native.js', 'package.json']) cpSync(join(root, name), join(place, name), { recursive: true });
+    for (const name of ['command', 'host', 'index.js', 'loader', 'package.json']) cpSync(join(root, name), join(place, name), { recursive: true });
     // Bun installs what is missing by itself.
     const hostArgs = host === 'bun' ? ['--no-install'] : programArguments();
     const { code, stdout, stderr } = await runFile(join(place, 'command/index.js'), { args: ['mcp'], cwd: place, hostArgs });
