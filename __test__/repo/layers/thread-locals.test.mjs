@@ -11,6 +11,7 @@ const KNOWN = {
   'native/context.rs': 'exchanged with each guest',
   'native/fiber/mod.rs': 'which stack the thread runs on',
   'native/fiber/stack.rs': "the thread's stack for signal handlers",
+  'native/notice.rs': 'withdrawn when the guest is suspended or left',
   'native/wrapped_locks.rs': 'the last lock, only for its identity',
   'engine/abort.rs': 'only for isolates with a snapshot of the host, which keep to threads of the library',
   'engine/background.rs': 'only on threads of the library',
