@@ -237,7 +237,7 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
         return;
     }
     if !inside {
-        // The one who has asked keeps the thread with this guest until now.
+        // The asking thread holds the lock of `GuestThread` meanwhile, so this thread still works for the same guest.
         if is_guest {
             notice::give();
         }

@@ -39,6 +39,11 @@ pub fn is_being_changed() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
     use super::{head, is_being_changed, learn};
 
     /// A module with this many functions, which do nothing.
@@ -69,6 +74,21 @@ mod tests {
         taken(1);
         // Other tests may take entries at the same time.
         assert!((0..100).any(|_| taken(20) == 20));
-        assert!(!(0..1_000).all(|_| is_being_changed()));
+        // The marker is there for a few instructions only.
+        let ends = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ends);
+        let watch = thread::spawn(move || {
+            let mut seen = [false; 2];
+            while seen != [true; 2] && !end.load(Ordering::Relaxed) {
+                seen[usize::from(is_being_changed())] = true;
+            }
+            seen
+        });
+        let until = Instant::now() + Duration::from_secs(20);
+        while !watch.is_finished() && Instant::now() < until {
+            taken(20);
+        }
+        ends.store(true, Ordering::Relaxed);
+        assert_eq!(watch.join().unwrap(), [true; 2]);
     }
 }
