@@ -74,7 +74,10 @@ mod tests {
         taken(1);
         // Other tests may take entries at the same time.
         assert!((0..100).any(|_| taken(20) == 20));
-        // The marker is there for a few instructions only.
+        // The marker is there for a few instructions only: another processor has to look for it.
+        if thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
+            return;
+        }
         let ends = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ends);
         let watch = thread::spawn(move || {
