@@ -244,8 +244,8 @@ function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, 
   /** Schedules another turn of the event loop for the unread rest of messages, and for those that arrived meanwhile. */
   function later() {
     if (isScheduled) return;
-    isScheduled = true;
     setImmediate(goOn);
+    isScheduled = true;
   }
 
   function goOn() {

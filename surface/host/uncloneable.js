@@ -29,8 +29,8 @@ function load() {
 function uncloneable(object) {
   // On first use: loading `worker_threads` takes a millisecond, during which the first isolate starts on another thread.
   if (!isLoaded) {
-    isLoaded = true;
     mark = load();
+    isLoaded = true;
   }
   if (mark !== undefined) {
     mark(object);
