@@ -77,7 +77,7 @@ const thrown = (error) => [TAG.THROWN, [TAG.VALUE, error]];
 /**
  * Limits on the reading of an outcome.
  * @typedef {object} ReadLimits
- * @property {number} until the call's deadline, as a value of `performance.now()`
+ * @property {number} until the call's deadline, as a value of `now()` in clock.js
  * @property {() => Error | undefined} [stopped] returns an error when the call is over
  */
 
