@@ -44,8 +44,8 @@ pub struct Local {
     /// The deepest place on the stack that was found to have room to serve a request.
     roomy: Cell<usize>,
     /// Set if this host has no handle scopes: a function of ours that serves `next`. Handles that are created during its call end with it.
-    serve_next: OnceCell<Reference>,
-    next: Cell<Option<Next>>,
+    pub(super) serve_next: OnceCell<Reference>,
+    pub(super) next: Cell<Option<Next>>,
     wake_ups: WakeUps,
 }
 
@@ -110,30 +110,6 @@ impl Local {
     pub(super) fn has_no_scopes(&self, js: Js<'_>, serve_next: JsValue<'_>) -> JsResult<()> {
         let _ = self.serve_next.set(js.reference(serve_next)?);
         Ok(())
-    }
-
-    /// Serves a guest while a sync call waits. The host's handles that this needs are released at its end.
-    pub(super) fn serve_now(&self, js: Js<'_>, next: Next) {
-        self.next.set(Some(next));
-        let _ = match self.serve_next.get() {
-            None => js.scoped(|js| self.serve_next(js)),
-            Some(function) => js.dereference(function).and_then(|function| js.call(function, &[])).map(drop),
-        };
-        if let Some(next) = self.next.take() {
-            // The stack was exhausted, or the host is shutting down.
-            js.clear_exception();
-            self.next.set(Some(next));
-            self.serve_next(js);
-        }
-    }
-
-    /// Serves what [`Local::serve_now`] has stored.
-    pub(super) fn serve_next(&self, js: Js<'_>) {
-        match self.next.take() {
-            Some(Next::Request(request)) => self.serve(js, request, Origin::default()),
-            Some(Next::Ask(ask)) => self.serve_asks(js, ask),
-            None => {}
-        }
     }
 
     pub(super) fn signal(&self) -> &Signal {

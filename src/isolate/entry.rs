@@ -31,7 +31,7 @@ impl Enforcer for Remote {
         let action = self.lifecycle.transition(Event::Expire).action;
         self.execution.interrupt(on_interrupt);
         drop(stack);
-        self.perform(action);
+        self.execution.perform(action);
         self.abandon_after(Some(serial), Grace::begin(&self.execution.thread));
     }
 }
@@ -42,15 +42,6 @@ impl Remote {
         completion.complete(Err(Fault::aborted()));
         if let Some(serial) = self.entries.of(completion) {
             Arc::clone(self).expire(serial, Expired::Aborted);
-        }
-    }
-
-    /// Second stage: terminates execution from outside, if the entry `serial` still runs; `None`: any entry.
-    pub(super) fn terminate_call(&self, serial: Option<u64>) {
-        // Under the lock, because `leave` cancels terminations under it.
-        let stack = self.entries.lock();
-        if stack.runs(serial) {
-            self.execution.terminate();
         }
     }
 

@@ -17,7 +17,7 @@ use super::inspector::Agent;
 use super::job::{Deadline, IsolateScope, Limits, Work};
 use super::modules::Modules;
 use super::place::Binding;
-use super::realm::{Realm, Realms};
+use super::realm::Realms;
 use super::remote::Remote;
 use crate::convert;
 use crate::native::context;
@@ -371,16 +371,6 @@ impl Guest {
     /// A limit has stopped code that ran for the async call `request`; see [`Modules::stop`].
     pub(super) fn stop_modules(&self, scope: &mut IsolateScope<'_, '_>, request: i64, last_evaluation: u64) -> bool {
         self.realms.any().is_some_and(|realm| self.modules.stop(scope, &realm, request, last_evaluation))
-    }
-
-    /// Any realm, for work that does not depend on a particular one.
-    pub fn utility_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Arc<Realm> {
-        if let Some(realm) = self.realms.any() {
-            return realm;
-        }
-        let realm = Realm::create(scope, self);
-        self.realms.keep(Arc::clone(&realm));
-        realm
     }
 
     pub fn remember_shared(&self, memory: &Arc<SharedMemory>) {

@@ -10,6 +10,7 @@ use super::body::Body;
 use super::codegen::on_code_generation;
 use super::current::{CurrentIsolate, address_of};
 use super::deferred_disposal::{self, DeferredDisposal};
+use super::execution::Worker;
 use super::guest::{Guest, on_promise_reject};
 use super::job::{IsolateScope, Job, Kind};
 use super::lifecycle::{Action, Event};
@@ -20,16 +21,10 @@ use super::sessions::open_inspector;
 use super::{arrivals, clock, entry, memory, registry, snapshot_creator};
 use crate::engine::{self, TaskSink, Unavailable, background};
 use crate::native;
-use crate::value::{Completion, NoCompletion, Value, spin};
-
-/// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
-const SPIN: Duration = Duration::from_micros(30);
+use crate::value::{Completion, NoCompletion, Value};
 
 /// How long a thread without work is kept before it returns to the pool.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(2);
-
-/// Threads that spin at this moment. At most one may: with few cores, more would take time from threads that work.
-static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
 /// How long the pool may go without starting any work.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -263,9 +258,8 @@ enum Next {
     Ended,
 }
 
-impl Remote {
-    /// Does what a transition requires.
-    pub(super) fn perform(&self, action: Action<Box<Body>>) {
+impl Worker for Remote {
+    fn perform(&self, action: Action<Box<Body>>) {
         let Some(me) = self.me.upgrade() else { return };
         match action {
             Action::Start(body) => start(me, body),
@@ -274,7 +268,9 @@ impl Remote {
             Action::None | Action::Enter(_) | Action::Continue(_) => {}
         }
     }
+}
 
+impl Remote {
     fn next(&self) -> Next {
         loop {
             let version = self.mailbox.version();
@@ -293,18 +289,6 @@ impl Remote {
                 return Next::Idle { wanted: false };
             }
         }
-    }
-
-    /// Spins for a short time. True if something has changed since `version`.
-    pub(super) fn spin(&self, version: u32) -> bool {
-        let changed = || self.mailbox.version() != version;
-        if self.execution.loan.is_lent() {
-            return changed();
-        }
-        let others = SPINNING.fetch_add(1, Ordering::Relaxed);
-        let result = if others > 0 { changed() } else { spin(SPIN, changed) };
-        SPINNING.fetch_sub(1, Ordering::Relaxed);
-        result
     }
 }
 

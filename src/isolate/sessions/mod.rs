@@ -2,7 +2,6 @@
 //! paused guest waits.
 
 mod channel;
-mod console;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +11,6 @@ use std::time::Instant;
 use v8::inspector::{Channel as V8Channel, V8InspectorClient, V8InspectorClientImpl};
 
 use channel::Channel;
-pub use console::guard as guard_console;
 
 use super::guest::Guest;
 use super::inspector::{Agent, Pause, Request, Sink};
