@@ -360,12 +360,12 @@ impl Local {
     /// attempt to run JavaScript shows it.
     pub fn is_alive(&self, js: Js<'_>) -> bool {
         // Request 0 settles nothing.
-        let ping = |js: Js<'_>| {
+        let ping = |js: Js<'_>, local: &Self| {
             let zero = js.number(0.0)?;
-            js.call(js.dereference(&self.functions.settle)?, &[zero, js.undefined()?]).map(drop)
+            js.call(js.dereference(&local.functions.settle)?, &[zero, js.undefined()?]).map(drop)
         };
         // Deep in a recursion even this may throw; an environment that throws is alive.
-        matches!(js.scoped(ping), Ok(Ok(()))) || js.clear_exception()
+        matches!(js.scoped(self, ping), Ok(Ok(()))) || js.clear_exception()
     }
 
     /// Whether the stack has room for a function of the host, and for the surface to handle the promise that it returns. A promise that
@@ -378,12 +378,12 @@ impl Local {
             return true;
         }
         // Arguments lie on the stack of the callee.
-        let ping = |js: Js<'_>| {
+        let ping = |js: Js<'_>, local: &Self| {
             let mut args = vec![js.undefined()?; ROOM / size_of::<JsValue>()];
             args[0] = js.number(0.0)?;
-            js.call(js.dereference(&self.functions.settle)?, &args).map(drop)
+            js.call(js.dereference(&local.functions.settle)?, &args).map(drop)
         };
-        let is_roomy = matches!(js.scoped(ping), Ok(Ok(())));
+        let is_roomy = matches!(js.scoped(self, ping), Ok(Ok(())));
         if is_roomy {
             self.roomy.set(here);
         }
