@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 
-use super::attachments::detach;
+use super::attachments::detach_from_thread;
 use super::body::Body;
 use super::current::address_of;
 use super::descendants::Membership;
@@ -102,7 +102,7 @@ fn dispose(mut body: Body, remote: Option<&Remote>) {
         }
         guest.clear();
     }
-    detach::<Guest>(&mut locker);
+    detach_from_thread::<Guest>(&mut locker);
 }
 
 impl Drop for Remote {

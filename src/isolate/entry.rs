@@ -3,6 +3,7 @@
 //! An expired limit is enforced in three stages. First, an interrupt records the running stack frames and terminates execution. Second,
 //! execution is terminated from outside, for guests that handle no interrupts. Third, after the grace period, the isolate is abandoned.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::entries::{Enforcer, Interrupted};
@@ -78,7 +79,7 @@ impl Remote {
 }
 
 /// Runs one job under its limits. After the outermost job, also runs microtasks and takes unhandled rejections.
-pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
+pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, job: Job) {
     let Job { kind, limits, chain, completion, work, charge, overdue } = job;
     let limits = match kind {
         Kind::Call | Kind::Task | Kind::Timer => limits,
@@ -164,7 +165,7 @@ fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fau
 
 /// Runs the microtasks that a stopped job has left in the queue, under `limits`: promises that other calls await may depend on them, and
 /// the next call must not pay for them. Drops the microtasks that remain when a limit expires.
-fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, limits: Limits) {
+fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) {
     let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
     let serial = remote.entries.enter(limits, &completion, Charge::default());
     guest.push_chain(Chain::default(), limits);

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::attachments::attach;
 use super::body::Body;
 use super::codegen::on_code_generation;
 use super::current::{CurrentIsolate, address_of};
@@ -222,8 +221,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     // SAFETY: `serve` occupies the thread for as long as it has the body that the isolate becomes part of. No other thread that works for the isolate has
     // a body.
     unsafe { remote.execution.thread.learn_heap() };
-    let guest = Guest::new(remote);
-    attach(&mut isolate, Arc::clone(&guest));
+    let guest = Guest::attach(&mut isolate, remote);
     (settings.install)(&mut isolate);
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
@@ -236,8 +234,8 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
         v8::scope!(let scope, &mut isolate);
         prepare(scope);
     }
-    // SAFETY: everything that belongs to the isolate is `Send`: what `attach` attaches, now and later, because of its bounds; the allocator
-    // (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
+    // SAFETY: everything that belongs to the isolate is `Send`, or moves only with it: what is attached, now and later, because of the bounds of
+    // `attach` and the contract of `attach_to_thread`; the allocator (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
     // that. This is the thread that created the isolate.
     match unsafe { isolate.try_into_shared() } {
         Ok(shared) => Some(Body::new(shared, snapshot)),
