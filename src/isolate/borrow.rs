@@ -239,8 +239,9 @@ impl GuestFiber {
     }
 
     fn begin(&self, remote: &Arc<Remote>, body: Box<Body>, job: Box<Job>) {
-        self.context.begin(self.native.reserve(), body.thread(), as_current(remote));
         self.guest.remote.replace(Some(Arc::clone(remote)));
+        // SAFETY: `self.guest` keeps the isolate until its guest is done, or forever.
+        unsafe { self.context.begin(self.native.reserve(), body.thread(), as_current(remote)) };
         self.entered.set(body.entered().filter(|_| body.fiber() == Some(self.id)));
         self.job.set(Some((body, job)));
         // SAFETY: the thread keeps it until its guest is done or left.
