@@ -1,8 +1,8 @@
 // Checks the structure of the sources: that imports follow the order of layers, in no circle of more than two files, and that no struct,
 // function or file is too large. `node scripts/checks/layers.mjs [folder]` prints what does not hold.
 //
-// An import of a name that a module only passes on (`pub use`) counts as an import of the module that defines it. Code for tests does not
-// count, and in JavaScript neither do types in comments, which load nothing.
+// An import of a name that a module only passes on (`pub use`) counts as an import of the module that defines it, and a call of a method as an
+// import of the file that defines the method. Code for tests does not count, and in JavaScript neither do types in comments, which load nothing.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

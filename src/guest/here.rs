@@ -2,7 +2,6 @@
 //! what it asks. Every call of a function of a host comes here first.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use crate::convert;
 use crate::isolate::{Guest, Remote, async_context};
@@ -34,7 +33,7 @@ pub fn apply(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>) -> Option<Outcom
 #[inline(always)]
 fn start(
     scope: &mut v8::PinScope<'_, '_>,
-    guest: &Arc<Guest>,
+    guest: &Rc<Guest>,
     slot: &Slot,
     op: u32,
     args: &Args<'_>,
@@ -77,12 +76,7 @@ fn read(
 
 /// The answer of `host`, on whose slot the caller has a handle until this returns.
 #[inline(always)]
-fn wait(
-    scope: &mut v8::PinScope<'_, '_>,
-    guest: &Arc<Guest>,
-    host: &dyn Host,
-    shared: &mut Rc<Ask>,
-) -> Option<Outcome> {
+fn wait(scope: &mut v8::PinScope<'_, '_>, guest: &Rc<Guest>, host: &dyn Host, shared: &mut Rc<Ask>) -> Option<Outcome> {
     let ask_in = |remote: &Remote| {
         guest.handles.collect_references(scope, &remote.accounts.references);
         let ask = Rc::get_mut(shared)?;

@@ -1,5 +1,6 @@
 //! Calls out of a guest: functions of other isolates or hosts, and answers that return into the realm later.
 
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use super::completions::{Holding, KeepingAlive};
@@ -439,7 +440,7 @@ impl Later {
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);
             async_context::within(scope, guest.request(), |scope| {
-                arrive(scope, &Place { guest: Arc::clone(guest), realm }, outcome);
+                arrive(scope, &Place { guest: Rc::clone(guest), realm }, outcome);
             });
             Ok(Value::Undefined)
         });

@@ -146,7 +146,8 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
                 && total >= MIN_EXTERNAL
                 && js.read_boolean(js.element(row, 2)?)?
             {
-                return Ok(Ok(Entry::Buffer(local.pins.lend(js, buffer, data, total)?)));
+                // SAFETY: the surface says so with this flag.
+                return Ok(Ok(Entry::Buffer(unsafe { local.pins.lend(js, buffer) }?)));
             }
             let (offset, length) = if tag == tag::BUFFER {
                 (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
@@ -175,7 +176,8 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
                     local.adopted.meet(js, &memory, js.element(row, 3)?)?;
                     memory
                 }
-                None => local.pins.share(js, view, key, data, length)?,
+                // SAFETY: from the host, just now.
+                None => unsafe { local.pins.share(js, view, key, (data, length)) }?,
             })
         }
         _ => return Ok(read(js, local, row)?.map(Entry::Value)),

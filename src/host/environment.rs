@@ -44,8 +44,8 @@ pub struct Local {
     /// The deepest place on the stack that was found to have room to serve a request.
     roomy: Cell<usize>,
     /// Set if this host has no handle scopes: a function of ours that serves `next`. Handles that are created during its call end with it.
-    serve_next: OnceCell<Reference>,
-    next: Cell<Option<Next>>,
+    pub(super) serve_next: OnceCell<Reference>,
+    pub(super) next: Cell<Option<Next>>,
     wake_ups: WakeUps,
 }
 
@@ -110,30 +110,6 @@ impl Local {
     pub(super) fn has_no_scopes(&self, js: Js<'_>, serve_next: JsValue<'_>) -> JsResult<()> {
         let _ = self.serve_next.set(js.reference(serve_next)?);
         Ok(())
-    }
-
-    /// Serves a guest while a sync call waits. The host's handles that this needs are released at its end.
-    pub(super) fn serve_now(&self, js: Js<'_>, next: Next) {
-        self.next.set(Some(next));
-        let _ = match self.serve_next.get() {
-            None => js.scoped(|js| self.serve_next(js)),
-            Some(function) => js.dereference(function).and_then(|function| js.call(function, &[])).map(drop),
-        };
-        if let Some(next) = self.next.take() {
-            // The stack was exhausted, or the host is shutting down.
-            js.clear_exception();
-            self.next.set(Some(next));
-            self.serve_next(js);
-        }
-    }
-
-    /// Serves what [`Local::serve_now`] has stored.
-    pub(super) fn serve_next(&self, js: Js<'_>) {
-        match self.next.take() {
-            Some(Next::Request(request)) => self.serve(js, request, Origin::default()),
-            Some(Next::Ask(ask)) => self.serve_asks(js, ask),
-            None => {}
-        }
     }
 
     pub(super) fn signal(&self) -> &Signal {
@@ -384,12 +360,12 @@ impl Local {
     /// attempt to run JavaScript shows it.
     pub fn is_alive(&self, js: Js<'_>) -> bool {
         // Request 0 settles nothing.
-        let ping = |js: Js<'_>| {
+        let ping = |js: Js<'_>, local: &Self| {
             let zero = js.number(0.0)?;
-            js.call(js.dereference(&self.functions.settle)?, &[zero, js.undefined()?]).map(drop)
+            js.call(js.dereference(&local.functions.settle)?, &[zero, js.undefined()?]).map(drop)
         };
         // Deep in a recursion even this may throw; an environment that throws is alive.
-        matches!(js.scoped(ping), Ok(Ok(()))) || js.clear_exception()
+        matches!(js.scoped(self, ping), Ok(Ok(()))) || js.clear_exception()
     }
 
     /// Whether the stack has room for a function of the host, and for the surface to handle the promise that it returns. A promise that
@@ -402,12 +378,12 @@ impl Local {
             return true;
         }
         // Arguments lie on the stack of the callee.
-        let ping = |js: Js<'_>| {
+        let ping = |js: Js<'_>, local: &Self| {
             let mut args = vec![js.undefined()?; ROOM / size_of::<JsValue>()];
             args[0] = js.number(0.0)?;
-            js.call(js.dereference(&self.functions.settle)?, &args).map(drop)
+            js.call(js.dereference(&local.functions.settle)?, &args).map(drop)
         };
-        let is_roomy = matches!(js.scoped(ping), Ok(Ok(())));
+        let is_roomy = matches!(js.scoped(self, ping), Ok(Ok(())));
         if is_roomy {
             self.roomy.set(here);
         }

@@ -23,9 +23,7 @@ impl Local {
     pub fn on_signal(&self, js: Js<'_>) {
         // Deno calls thread-safe functions several times between two rounds of `process.nextTick` callbacks. Callbacks that a host function
         // has scheduled must run before the guest's next call, so the events wait for the immediates, which run after them.
-        if self.shared.signal.repeats()
-            && js.scoped(|js| js.call(js.dereference(&self.functions.defer)?, &[]).map(drop)).is_ok()
-        {
+        if self.shared.signal.repeats() && js.scoped(self, Self::defer).is_ok() {
             return;
         }
         self.handle_events(js);
@@ -44,7 +42,7 @@ impl Local {
             let origin = event.origin().map_or(0, |origin| origin.id);
             let calls_host = event.calls_host();
             // A refusal means that the host is shutting down, or that an exception is pending, which the host will report.
-            let _ = js.scoped(|js| self.handle_event(js, event, true));
+            let _ = js.scoped(self, |js, local| local.handle_event(js, event, true));
             if calls_host && (!events.is_empty() || self.shared.has_streams()) {
                 can_continue = self.run_microtasks(js);
             }
@@ -61,7 +59,7 @@ impl Local {
                 Next::Event(event) => (event, true),
                 Next::Unwanted(event) => (event, false),
             };
-            let _ = js.scoped(|js| self.handle_event(js, event, wanted));
+            let _ = js.scoped(self, move |js, local| local.handle_event(js, event, wanted));
             can_continue = self.run_microtasks(js);
             share.is_used_up_by(0);
             if share.is_over() {
@@ -70,16 +68,21 @@ impl Local {
         }
         if self.shared.put_back(events) {
             // Other work needs the event loop as well. The thread-safe function is not used for this, because hosts call it again at once.
-            let _ = js.scoped(|js| js.call(js.dereference(&self.functions.defer)?, &[]).map(drop));
+            let _ = js.scoped(self, Self::defer);
         } else if !self.shared.has_streams() {
             self.update_hold(js);
         }
     }
 
+    /// Asks the host to handle events later.
+    fn defer(js: Js<'_>, local: &Self) -> JsResult<()> {
+        js.call(js.dereference(&local.functions.defer)?, &[]).map(drop)
+    }
+
     /// Runs the host's microtasks, as the host does after each of its own callbacks. False if no more events may be handled on this turn.
     fn run_microtasks(&self, js: Js<'_>) -> bool {
-        let run = |js: Js<'_>| {
-            let thrown = js.call(js.dereference(&self.functions.run_microtasks)?, &[])?;
+        let run = |js: Js<'_>, local: &Self| {
+            let thrown = js.call(js.dereference(&local.functions.run_microtasks)?, &[])?;
             if js.type_of(thrown)? != JsType::Object {
                 return Ok(true);
             }
@@ -87,7 +90,7 @@ impl Local {
             Ok(false)
         };
         // A refusal means the same as for an event.
-        js.scoped(run).flatten().unwrap_or(true)
+        js.scoped(self, run).flatten().unwrap_or(true)
     }
 
     /// Handles an event. A request that is not `wanted` is refused.

@@ -407,12 +407,13 @@ impl<'a> Js<'a> {
         Ok(self.value(result))
     }
 
-    /// Runs `work` in a handle scope of its own: values created in it are released at its end.
-    pub fn scoped<T>(self, work: impl for<'s> FnOnce(Js<'s>) -> T) -> JsResult<T> {
+    /// Runs `work` in a handle scope of its own: values created in it are released at its end. It needs `data`. It can have no other [`Js`],
+    /// whose new values would be released, too: neither `work` nor `data` may borrow anything.
+    pub fn scoped<D: 'static, T>(self, data: &D, work: impl for<'s> FnOnce(Js<'s>, &D) -> T + 'static) -> JsResult<T> {
         let mut scope = ptr::null_mut();
         // SAFETY: as in `type_of`; closed below.
         check(unsafe { sys::napi_open_handle_scope(self.env, &raw mut scope) })?;
-        let result = work(Js { env: self.env, _inside: PhantomData });
+        let result = work(Js { env: self.env, _inside: PhantomData }, data);
         // SAFETY: opened above, on this thread, and innermost.
         check(unsafe { sys::napi_close_handle_scope(self.env, scope) })?;
         Ok(result)

@@ -23,6 +23,7 @@ mod reference;
 mod released;
 mod reminders;
 mod replies;
+mod serving;
 mod share;
 mod shared;
 mod signal;

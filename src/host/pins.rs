@@ -41,26 +41,34 @@ impl Pins {
         Self { shared, all: RefCell::default() }
     }
 
-    /// Pins the memory of a shared buffer for as long as an isolate uses it.
-    pub fn share(
+    /// Pins the memory of the shared buffer that `view` is on, for as long as an isolate uses it.
+    ///
+    /// # Safety
+    ///
+    /// `memory` must be address and length of the view.
+    pub unsafe fn share(
         &self,
         js: Js<'_>,
         view: JsValue<'_>,
         key: u32,
-        data: *mut u8,
-        length: usize,
+        (data, length): (*mut u8, usize),
     ) -> JsResult<Arc<SharedMemory>> {
         let (_, unpin) = self.pin(js, view)?;
-        // SAFETY: the host gave address and length of a shared buffer's memory, which does not move; the strong reference to a view keeps
+        // SAFETY: the caller guarantees that this is a shared buffer's memory, which does not move; the strong reference to a view keeps
         // it alive until the pin is dropped. An environment that shuts down stops its isolates first.
         Ok(Arc::new(unsafe { SharedMemory::new(data, length, Some((self.shared.id, key)), unpin) }))
     }
 
-    /// Lends the memory of a buffer that only its carrier refers to (`surface/host/moving.js`).
-    pub fn lend(&self, js: Js<'_>, buffer: JsValue<'_>, data: *mut u8, length: usize) -> JsResult<Bytes> {
+    /// Lends the memory of a buffer.
+    ///
+    /// # Safety
+    ///
+    /// Only the buffer's carrier refers to it, as `surface/host/moving.js` has made it.
+    pub unsafe fn lend(&self, js: Js<'_>, buffer: JsValue<'_>) -> JsResult<Bytes> {
+        let (data, length) = js.buffer_memory(buffer)?;
         let (number, unpin) = self.pin(js, buffer)?;
         // SAFETY: the host gave address and length of the memory, which does not move while the buffer lives, and the reference keeps the
-        // buffer alive. The surface has created the buffer for this purpose and kept no reference to it. `Local::close` revokes the loan
+        // buffer alive. The caller guarantees that no JavaScript uses it. `Local::close` revokes the loan
         // before the environment shuts down, and waits for the isolate that has taken the memory.
         let loan = Arc::new(unsafe { Loan::new(data, length, unpin) });
         if let Some(pin) = self.all.borrow_mut().get_mut(number) {
@@ -85,7 +93,7 @@ impl Pins {
             let Some(Pin { reference, loan }) = self.all.borrow_mut().try_remove(number) else { continue };
             if loan.is_some() {
                 // Frees its memory now instead of when the host collects it. If the host refuses, it is freed then.
-                let _ = js.scoped(|js| js.dereference(&reference).and_then(|buffer| js.detach(buffer)));
+                let _ = js.scoped(&reference, |js, buffer| js.detach(js.dereference(buffer)?));
             }
             js.delete_reference(reference);
         }

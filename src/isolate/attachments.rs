@@ -1,5 +1,6 @@
 //! State that belongs to an isolate and is found through it, by its type.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Attaches `value` to the isolate, in place of an earlier value of the same type.
@@ -11,12 +12,28 @@ pub fn attach<T: Send + Sync + 'static>(isolate: &mut v8::Isolate, value: Arc<T>
     isolate.set_slot(value);
 }
 
+/// Attaches state that threads cannot share, although it moves with the isolate.
+///
+/// # Safety
+///
+/// All references to what is not `Sync` in it, and all parts of what it has that is not `Send`, must belong to the isolate: they must be attached
+/// to it, in its heap, or on the stack of the thread that has locked it. That lock orders all accesses.
+pub unsafe fn attach_to_thread<T: 'static>(isolate: &mut v8::Isolate, value: Rc<T>) {
+    #[expect(clippy::disallowed_methods, reason = "the caller guarantees what the method lacks")]
+    isolate.set_slot(value);
+}
+
 /// The attached value of this type.
 pub fn attached<T: Send + Sync + 'static>(isolate: &v8::Isolate) -> Option<Arc<T>> {
     isolate.get_slot::<Arc<T>>().cloned()
 }
 
-/// Drops the attached value of this type.
-pub fn detach<T: Send + Sync + 'static>(isolate: &mut v8::Isolate) {
-    drop(isolate.remove_slot::<Arc<T>>());
+/// The same for [`attach_to_thread`].
+pub fn attached_to_thread<T: 'static>(isolate: &v8::Isolate) -> Option<Rc<T>> {
+    isolate.get_slot::<Rc<T>>().cloned()
+}
+
+/// Drops what [`attach_to_thread`] has attached.
+pub fn detach_from_thread<T: 'static>(isolate: &mut v8::Isolate) {
+    drop(isolate.remove_slot::<Rc<T>>());
 }

@@ -16,6 +16,7 @@ use super::job::Job;
 use super::lifecycle::{Action, Event};
 use super::reason::Stop;
 use super::remote::Remote;
+use super::suspension::{self, Suspended};
 use super::{entry, policy, pulse, run};
 use crate::engine::{self, Entered};
 use crate::native;
@@ -30,16 +31,11 @@ struct GuestFiber {
     native: Box<Fiber>,
     /// What the thread is to the guest, while it waits; and to its host, while the guest runs.
     context: Context,
-    /// The isolate whose guest runs on it.
-    remote: RefCell<Option<Arc<Remote>>>,
+    guest: Suspended,
     /// What the guest begins with.
     job: Cell<Option<(Box<Body>, Box<Job>)>>,
     /// What it returns.
     body: Cell<Option<Box<Body>>>,
-    /// The version of the mailbox when the guest began to wait.
-    version: Cell<u32>,
-    /// The guest waits only to let the host's loop look around.
-    pulsed: Cell<bool>,
     /// V8's isolate, once it is entered.
     entered: Cell<Option<Entered>>,
 }
@@ -48,8 +44,8 @@ impl Drop for GuestFibers {
     /// The thread ends. Nothing runs on the stacks of guests that still wait, but V8's own threads may refer to them.
     fn drop(&mut self) {
         let taken = self.taken.take();
-        for remote in taken.iter().filter_map(|fiber| fiber.remote.try_borrow().ok()?.clone()) {
-            remote.execution.loan.set_waiting(false);
+        for remote in taken.iter().filter_map(|fiber| fiber.guest.remote.try_borrow().ok()?.clone()) {
+            remote.execution.loan.lose_lender();
         }
         std::mem::forget(taken);
     }
@@ -64,12 +60,8 @@ struct GuestFibers {
     allowed: Cell<Option<engine::Allowed>>,
 }
 
-/// The fiber of the guest that runs now; null on the thread's own stack. It is taken until the guest is done or left.
-type Running = Cell<*const GuestFiber>;
-
 thread_local! {
     static FIBERS: GuestFibers = GuestFibers::default();
-    static RUNNING: Running = const { Cell::new(ptr::null()) };
 }
 
 /// Whether sync calls run on the caller's thread.
@@ -128,28 +120,6 @@ impl Remote {
         None
     }
 
-    /// The guest waits until something has changed since `version`. This does not count as running time.
-    #[inline(always)]
-    pub(super) fn sleep(&self, version: u32) {
-        let ran = self.accounts.meter.set_running(false);
-        self.execution.loan.set_waiting(fiber::active() != 0);
-        let was_suspended = suspend(self, version);
-        self.execution.loan.set_waiting(false);
-        if !was_suspended {
-            self.mailbox.park(version, None);
-        }
-        self.accounts.meter.set_running(ran);
-    }
-
-    /// The guest, which runs on this thread, lets the host's loop run.
-    pub(super) fn let_host_poll(&self) {
-        // SAFETY: as in `suspend`.
-        if let Some(fiber) = unsafe { RUNNING.get().as_ref() } {
-            fiber.pulsed.set(true);
-            suspend(self, self.mailbox.version().wrapping_sub(1));
-        }
-    }
-
     /// Whether a guest of this isolate waits on this thread.
     pub fn waits_here(&self) -> bool {
         fiber_of(self).is_some()
@@ -162,26 +132,15 @@ fn fiber_of(remote: &Remote) -> Option<Rc<GuestFiber>> {
         return None;
     }
     // A thread that is ending has none.
-    let found =
-        FIBERS.try_with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| fiber.is_of(remote)).map(Rc::clone));
+    let found = FIBERS
+        .try_with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| fiber.guest.is_of(remote)).map(Rc::clone));
     found.ok().flatten()
-}
-
-/// The guest of `remote`, which runs on a fiber of this thread, waits until something has changed since `version`. False if it does not run on a
-/// fiber.
-#[inline(always)]
-fn suspend(remote: &Remote, version: u32) -> bool {
-    let running = RUNNING.get();
-    // SAFETY: the thread keeps the fiber while its guest runs.
-    let Some(fiber) = (unsafe { running.as_ref() }).filter(|fiber| fiber.is_of(remote)) else { return false };
-    fiber.version.set(version);
-    fiber::suspend()
 }
 
 /// Resumes the guest of `remote`, which was stopped while it waited on this thread, until it has returned.
 pub fn unwind(remote: &Remote) {
     while let Some(fiber) = fiber_of(remote).filter(|_| remote.is_stopping()) {
-        fiber.pulsed.set(false);
+        fiber.guest.pulsed.set(false);
         fiber.resume();
     }
 }
@@ -207,11 +166,11 @@ pub fn resume() -> Progress {
         return Progress::None;
     }
     let found =
-        FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| fiber.has_changed()).map(Rc::clone));
+        FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| fiber.guest.has_changed()).map(Rc::clone));
     match found {
-        Some(fiber) if fiber.pulsed.get() => {
+        Some(fiber) if fiber.guest.pulsed.get() => {
             // Next time, it is resumed.
-            fiber.pulsed.set(false);
+            fiber.guest.pulsed.set(false);
             Progress::Pulsed
         }
         Some(fiber) => {
@@ -224,7 +183,8 @@ pub fn resume() -> Progress {
 
 /// Resumes the guest of this isolate, if it waits on this thread.
 pub fn resume_guest(isolate: u64) {
-    let is_of = |fiber: &&Rc<GuestFiber>| fiber.remote.borrow().as_ref().is_some_and(|remote| remote.id() == isolate);
+    let is_of =
+        |fiber: &&Rc<GuestFiber>| fiber.guest.remote.borrow().as_ref().is_some_and(|remote| remote.id() == isolate);
     let found = FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(is_of).map(Rc::clone));
     if let Some(fiber) = found {
         fiber.resume();
@@ -238,7 +198,7 @@ pub fn guest(isolate: u64) -> Option<Arc<Remote>> {
             .taken
             .borrow()
             .iter()
-            .find_map(|fiber| fiber.remote.borrow().clone().filter(|remote| remote.id() == isolate))
+            .find_map(|fiber| fiber.guest.remote.borrow().clone().filter(|remote| remote.id() == isolate))
     })
 }
 
@@ -261,11 +221,9 @@ impl GuestFiber {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             native,
             context: Context::new(),
-            remote: RefCell::default(),
+            guest: Suspended::default(),
             job: Cell::default(),
             body: Cell::default(),
-            version: Cell::new(0),
-            pulsed: Cell::new(false),
             entered: Cell::new(None),
         }))
     }
@@ -281,24 +239,18 @@ impl GuestFiber {
     }
 
     fn begin(&self, remote: &Arc<Remote>, body: Box<Body>, job: Box<Job>) {
-        self.context.begin(self.native.reserve(), body.thread(), as_current(remote));
-        self.remote.replace(Some(Arc::clone(remote)));
+        self.guest.remote.replace(Some(Arc::clone(remote)));
+        // SAFETY: `self.guest` keeps the isolate until its guest is done, or forever.
+        unsafe { self.context.begin(self.native.reserve(), body.thread(), as_current(remote)) };
         self.entered.set(body.entered().filter(|_| body.fiber() == Some(self.id)));
         self.job.set(Some((body, job)));
         // SAFETY: the thread keeps it until its guest is done or left.
         unsafe { self.native.begin(serve, ptr::from_ref(self).cast()) };
     }
 
-    fn is_of(&self, remote: &Remote) -> bool {
-        self.remote.borrow().as_ref().is_some_and(|own| ptr::eq(&**own, remote))
-    }
-
-    fn has_changed(&self) -> bool {
-        self.remote.borrow().as_ref().is_some_and(|remote| remote.mailbox.version() != self.version.get())
-    }
-
     fn resume(self: &Rc<Self>) {
-        RUNNING.set(Rc::as_ptr(self));
+        // SAFETY: the thread keeps this fiber until the guest is done or left, which `set_running` below follows.
+        unsafe { suspension::set_running(&self.guest) };
         self.context.exchange();
         if let Some(entered) = self.entered.get() {
             // SAFETY: the guest has entered it on this fiber, and has the body.
@@ -307,12 +259,13 @@ impl GuestFiber {
         let pause = self.native.resume();
         Entered::suspend();
         self.context.exchange();
-        RUNNING.set(ptr::null());
+        // SAFETY: there is none.
+        unsafe { suspension::set_running(ptr::null()) };
         if pause == Pause::Waiting {
             return;
         }
         FIBERS.with(|fibers| fibers.taken.borrow_mut().retain(|fiber| !Rc::ptr_eq(fiber, self)));
-        let remote = self.remote.take();
+        let remote = self.guest.remote.take();
         if pause == Pause::Done {
             Rc::clone(self).keep();
             if let (Some(remote), Some(body)) = (remote, self.body.take()) {
@@ -335,7 +288,7 @@ impl GuestFiber {
 fn serve(fiber: *const c_void) {
     // SAFETY: `GuestFiber::begin` passes the fiber, which the thread keeps.
     let fiber = unsafe { &*fiber.cast::<GuestFiber>() };
-    let remote = fiber.remote.borrow().clone();
+    let remote = fiber.guest.remote.borrow().clone();
     if let (Some((mut body, job)), Some(remote)) = (fiber.job.take(), remote) {
         run_job(fiber, &remote, &mut body, job);
         // When nothing runs here any more, as another thread may take it at once.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::console_guard;
 use super::guest::Guest;
 use super::job::IsolateScope;
 use super::realm::Realm;
-use super::sessions::guard_console;
 use crate::engine;
 
 impl Realm {
@@ -28,8 +28,20 @@ impl Realm {
         context.set_security_token(v8::Integer::new_from_unsigned(scope, index).into());
         if guest.agent().is_some() {
             // Fails only if the heap is full; the context is unusable then.
-            let _ = guard_console(scope);
+            let _ = console_guard::install(scope);
         }
+        realm
+    }
+}
+
+impl Guest {
+    /// Any realm, for work that does not depend on a particular one.
+    pub fn utility_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Arc<Realm> {
+        if let Some(realm) = self.realms.any() {
+            return realm;
+        }
+        let realm = Realm::create(scope, self);
+        self.realms.keep(Arc::clone(&realm));
         realm
     }
 }

@@ -52,7 +52,7 @@ impl Remote {
             promises: Promises::default(),
             detached: DetachedWork::default(),
             entries: Entries::new(me.clone()),
-            execution: Execution::default(),
+            execution: Execution::new(me.clone()),
             inspector: Inspector::default(),
             children: Children::default(),
             creation,

@@ -25,7 +25,8 @@ pub struct CurrentIsolate(Arc<Remote>);
 impl CurrentIsolate {
     pub fn begin(isolate: &Arc<Remote>) -> Self {
         let occupying = Self(Arc::clone(isolate));
-        context::with(|context| context.isolate.set(as_current(&occupying.0)));
+        // SAFETY: the result keeps the isolate until it is dropped.
+        context::with(|context| unsafe { context.isolate.replace(as_current(&occupying.0)) });
         occupying
     }
 
@@ -36,7 +37,8 @@ impl CurrentIsolate {
 
 impl Drop for CurrentIsolate {
     fn drop(&mut self) {
-        context::with(|context| context.isolate.set(ptr::null()));
+        // SAFETY: null is none.
+        context::with(|context| unsafe { context.isolate.replace(ptr::null()) });
     }
 }
 

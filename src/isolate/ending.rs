@@ -4,13 +4,12 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use super::body::Body;
-use super::deferred_disposal::{self, DeferredDisposal};
 use super::grace::Grace;
 use super::job::Kind;
 use super::lifecycle::{Effects, Event};
 use super::reason::Stop;
 use super::remote::Remote;
-use super::{clock, registry};
+use super::{clock, tidying};
 use crate::engine::{self, ThreadState};
 use crate::native::{self, lock};
 use crate::value::{Completion, Fault, Outcome};
@@ -55,7 +54,7 @@ impl Remote {
         if self.entries.runs(None) {
             self.abandon_after(None, Grace::begin(&self.execution.thread));
         }
-        self.perform(action);
+        self.execution.perform(action);
         true
     }
 
@@ -70,11 +69,6 @@ impl Remote {
     /// Completes `completion` when the isolate's V8 side is gone or abandoned, at once if it already is.
     pub fn when_gone(&self, completion: Arc<dyn Completion>) {
         self.listeners.when_gone(completion, || self.is_gone());
-    }
-
-    /// Whether the V8 side is gone or abandoned.
-    pub(super) fn is_gone(&self) -> bool {
-        self.lifecycle.is_gone()
     }
 
     /// Waits until the isolate's V8 side is gone or abandoned. Must not be called on a thread of an isolate.
@@ -141,6 +135,15 @@ impl Remote {
         });
     }
 
+    /// The second stage of an expired limit: terminates execution from outside, if the entry `serial` still runs; `None`: any entry.
+    fn terminate_call(&self, serial: Option<u64>) {
+        // Under the lock, because `leave` cancels terminations under it.
+        let stack = self.entries.lock();
+        if stack.runs(serial) {
+            self.execution.terminate();
+        }
+    }
+
     /// Abandons the isolate, whose thread is not expected to return: answers every call, including queued ones, and retires the thread.
     /// V8's out-of-memory handler also calls this, on the thread itself.
     pub fn abandon(&self, problem: &str) {
@@ -192,7 +195,7 @@ impl Remote {
             // A host waits for its thread, or until its memory is safe.
             let urgent = self.may_touch_host() || matches!(state, ThreadState::Borrowed(..));
             self.suspend_after(if urgent { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
-            deferred_disposal::tidy_after(self.accounts.max_native());
+            tidying::tidy_after(self.accounts.max_native());
         }
         if !self.may_touch_host() {
             self.announce_gone(Event::Retire);
@@ -222,7 +225,7 @@ impl Remote {
             // for its size or terminate its execution, nor other isolates, since heaps share only read-only pages.
             unsafe { self.execution.thread.give_back_heap() };
             native::give_back_blocks(quota);
-            deferred_disposal::tidy_after(self.accounts.max_native());
+            tidying::tidy_after(self.accounts.max_native());
             return;
         }
         let remote = self.me.clone();
@@ -255,7 +258,7 @@ impl Remote {
                     remote.accounts.account.freeze();
                 }
                 // Memory that grows while the thread runs leaves its previous blocks free.
-                deferred_disposal::tidy_after(remote.accounts.max_native());
+                tidying::tidy_after(remote.accounts.max_native());
                 if !matches!(state, ThreadState::Working(_) | ThreadState::Borrowed(..)) {
                     return remote.announce_gone(Event::Retire);
                 }
@@ -287,32 +290,10 @@ impl Remote {
     }
 
     /// Ends the isolates that the guest has created.
-    fn stop_children(&self) {
+    pub(super) fn stop_children(&self) {
         let reason = self.stop_reason().filter(|reason| *reason == Stop::Environment).unwrap_or(Stop::Disposed);
         for made in self.children.take_made() {
             made.stop(reason);
-        }
-    }
-}
-
-impl Drop for Remote {
-    /// The isolate is unreachable: its V8 side is disposed of on a pool thread.
-    fn drop(&mut self) {
-        self.promises.abandon();
-        self.detached.announce_drained();
-        self.stop_children();
-        let membership = self.children.take_membership();
-        if let Some(body) = self.lifecycle.take_idle() {
-            if !self.creation.is_warm() {
-                registry::leave_idle();
-            }
-            let native = self.accounts.max_native();
-            deferred_disposal::defer(DeferredDisposal::Forgotten {
-                body,
-                account: Arc::clone(&self.accounts.account),
-                membership,
-                native,
-            });
         }
     }
 }

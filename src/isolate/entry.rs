@@ -3,6 +3,7 @@
 //! An expired limit is enforced in three stages. First, an interrupt records the running stack frames and terminates execution. Second,
 //! execution is terminated from outside, for guests that handle no interrupts. Third, after the grace period, the isolate is abandoned.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::entries::{Enforcer, Interrupted};
@@ -31,7 +32,7 @@ impl Enforcer for Remote {
         let action = self.lifecycle.transition(Event::Expire).action;
         self.execution.interrupt(on_interrupt);
         drop(stack);
-        self.perform(action);
+        self.execution.perform(action);
         self.abandon_after(Some(serial), Grace::begin(&self.execution.thread));
     }
 }
@@ -42,15 +43,6 @@ impl Remote {
         completion.complete(Err(Fault::aborted()));
         if let Some(serial) = self.entries.of(completion) {
             Arc::clone(self).expire(serial, Expired::Aborted);
-        }
-    }
-
-    /// Second stage: terminates execution from outside, if the entry `serial` still runs; `None`: any entry.
-    pub(super) fn terminate_call(&self, serial: Option<u64>) {
-        // Under the lock, because `leave` cancels terminations under it.
-        let stack = self.entries.lock();
-        if stack.runs(serial) {
-            self.execution.terminate();
         }
     }
 
@@ -87,7 +79,7 @@ impl Remote {
 }
 
 /// Runs one job under its limits. After the outermost job, also runs microtasks and takes unhandled rejections.
-pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, job: Job) {
+pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, job: Job) {
     let Job { kind, limits, chain, completion, work, charge, overdue } = job;
     let limits = match kind {
         Kind::Call | Kind::Task | Kind::Timer => limits,
@@ -173,7 +165,7 @@ fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fau
 
 /// Runs the microtasks that a stopped job has left in the queue, under `limits`: promises that other calls await may depend on them, and
 /// the next call must not pay for them. Drops the microtasks that remain when a limit expires.
-fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>, limits: Limits) {
+fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) {
     let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
     let serial = remote.entries.enter(limits, &completion, Charge::default());
     guest.push_chain(Chain::default(), limits);

@@ -1,15 +1,22 @@
 //! Control over the execution of guest code, from any thread.
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{OnceLock, Weak};
 
+use super::body::Body;
 use super::delayed_tasks::DelayedTasks;
+use super::lifecycle::Action;
 use crate::engine::GuestThread;
-use crate::native::locks;
+use crate::native::{context, locks};
 
-#[derive(Default)]
+/// Gives an isolate the thread that a change of its state requires.
+pub trait Worker: Send + Sync {
+    fn perform(&self, action: Action<Box<Body>>);
+}
+
 pub struct Execution {
+    worker: Weak<dyn Worker>,
     /// Set once the V8 isolate exists.
     v8: OnceLock<v8::IsolateHandle>,
     /// The thread that works for the isolate.
@@ -19,10 +26,14 @@ pub struct Execution {
     pub loan: Loan,
 }
 
+/// A number that no thread has.
+const NO_THREAD: usize = usize::MAX;
+
 /// A thread of a host works for the isolate, whose loop resumes the guest.
 #[derive(Default)]
 pub struct Loan {
-    lent: AtomicBool,
+    /// The number of that thread; 0 for none.
+    lender: AtomicUsize,
     /// The guest is suspended there, and cannot continue before its host does.
     waits: AtomicBool,
     /// A thread of a host would have borrowed the isolate.
@@ -36,11 +47,18 @@ pub struct Loan {
 }
 
 impl Loan {
+    /// This thread borrows the isolate, or no longer does.
     pub fn lend(&self, lent: bool) {
         if lent {
             self.count.fetch_add(1, Ordering::SeqCst);
         }
-        self.lent.store(lent, Ordering::Release);
+        self.lender.store(if lent { context::thread() } else { 0 }, Ordering::Release);
+    }
+
+    /// The thread that has borrowed the isolate ends, and does not return it.
+    pub fn lose_lender(&self) {
+        self.set_waiting(false);
+        self.lender.store(NO_THREAD, Ordering::Release);
     }
 
     pub fn set_waiting(&self, waits: bool) {
@@ -62,11 +80,33 @@ impl Loan {
     }
 
     pub fn is_lent(&self) -> bool {
-        self.lent.load(Ordering::Acquire)
+        self.lender.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether this thread has borrowed the isolate.
+    pub fn is_lent_here(&self) -> bool {
+        self.lender.load(Ordering::Acquire) == context::thread()
     }
 }
 
 impl Execution {
+    pub fn new(worker: Weak<dyn Worker>) -> Self {
+        Self {
+            worker,
+            v8: OnceLock::default(),
+            thread: GuestThread::default(),
+            delayed_tasks: DelayedTasks::default(),
+            loan: Loan::default(),
+        }
+    }
+
+    /// Does what a transition requires.
+    pub fn perform(&self, action: Action<Box<Body>>) {
+        if let Some(worker) = self.worker.upgrade() {
+            worker.perform(action);
+        }
+    }
+
     /// The V8 isolate exists.
     pub fn learn(&self, isolate: &v8::OwnedIsolate) {
         // Fails only if it was set before: each isolate is created once.

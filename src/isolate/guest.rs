@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use slab::Slab;
 
 use super::accounts::max_outside;
-use super::attachments::attached;
+use super::attachments::{attach_to_thread, attached_to_thread};
 use super::compiled::CompiledSources;
 use super::handles::{Carried, Handles, Own};
 use super::held::Held;
@@ -17,7 +17,7 @@ use super::inspector::Agent;
 use super::job::{Deadline, IsolateScope, Limits, Work};
 use super::modules::Modules;
 use super::place::Binding;
-use super::realm::{Realm, Realms};
+use super::realm::Realms;
 use super::remote::Remote;
 use crate::convert;
 use crate::native::context;
@@ -45,6 +45,7 @@ struct Running {
     spare_ask: Cell<Option<Rc<Ask>>>,
 }
 
+/// It belongs to one isolate, with which it moves from thread to thread. It is neither `Send` nor `Sync`, so that nothing outside can refer to it.
 pub struct Guest {
     remote: Weak<Remote>,
     /// The most bytes of one value outside the heap.
@@ -73,15 +74,10 @@ pub struct Guest {
     pub(super) agent: RefCell<Option<Rc<Agent>>>,
 }
 
-// SAFETY: a `Guest` belongs to one isolate and is reached only through it, on the thread that holds the isolate's `v8::Locker`. The isolate
-// moves to another thread only under that lock, which orders all accesses.
-unsafe impl Send for Guest {}
-// SAFETY: as above: never two threads at once.
-unsafe impl Sync for Guest {}
-
 impl Guest {
-    pub(super) fn new(remote: &Arc<Remote>) -> Arc<Self> {
-        Arc::new(Self {
+    /// The guest of a new isolate, attached to that.
+    pub(super) fn attach(isolate: &mut v8::Isolate, remote: &Arc<Remote>) -> Rc<Self> {
+        let guest = Rc::new(Self {
             remote: Arc::downgrade(remote),
             max_outside: max_outside(remote.settings.memory_limit),
             slots: RefCell::default(),
@@ -97,11 +93,15 @@ impl Guest {
             running: Running::default(),
             rejections: RefCell::default(),
             agent: RefCell::default(),
-        })
+        });
+        // SAFETY: it is new. All others get it from the isolate that they have a scope of, and keep it on their stack, or in what belongs to
+        // the isolate, too: it is not `Send`, as none of its parts is that is shared with others.
+        unsafe { attach_to_thread(isolate, Rc::clone(&guest)) };
+        guest
     }
 
     /// Work for a job, which gets the guest.
-    pub fn work(work: impl FnOnce(&mut IsolateScope<'_, '_>, &Arc<Self>) -> Outcome + Send + 'static) -> Work {
+    pub fn work(work: impl FnOnce(&mut IsolateScope<'_, '_>, &Rc<Self>) -> Outcome + Send + 'static) -> Work {
         Box::new(move |scope| {
             let guest = Self::of(scope)?;
             work(scope, &guest)
@@ -115,8 +115,8 @@ impl Guest {
     }
 
     /// The guest of the isolate that `scope` is in.
-    pub fn of(scope: &v8::Isolate) -> Result<Arc<Guest>, Fault> {
-        attached(scope).ok_or_else(Fault::disposed_during_execution)
+    pub fn of(scope: &v8::Isolate) -> Result<Rc<Guest>, Fault> {
+        attached_to_thread(scope).ok_or_else(Fault::disposed_during_execution)
     }
 
     /// The isolate as other threads see it.
@@ -371,16 +371,6 @@ impl Guest {
     /// A limit has stopped code that ran for the async call `request`; see [`Modules::stop`].
     pub(super) fn stop_modules(&self, scope: &mut IsolateScope<'_, '_>, request: i64, last_evaluation: u64) -> bool {
         self.realms.any().is_some_and(|realm| self.modules.stop(scope, &realm, request, last_evaluation))
-    }
-
-    /// Any realm, for work that does not depend on a particular one.
-    pub fn utility_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Arc<Realm> {
-        if let Some(realm) = self.realms.any() {
-            return realm;
-        }
-        let realm = Realm::create(scope, self);
-        self.realms.keep(Arc::clone(&realm));
-        realm
     }
 
     pub fn remember_shared(&self, memory: &Arc<SharedMemory>) {

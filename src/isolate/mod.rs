@@ -10,6 +10,7 @@ pub mod borrow;
 pub mod clock;
 mod codegen;
 mod compiled;
+mod console_guard;
 mod contexts;
 mod create;
 mod creation;
@@ -52,8 +53,10 @@ mod sessions;
 mod settings;
 mod slots;
 mod snapshot_creator;
+mod suspension;
 #[cfg(test)]
 mod tests;
+mod tidying;
 mod undelivered;
 mod waiting;
 mod warm;

@@ -29,7 +29,8 @@ pub fn unsupported(message: &str) -> Fault {
 /// of memory, but cannot run a script of a snapshot, or write a value into it.
 pub fn park(refused: bool) {
     let Some(remote) = current() else { return park_helper() };
-    native::fiber::leave(native::fiber::Pause::Failed);
+    // SAFETY: V8 has called this, and cannot continue.
+    unsafe { native::fiber::leave(native::fiber::Pause::Failed) };
     if refused && let Some((completion, message)) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
         completion.complete(Err(unsupported(message)));
     }

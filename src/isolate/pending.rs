@@ -6,22 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use super::remote::Remote;
-use crate::native::lock;
 use crate::value::{Completion, Outcome, Owner};
-
-/// Keeps the isolate and its host's event loop alive.
-struct Kept {
-    remote: Arc<Remote>,
-    keep_alive: Option<usize>,
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Some(id) = self.keep_alive {
-            self.remote.keep_alives.end(id);
-        }
-    }
-}
 
 /// An event that is pending until this is dropped. Must not be dropped under a lock that the end of an isolate takes.
 pub struct PendingEvent(Weak<Remote>);
@@ -76,29 +61,5 @@ impl Remote {
     pub fn pending_event(&self) -> PendingEvent {
         self.detached.pending.fetch_add(1, Ordering::AcqRel);
         PendingEvent(self.me.clone())
-    }
-
-    pub(super) fn is_kept(&self) -> bool {
-        lock(&self.detached.kept).is_some()
-    }
-
-    /// Keeps the isolate and the event loop alive exactly while an event is pending that a caller waits for.
-    pub(super) fn update_kept(&self) {
-        let detached = &self.detached;
-        let mut kept = lock(&detached.kept);
-        let is_awaited = || detached.pending.load(Ordering::Acquire) > 0 && self.promises.are_awaited();
-        let keep = !self.is_gone() && (detached.compiles() || is_awaited());
-        let before = match (keep, kept.is_some()) {
-            (true, false) => {
-                let keeping = |remote| Box::new(Kept { remote, keep_alive: self.keep_alives.begin() }) as Box<dyn Send>;
-                *kept = self.me.upgrade().map(keeping);
-                None
-            }
-            (false, true) => kept.take(),
-            _ => None,
-        };
-        drop(kept);
-        // Perhaps it has the last handle.
-        drop(before);
     }
 }

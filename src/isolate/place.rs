@@ -1,5 +1,6 @@
 //! Where conversions take place: the guest and a realm of it, and how the layer above represents handles there.
 
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -56,7 +57,7 @@ pub trait Binding: Send + Sync {
 /// A realm of a guest: where a conversion takes place.
 #[derive(Clone)]
 pub struct Place {
-    pub guest: Arc<Guest>,
+    pub guest: Rc<Guest>,
     pub realm: Arc<Realm>,
 }
 

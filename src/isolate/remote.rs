@@ -24,7 +24,7 @@ use super::reason::Stop;
 use super::registry::{self, MemoryObserver};
 use super::settings::Settings;
 use super::slots::Slots;
-use crate::native::Guard;
+use crate::native::{Guard, lock};
 use crate::value::{Completion, Fault, Owner, Wake};
 
 pub struct Remote {
@@ -43,6 +43,20 @@ pub struct Remote {
     pub(super) detached: DetachedWork,
     pub(super) children: Children<Remote>,
     pub(super) creation: Creation,
+}
+
+/// Keeps the isolate and its host's event loop alive.
+struct Kept {
+    remote: Arc<Remote>,
+    keep_alive: Option<usize>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(id) = self.keep_alive {
+            self.remote.keep_alives.end(id);
+        }
+    }
 }
 
 /// A deadline counts from the call: a call that has not even started by then is answered too.
@@ -104,6 +118,30 @@ impl Remote {
         }
     }
 
+    pub(super) fn is_kept(&self) -> bool {
+        lock(&self.detached.kept).is_some()
+    }
+
+    /// Keeps the isolate and the event loop alive exactly while an event is pending that a caller waits for.
+    pub(super) fn update_kept(&self) {
+        let detached = &self.detached;
+        let mut kept = lock(&detached.kept);
+        let is_awaited = || detached.pending.load(Ordering::Acquire) > 0 && self.promises.are_awaited();
+        let keep = !self.is_gone() && (detached.compiles() || is_awaited());
+        let before = match (keep, kept.is_some()) {
+            (true, false) => {
+                let keeping = |remote| Box::new(Kept { remote, keep_alive: self.keep_alives.begin() }) as Box<dyn Send>;
+                *kept = self.me.upgrade().map(keeping);
+                None
+            }
+            (false, true) => kept.take(),
+            _ => None,
+        };
+        drop(kept);
+        // Perhaps it has the last handle.
+        drop(before);
+    }
+
     /// Why the isolate ends or has ended; `None` if it continues to run.
     pub fn stop_reason(&self) -> Option<Stop> {
         self.lifecycle.stop_reason()
@@ -121,6 +159,11 @@ impl Remote {
     /// See [`Lifecycle::is_stopping`].
     pub fn is_stopping(&self) -> bool {
         self.lifecycle.is_stopping()
+    }
+
+    /// Whether the V8 side is gone or abandoned.
+    pub(super) fn is_gone(&self) -> bool {
+        self.lifecycle.is_gone()
     }
 
     /// Queues `job`. If the isolate has ended, the job is answered with that error.
@@ -174,7 +217,7 @@ impl Remote {
         if self.lifecycle.needs_thread() {
             let Effects { action, .. } = self.transition(&inbox, Event::Work);
             drop(inbox);
-            self.perform(action);
+            self.execution.perform(action);
         } else {
             self.mailbox.notify(inbox);
             self.notify_borrower();
@@ -184,7 +227,7 @@ impl Remote {
     /// Makes the thread of a host that has borrowed the isolate look at it again.
     fn notify_borrower(&self) {
         if self.execution.loan.is_lent()
-            && !self.waits_here()
+            && !self.execution.loan.is_lent_here()
             && let Some(host) = self.settings.host.as_ref().and_then(Weak::upgrade)
         {
             host.notify();
@@ -237,7 +280,7 @@ impl Owner for Remote {
 
 impl Wake for Remote {
     fn wake(&self) {
-        if self.execution.loan.is_lent() && self.waits_here() {
+        if self.execution.loan.is_lent_here() {
             // This thread looks at it next.
             return self.mailbox.touch();
         }

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::attachments::attach;
 use super::body::Body;
 use super::codegen::on_code_generation;
 use super::current::{CurrentIsolate, address_of};
 use super::deferred_disposal::{self, DeferredDisposal};
+use super::execution::Worker;
 use super::guest::{Guest, on_promise_reject};
 use super::job::{IsolateScope, Job, Kind};
 use super::lifecycle::{Action, Event};
@@ -20,16 +20,10 @@ use super::sessions::open_inspector;
 use super::{arrivals, clock, entry, memory, registry, snapshot_creator};
 use crate::engine::{self, TaskSink, Unavailable, background};
 use crate::native;
-use crate::value::{Completion, NoCompletion, Value, spin};
-
-/// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
-const SPIN: Duration = Duration::from_micros(30);
+use crate::value::{Completion, NoCompletion, Value};
 
 /// How long a thread without work is kept before it returns to the pool.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(2);
-
-/// Threads that spin at this moment. At most one may: with few cores, more would take time from threads that work.
-static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
 /// How long the pool may go without starting any work.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -227,8 +221,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     // SAFETY: `serve` occupies the thread for as long as it has the body that the isolate becomes part of. No other thread that works for the isolate has
     // a body.
     unsafe { remote.execution.thread.learn_heap() };
-    let guest = Guest::new(remote);
-    attach(&mut isolate, Arc::clone(&guest));
+    let guest = Guest::attach(&mut isolate, remote);
     (settings.install)(&mut isolate);
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
@@ -241,8 +234,8 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
         v8::scope!(let scope, &mut isolate);
         prepare(scope);
     }
-    // SAFETY: everything that belongs to the isolate is `Send`: what `attach` attaches, now and later, because of its bounds; the allocator
-    // (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
+    // SAFETY: everything that belongs to the isolate is `Send`, or moves only with it: what is attached, now and later, because of the bounds of
+    // `attach` and the contract of `attach_to_thread`; the allocator (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
     // that. This is the thread that created the isolate.
     match unsafe { isolate.try_into_shared() } {
         Ok(shared) => Some(Body::new(shared, snapshot)),
@@ -263,9 +256,8 @@ enum Next {
     Ended,
 }
 
-impl Remote {
-    /// Does what a transition requires.
-    pub(super) fn perform(&self, action: Action<Box<Body>>) {
+impl Worker for Remote {
+    fn perform(&self, action: Action<Box<Body>>) {
         let Some(me) = self.me.upgrade() else { return };
         match action {
             Action::Start(body) => start(me, body),
@@ -274,7 +266,9 @@ impl Remote {
             Action::None | Action::Enter(_) | Action::Continue(_) => {}
         }
     }
+}
 
+impl Remote {
     fn next(&self) -> Next {
         loop {
             let version = self.mailbox.version();
@@ -293,18 +287,6 @@ impl Remote {
                 return Next::Idle { wanted: false };
             }
         }
-    }
-
-    /// Spins for a short time. True if something has changed since `version`.
-    pub(super) fn spin(&self, version: u32) -> bool {
-        let changed = || self.mailbox.version() != version;
-        if self.execution.loan.is_lent() {
-            return changed();
-        }
-        let others = SPINNING.fetch_add(1, Ordering::Relaxed);
-        let result = if others > 0 { changed() } else { spin(SPIN, changed) };
-        SPINNING.fetch_sub(1, Ordering::Relaxed);
-        result
     }
 }
 

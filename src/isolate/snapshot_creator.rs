@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::attachments::{attach, detach};
+use super::attachments::detach_from_thread;
 use super::clock::{self, Alarm};
 use super::codegen::on_code_generation;
 use super::current::address_of;
@@ -106,8 +106,7 @@ fn leave_behind(
     job: Job,
 ) -> (Result<Left, Fault>, Option<Alarm>) {
     let plain = Plain::measure(isolate);
-    let guest = Guest::new(remote);
-    attach(isolate, Arc::clone(&guest));
+    let guest = Guest::attach(isolate, remote);
     let kept = Arc::new(Kept::default());
     let (caller, deadline) = (Arc::clone(&job.completion), job.limits.deadline);
     {
@@ -136,7 +135,7 @@ fn leave_behind(
         let complete = set_content(scope, context);
         value.and_then(|value| if complete { Ok(value) } else { Err(failed()) })
     };
-    detach::<Guest>(isolate);
+    detach_from_thread::<Guest>(isolate);
     let heap = isolate.get_heap_statistics().used_heap_size().saturating_sub(plain.heap);
     let size = Size { heap, buffers: remote.accounts.budget.used() };
     (left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) }), late)

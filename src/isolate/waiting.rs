@@ -1,6 +1,6 @@
 //! How a guest waits on its thread: for a reply, while it serves sync calls to its isolate.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use super::entry;
 use super::guest::Guest;
@@ -11,7 +11,7 @@ use crate::value::{Awaited, Fault, Outcome};
 
 impl Guest {
     /// Runs `job` nested in the running job.
-    pub fn run_nested(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, job: Job) -> Result<(), Fault> {
+    pub fn run_nested(self: &Rc<Self>, scope: &mut IsolateScope<'_, '_>, job: Job) -> Result<(), Fault> {
         let remote = self.remote()?;
         entry::run(scope, self, &remote, job);
         Ok(())
@@ -19,14 +19,14 @@ impl Guest {
 
     /// Waits on this thread until `reply` is answered. Serves sync calls to this isolate meanwhile. Timeouts are paused if the guest waits
     /// for a `host`. If it waits for another guest, they are not.
-    pub fn wait(self: &Arc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &impl Awaited, host: bool) -> Outcome {
+    pub fn wait(self: &Rc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &impl Awaited, host: bool) -> Outcome {
         self.with_remote(|remote| self.wait_in(scope, remote, reply, host))?
     }
 
     /// The same in this isolate, `remote`.
     #[inline(always)]
     pub fn wait_in(
-        self: &Arc<Self>,
+        self: &Rc<Self>,
         scope: &mut IsolateScope<'_, '_>,
         remote: &Remote,
         reply: &impl Awaited,

@@ -5,96 +5,115 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
+/// A pointer in a context; null for none.
+pub struct Pointer(Cell<*const c_void>);
+
+impl Pointer {
+    const fn none() -> Self {
+        Self(Cell::new(ptr::null()))
+    }
+
+    fn swap(&self, other: &Self) {
+        self.0.swap(&other.0);
+    }
+
+    pub fn get(&self) -> *const c_void {
+        self.0.get()
+    }
+
+    /// Returns the previous one.
+    ///
+    /// # Safety
+    ///
+    /// Code that uses it takes it for the type that it knows, and for valid until it is set again, also while the context is exchanged for
+    /// another one.
+    pub unsafe fn replace(&self, pointer: *const c_void) -> *const c_void {
+        self.0.replace(pointer)
+    }
+}
+
 /// What memory of C++ code counts for.
 pub(super) struct Drawn {
-    /// The quota that the thread draws on; null for none. Only `quota` knows its type.
-    pub(super) quota: Cell<*const c_void>,
+    /// The quota that the thread draws on. Only `quota` knows its type.
+    pub(super) quota: Pointer,
     /// Bytes of small blocks that the thread has allocated for it, less those that it has freed, since it last passed them on.
     pub(super) small: Cell<isize>,
 }
 
-pub struct Context {
-    pub(super) drawn: Drawn,
+impl Drawn {
+    fn swap(&self, other: &Self) {
+        self.quota.swap(&other.quota);
+        self.small.swap(&other.small);
+    }
+}
+
+/// Declares the parts of a context, and what a context without any has.
+macro_rules! context {
+    ($($(#[$note:meta])* $visibility:vis $name:ident: $type:ty = $none:expr;)*) => {
+        pub struct Context {
+            $($(#[$note])* $visibility $name: $type,)*
+        }
+
+        impl Context {
+            /// Nothing.
+            pub const fn new() -> Self {
+                Self { $($name: $none,)* }
+            }
+
+            /// Exchanges this for what the thread works for now.
+            pub fn exchange(&self) {
+                with(|current| {
+                    $(self.$name.swap(&current.$name);)*
+                });
+            }
+        }
+    };
+}
+
+context! {
+    pub(super) drawn: Drawn = Drawn { quota: Pointer::none(), small: Cell::new(0) };
     /// The number of locks that the thread holds, plus one if it is one of V8's own threads.
-    pub(super) held: Cell<u32>,
+    pub(super) held: Cell<u32> = Cell::new(0);
     /// The thread was refused memory.
-    pub(super) refused: Cell<bool>,
+    pub(super) refused: Cell<bool> = Cell::new(false);
     /// V8 allocates a segment of a zone, which its parser and compilers use on one thread.
-    pub(super) segment: Cell<bool>,
+    pub(super) segment: Cell<bool> = Cell::new(false);
     /// The number of V8's tasks that the thread is running.
-    pub(super) entered: Cell<usize>,
+    pub(super) entered: Cell<usize> = Cell::new(0);
     /// Where the reserve of the stack begins; `usize::MAX` for none.
-    pub(super) reserve: Cell<usize>,
+    pub(super) reserve: Cell<usize> = Cell::new(usize::MAX);
     /// The largest block that Rust code may allocate.
-    pub ceiling: Cell<usize>,
+    pub ceiling: Cell<usize> = Cell::new(usize::MAX);
     /// Such a block was refused.
-    pub capped: Cell<bool>,
+    pub capped: Cell<bool> = Cell::new(false);
     /// V8 has begun to compile a WebAssembly module on other threads.
-    pub compiles: Cell<bool>,
+    pub compiles: Cell<bool> = Cell::new(false);
     /// The current work can handle a failed allocation of ICU.
-    pub expects_refusals: Cell<bool>,
+    pub expects_refusals: Cell<bool> = Cell::new(false);
     /// ICU is about to create the cache of numbering systems, or a table of another kind.
-    pub creates_numbering_systems: Cell<bool>,
+    pub creates_numbering_systems: Cell<bool> = Cell::new(false);
     /// ICU adds an entry to a cache of dates, and holds its lock.
-    pub adds_date: Cell<bool>,
-    /// The budgets for pages; null for none. Only `engine::pages` uses it.
-    pub pages: Cell<*const c_void>,
+    pub adds_date: Cell<bool> = Cell::new(false);
+    /// The budgets for pages. Only `engine::pages` uses it.
+    pub pages: Pointer = Pointer::none();
     /// The number by which V8 knows a guest on a fiber; 0 for that of the thread.
-    pub v8_thread: Cell<i32>,
-    /// The isolate; null for none. Only `isolate::current` uses it.
-    pub isolate: Cell<*const c_void>,
+    pub v8_thread: Cell<i32> = Cell::new(0);
+    /// The isolate. Only `isolate::current` knows its type.
+    pub isolate: Pointer = Pointer::none();
 }
 
 impl Context {
-    /// Nothing.
-    pub const fn new() -> Self {
-        Self {
-            drawn: Drawn { quota: Cell::new(ptr::null()), small: Cell::new(0) },
-            held: Cell::new(0),
-            refused: Cell::new(false),
-            segment: Cell::new(false),
-            entered: Cell::new(0),
-            reserve: Cell::new(usize::MAX),
-            ceiling: Cell::new(usize::MAX),
-            capped: Cell::new(false),
-            compiles: Cell::new(false),
-            expects_refusals: Cell::new(false),
-            creates_numbering_systems: Cell::new(false),
-            adds_date: Cell::new(false),
-            pages: Cell::new(ptr::null()),
-            v8_thread: Cell::new(0),
-            isolate: Cell::new(ptr::null()),
-        }
-    }
-
-    /// Exchanges this for what the thread works for now.
-    pub fn exchange(&self) {
-        with(|current| {
-            self.drawn.quota.swap(&current.drawn.quota);
-            self.drawn.small.swap(&current.drawn.small);
-            self.held.swap(&current.held);
-            self.refused.swap(&current.refused);
-            self.segment.swap(&current.segment);
-            self.entered.swap(&current.entered);
-            self.reserve.swap(&current.reserve);
-            self.ceiling.swap(&current.ceiling);
-            self.capped.swap(&current.capped);
-            self.compiles.swap(&current.compiles);
-            self.expects_refusals.swap(&current.expects_refusals);
-            self.creates_numbering_systems.swap(&current.creates_numbering_systems);
-            self.adds_date.swap(&current.adds_date);
-            self.pages.swap(&current.pages);
-            self.v8_thread.swap(&current.v8_thread);
-            self.isolate.swap(&current.isolate);
-        });
-    }
-
     /// For a guest that begins on a stack whose reserve begins at `reserve`, and that V8 knows as `v8_thread`. Everything else is what the
     /// previous one has restored, unless it was left.
-    pub fn begin(&self, reserve: usize, v8_thread: i32, isolate: *const c_void) {
+    ///
+    /// # Safety
+    ///
+    /// As for [`Pointer::replace`].
+    pub unsafe fn begin(&self, reserve: usize, v8_thread: i32, isolate: *const c_void) {
         self.reserve.set(reserve);
         self.v8_thread.set(v8_thread);
-        self.isolate.set(isolate);
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.isolate.replace(isolate) };
         self.compiles.set(false);
     }
 

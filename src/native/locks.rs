@@ -59,7 +59,9 @@ pub fn heed_notice() {
     if notice::is_given() && !held() {
         // What follows asks for memory as well.
         notice::withdraw();
-        fiber::leave(fiber::Pause::Left);
+        // SAFETY: V8's C++ code has called this, and holds no lock. Below it are frames of V8, and of our code that holds nothing that others
+        // need while it calls V8.
+        unsafe { fiber::leave(fiber::Pause::Left) };
         refusal::end();
     }
 }

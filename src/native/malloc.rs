@@ -98,15 +98,20 @@ fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
         refusal::note();
     } else if let Some(share) = share {
         let (quota, bytes) = share.take();
-        note(block, quota, bytes);
+        // SAFETY: just taken.
+        unsafe { note(block, quota, bytes) };
     } else {
         small::allocated(block);
     }
     block
 }
 
-fn note(block: *mut c_void, quota: *const NativeQuota, bytes: usize) {
-    table::insert(block as usize, quota, bytes, readers(bytes));
+/// # Safety
+///
+/// As for [`table::insert`].
+unsafe fn note(block: *mut c_void, quota: *const NativeQuota, bytes: usize) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { table::insert(block as usize, quota, bytes, readers(bytes)) };
 }
 
 #[unsafe(no_mangle)]
@@ -137,8 +142,9 @@ unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_v
     // SAFETY: forwards the call.
     let moved = unsafe { realloc(block, size) };
     match before {
-        Some((quota, bytes)) if moved.is_null() && size > 0 => note(block, quota, bytes),
         // SAFETY: the values in the table come from `Share::take`.
+        Some((quota, bytes)) if moved.is_null() && size > 0 => unsafe { note(block, quota, bytes) },
+        // SAFETY: as above.
         Some((quota, bytes)) => unsafe { Share::give_back(quota, bytes) },
         None if moved.is_null() && size > 0 => small::allocated(block),
         None => {}

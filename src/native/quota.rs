@@ -244,7 +244,8 @@ fn draw<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T
     impl Drop for Before {
         fn drop(&mut self) {
             pass_on_small();
-            context::with(|context| context.drawn.quota.set(self.quota));
+            // SAFETY: it was so before.
+            context::with(|context| unsafe { context.drawn.quota.replace(self.quota) });
             locks::set(self.held);
             refusal::set(self.refused);
         }
@@ -253,7 +254,8 @@ fn draw<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T
     let held = locks::set(held);
     let quota = quota.map_or(ptr::null(), Arc::as_ptr).cast();
     pass_on_small();
-    let quota = context::with(|context| context.drawn.quota.replace(quota));
+    // SAFETY: the caller keeps the quota until `Before` restores what was set, also while the guest waits.
+    let quota = context::with(|context| unsafe { context.drawn.quota.replace(quota) });
     let _before = Before { quota, held, refused };
     work()
 }

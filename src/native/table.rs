@@ -67,7 +67,13 @@ fn bucket(address: usize) -> usize {
 }
 
 /// Records that a block counts for `quota`.
-pub fn insert(address: usize, quota: *const NativeQuota, bytes: usize, readers: Readers) {
+///
+/// # Safety
+///
+/// Code that [`remove`]s the record takes `quota` and `bytes` for what [`Share::take`] has returned, and gives that back.
+///
+/// [`Share::take`]: super::share::Share::take
+pub unsafe fn insert(address: usize, quota: *const NativeQuota, bytes: usize, readers: Readers) {
     let flags = match readers {
         Readers::Any => 0,
         Readers::Isolate => PRIVATE,
@@ -135,7 +141,12 @@ pub fn private(quota: *const NativeQuota, has_modules: bool) -> impl Iterator<It
 
 #[cfg(test)]
 mod tests {
-    use super::{BUCKET, Readers, bucket, insert, private, remove};
+    use super::{BUCKET, NativeQuota, Readers, bucket, private, remove};
+
+    fn insert(address: usize, quota: *const NativeQuota, bytes: usize, readers: Readers) {
+        // SAFETY: only the tests remove these records, and use neither.
+        unsafe { super::insert(address, quota, bytes, readers) };
+    }
 
     #[test]
     fn removes_an_entry_once() {

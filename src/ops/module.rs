@@ -216,7 +216,7 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
             let realm = compiled.realm.borrow().clone().ok_or_else(|| misuse("Module is uninstantiated"))?;
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
-            let place = Place { guest: Arc::clone(guest), realm };
+            let place = Place { guest: Rc::clone(guest), realm };
             let promise =
                 async_context::within(scope, guest.request(), |scope| evaluate_compiled(scope, guest, &compiled))?;
             if module.namespace().is_none() {

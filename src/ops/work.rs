@@ -1,5 +1,6 @@
 //! Work in the realm of a held context or value.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::args::malformed;
@@ -19,7 +20,7 @@ pub fn work_on_value(
         let (realm, value) = held.ok_or_else(malformed)?;
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
-        let place = Place { guest: Arc::clone(guest), realm };
+        let place = Place { guest: Rc::clone(guest), realm };
         async_context::within(scope, guest.request(), |scope| work(scope, &place, value))
     })
 }
@@ -37,7 +38,7 @@ pub fn work_in_realm(
         let realm = realm.ok_or_else(malformed)?;
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
-        let place = Place { guest: Arc::clone(guest), realm };
+        let place = Place { guest: Rc::clone(guest), realm };
         async_context::within(scope, guest.request(), |scope| work(scope, &place))
     })
 }

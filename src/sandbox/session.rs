@@ -1,6 +1,7 @@
 //! One execution from beginning to end. Whatever ends it first (result, error, timeout, memory, disposal) answers; the isolate is disposed
 //! right afterwards.
 
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
@@ -111,7 +112,7 @@ impl Session {
     /// Runs `work` in the isolate. A failure of `work` ends the execution.
     pub fn post(
         self: &Arc<Self>,
-        work: impl FnOnce(&mut IsolateScope<'_, '_>, &Arc<Guest>) -> Outcome + Send + 'static,
+        work: impl FnOnce(&mut IsolateScope<'_, '_>, &Rc<Guest>) -> Outcome + Send + 'static,
     ) {
         let job = Job::new(Kind::Task, Arc::new(Step(Arc::clone(self))), Guest::work(work));
         self.remote.post(job.in_chain(Chain::of_request(self.request)));
@@ -223,7 +224,7 @@ impl Completion for Step {
     }
 }
 
-fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Session>, mut spec: Spec) -> Outcome {
+fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, session: &Arc<Session>, mut spec: Spec) -> Outcome {
     let mut main = None;
     isolate::attach(scope, Arc::clone(session));
     isolate::attach(scope, Arc::clone(&session.logs));
@@ -237,7 +238,7 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, session: &Arc<Sessi
     async_context::begin(scope, guest.request());
     // The realm must outlive this job, because its functions find their place through it.
     guest.realms.keep(Arc::clone(&realm));
-    let at = Place { guest: Arc::clone(guest), realm };
+    let at = Place { guest: Rc::clone(guest), realm };
     prepare_globals(scope, &at, &spec)?;
     session.remote.measure(scope);
     match spec.modules.take() {

@@ -2,6 +2,7 @@
 //! timer applies to the job too.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
@@ -277,7 +278,7 @@ fn set<'s>(
     result.set_uint32(id);
 }
 
-fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, timers: &Arc<Timers>, id: u32) -> Outcome {
+fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, timers: &Arc<Timers>, id: u32) -> Outcome {
     let mut table = timers.lock();
     let Some(timer) = table.pending.get_mut(&id) else {
         table.orphans = table.orphans.saturating_sub(1);

@@ -32,6 +32,7 @@ test('reads the imports of this repository', () => {
   assert.ok(rust.graph.get('src/isolate/run.rs').has('src/isolate/remote.rs'));
   assert.ok(rust.graph.get('src/host/call.rs').has('src/ops/mod.rs'), 'a function of a module is called by its path');
   assert.ok(rust.graph.get('src/web/url.rs').has('src/isolate/place.rs'), 'a name is traced to the module that defines it');
+  assert.ok(rust.graph.get('src/isolate/memory.rs').has('src/isolate/ending.rs'), 'a method is traced to the file that defines it');
   assert.ok(!rust.graph.has('src/isolate/tests.rs'));
   assert.ok(script.graph.get('surface/host/wire/reader.js').has('surface/host/wire/pausable-reader.js'));
   assert.ok(rust.structs.some(({ name, fields }) => name === 'Remote' && fields === 15));
@@ -92,6 +93,20 @@ test('finds circles of more than two files, through names that are passed on', (
   assert.deepEqual(problemsOf({ ...circle, 'src/low/b.rs': 'use super::A;\npub struct B;\n' }), [], 'two files may import each other');
   const script = Object.fromEntries(names(4, (index) => [`surface/${index}.js`, `require('./${(index + 1) % 4}.js');\n`]));
   assert.deepEqual(problemsOf(script), ['a circle of 4 files: surface/0.js surface/1.js surface/2.js surface/3.js']);
+});
+
+test('finds circles through the methods of one type', () => {
+  const type = { 'src/low/mod.rs': 'mod a;\nmod b;\nmod c;\n', 'src/low/a.rs': 'pub struct A { last: u8 }\nimpl A {\n    fn first(&self) {\n        self.last;\n    }\n}\n' };
+  const b = 'use super::a::A;\nimpl A {\n    fn second(&self) {\n        self.first();\n    }\n}\n';
+  const c = 'use super::a::A;\nimpl<T> From<T> for A {\n    fn last(&self) {\n        self.second();\n    }\n}\n';
+  assert.deepEqual(problemsOf({ ...type, 'src/low/b.rs': b, 'src/low/c.rs': c }), [], 'a field with the name of a method is no call');
+  const circle = ['a circle of 3 files: src/low/a.rs src/low/b.rs src/low/c.rs'];
+  for (const first of ['impl A {\n    fn first(&self) {\n        self.last();\n    }\n}\n', 'fn first(first: &Arc<A>) {\n    first\n        .last();\n}\n', 'fn first() {\n    A::last;\n}\n']) {
+    assert.deepEqual(problemsOf({ ...type, 'src/low/a.rs': `pub struct A;\n${first}`, 'src/low/b.rs': `${b}impl A {\n    fn first(&self) {}\n}\nuse super::a::first;\n`, 'src/low/c.rs': c }), circle, first);
+  }
+  // A method of another type.
+  const other = 'pub struct B;\nimpl B {\n    fn last(&self) {}\n}\nfn first(first: &B) {\n    first.last();\n}\npub struct A;\n';
+  assert.deepEqual(problemsOf({ ...type, 'src/low/a.rs': other, 'src/low/b.rs': b, 'src/low/c.rs': c }), []);
 });
 
 test('finds folders that import what imports them', () => {

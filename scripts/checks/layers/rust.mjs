@@ -89,6 +89,16 @@ class Module {
   }
 }
 
+/** The blocks of methods: of which type, and their code. */
+function* implementations(body) {
+  for (const found of body.matchAll(/^[ \t]*(?:unsafe\s+)?impl\b([^{;]*)\{/gm)) {
+    const open = found.index + found[0].length - 1;
+    const head = found[1].replace(/\bwhere\b[^]*/, '');
+    const type = head.match(/(?:^|\bfor\s+|>\s*|\s)&?(?:'\w+\s+)?((?:\w+::)*[A-Z]\w*)\s*(?:<[^{]*>)?\s*$/)?.[1];
+    if (type !== undefined) yield { type: type.split('::'), code: body.slice(open + 1, closing(body, open)) };
+  }
+}
+
 const parent = (module) => module.split('::').slice(0, -1).join('::');
 const join = (module, name) => (module === '' ? name : `${module}::${name}`);
 
@@ -132,6 +142,42 @@ class Crate {
   }
 }
 
+/**
+ * Methods of one type that are in several files. A call of one of them counts as an import of its file, if the code says of which type its
+ * receiver is: `self`, `Self`, the type itself, or a variable that has the type somewhere in the file.
+ * @param {Crate} crate
+ */
+function* callsOfMethods(crate) {
+  /** For each type, by its module and name: the files of its methods. @type {Map<string, Map<string, Set<string>>>} */
+  const types = new Map();
+  const blocks = [];
+  for (const [name, module] of crate.modules) {
+    for (const { type, code } of implementations(module.body)) {
+      const key = `${crate.definer(name, type) ?? name}::${type.at(-1)}`;
+      const methods = types.get(key) ?? new Map();
+      types.set(key, methods);
+      for (const [, method] of code.matchAll(/\bfn\s+(\w+)/g)) methods.set(method, (methods.get(method) ?? new Set()).add(module.file));
+      blocks.push({ file: module.file, methods, code, receivers: 'self|Self' });
+    }
+  }
+  for (const [key, methods] of types) {
+    const type = key.split('::').at(-1);
+    if (new Set([...methods.values()].flatMap((files) => [...files])).size < 2) continue;
+    for (const [name, { file, body }] of crate.modules) {
+      if (!new RegExp(`\\b${type}\\b`).test(body) || `${crate.definer(name, [type]) ?? name}::${type}` !== key) continue;
+      const variables = body.matchAll(new RegExp(`\\b([a-z_]\\w*)\\s*:\\s*&?(?:'\\w+\\s+)?(?:mut\\s+)?(?:(?:Arc|Rc|Weak|Option|Box)<)*${type}\\b`, 'g'));
+      blocks.push({ file, methods, code: body, receivers: [type, ...new Set([...variables].map(([, variable]) => variable))].join('|') });
+    }
+  }
+  for (const { file, methods, code, receivers } of blocks) {
+    for (const [, called, named] of code.matchAll(new RegExp(`\\b(?:${receivers})\\s*(?:\\.\\s*(\\w+)(?=\\(|::<)|::\\s*(\\w+)\\b)`, 'g'))) {
+      const files = methods.get(called ?? named);
+      // A name that several traits have in common leads nowhere.
+      if (files?.size === 1 && !files.has(file)) yield { file, imported: [...files][0] };
+    }
+  }
+}
+
 const moduleOf = (file) => file.replace(/^src\//, '').replace(/\.rs$/, '').replace(/(?:^|\/)(?:mod|lib)$/, '').replaceAll('/', '::');
 
 /**
@@ -146,12 +192,14 @@ export function readRust(files, read) {
     if (tests.some((test) => name === test || name.startsWith(`${test}::`))) crate.modules.delete(name);
   }
   const graph = new Map();
+  for (const { file } of crate.modules.values()) graph.set(file, new Set());
+  for (const { file, imported } of callsOfMethods(crate)) graph.get(file).add(imported);
   const structs = [];
   const functions = [];
   for (const [name, { file, body }] of crate.modules) {
     const definers = [.../** @type {Module} */ (crate.modules.get(name)).imports()].map((path) => crate.definer(name, path));
     const imported = definers.filter((definer) => definer !== undefined && definer !== name).map((definer) => crate.modules.get(definer)?.file);
-    graph.set(file, new Set(imported.filter((path) => path !== undefined)));
+    for (const path of imported) if (path !== undefined) graph.get(file).add(path);
     for (const found of body.matchAll(/\bstruct\s+(\w+)[^{;(]*\{/g)) {
       const open = found.index + found[0].length - 1;
       const fields = body.slice(open + 1, closing(body, open)).replaceAll(/#\[[^\]]*\]/g, '');

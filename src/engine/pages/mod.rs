@@ -53,11 +53,13 @@ pub fn draw_on<T>(memory: &Arc<Budget>, space: &Arc<Budget>, work: impl FnOnce()
     struct Before(*const c_void);
     impl Drop for Before {
         fn drop(&mut self) {
-            context::with(|context| context.pages.set(self.0));
+            // SAFETY: it was so before.
+            context::with(|context| unsafe { context.pages.replace(self.0) });
         }
     }
     let budgets = Budgets { memory, space };
-    let _before = Before(context::with(|context| context.pages.replace((&raw const budgets).cast())));
+    // SAFETY: this function keeps them until `Before` restores what was set.
+    let _before = Before(context::with(|context| unsafe { context.pages.replace((&raw const budgets).cast()) }));
     work()
 }
 

@@ -2,7 +2,6 @@
 //! paused guest waits.
 
 mod channel;
-mod console;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +11,6 @@ use std::time::Instant;
 use v8::inspector::{Channel as V8Channel, V8InspectorClient, V8InspectorClientImpl};
 
 use channel::Channel;
-pub use console::guard as guard_console;
 
 use super::guest::Guest;
 use super::inspector::{Agent, Pause, Request, Sink};
@@ -78,7 +76,7 @@ unsafe extern "C" fn on_knock(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std:
 }
 
 /// Makes an isolate inspectable.
-pub fn open_inspector(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remote: &Arc<Remote>) {
+pub fn open_inspector(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>) {
     // SAFETY: the address is only used by the pause loop, which V8 calls with this isolate entered.
     let isolate = unsafe { scope.as_raw_isolate_ptr() };
     let pause = Rc::new(Cell::new(Pause::None));
@@ -91,7 +89,7 @@ pub fn open_inspector(scope: &mut IsolateScope<'_, '_>, guest: &Arc<Guest>, remo
 }
 
 /// Handles the requests of sessions. The guest's thread calls this wherever it may run code.
-pub fn drain(guest: &Arc<Guest>) {
+pub fn drain(guest: &Rc<Guest>) {
     let Some(agent) = guest.agent() else { return };
     let Ok(remote) = guest.remote() else { return };
     while !remote.is_stopping()
@@ -103,7 +101,7 @@ pub fn drain(guest: &Arc<Guest>) {
 }
 
 /// Handles the requests that may be handled between two instructions of the guest.
-fn interrupt(guest: &Arc<Guest>, agent: &Agent) {
+fn interrupt(guest: &Rc<Guest>, agent: &Agent) {
     let Ok(remote) = guest.remote() else { return };
     while !remote.is_stopping()
         && let Some(request) = agent.next(&remote.inspector.port)
@@ -112,11 +110,11 @@ fn interrupt(guest: &Arc<Guest>, agent: &Agent) {
     }
 }
 
-fn handle(guest: &Arc<Guest>, remote: &Arc<Remote>, agent: &Agent, request: Request) {
+fn handle(guest: &Rc<Guest>, remote: &Arc<Remote>, agent: &Agent, request: Request) {
     // Also in a getter that the serializer runs.
     let _lifted = cap::lift();
     agent.handle(request, &remote.inspector.port, |sink, muted| {
-        let guest = Arc::downgrade(guest);
+        let guest = Rc::downgrade(guest);
         let is_awaited = move || guest.upgrade().is_none_or(|guest| guest.serves_waiting_host());
         V8Channel::new(Box::new(Channel::new(Arc::downgrade(remote), Box::new(is_awaited), sink, muted)))
     });

@@ -2,9 +2,9 @@
 //! applies: the text of whole arrays and, permanently, the labels that guests count and time by. So guest code calls these wrappers, which
 //! pass on values of limited size.
 
+use super::guest::Guest;
+use super::inspector::{Agent, console, remove_from_console};
 use crate::convert;
-use crate::isolate::guest::Guest;
-use crate::isolate::inspector::{Agent, console, remove_from_console};
 use crate::value::Text;
 
 /// Functions whose first argument is a label that V8 stores.
@@ -50,7 +50,7 @@ enum Kind {
 
 /// Replaces the functions of the current context's `console`, to limit what it stores in V8. Must be called before any guest code runs in the
 /// context. `None` if the heap is full.
-pub fn guard(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
+pub fn install(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
     let console = console(scope)?;
     let log = v8::String::new(scope, "log")?;
     let log = console.get(scope, log.into())?;

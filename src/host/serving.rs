@@ -1,0 +1,31 @@
+//! How a guest is served while a sync call waits: its request, or its call without one.
+
+use super::environment::{Local, Next};
+use super::event::Origin;
+use super::js::Js;
+
+impl Local {
+    /// Serves a guest while a sync call waits. The host's handles that this needs are released at its end.
+    pub(super) fn serve_now(&self, js: Js<'_>, next: Next) {
+        self.next.set(Some(next));
+        let _ = match self.serve_next.get() {
+            None => js.scoped(self, |js, local| local.serve_next(js)),
+            Some(function) => js.dereference(function).and_then(|function| js.call(function, &[])).map(drop),
+        };
+        if let Some(next) = self.next.take() {
+            // The stack was exhausted, or the host is shutting down.
+            js.clear_exception();
+            self.next.set(Some(next));
+            self.serve_next(js);
+        }
+    }
+
+    /// Serves what [`Local::serve_now`] has stored.
+    pub(super) fn serve_next(&self, js: Js<'_>) {
+        match self.next.take() {
+            Some(Next::Request(request)) => self.serve(js, request, Origin::default()),
+            Some(Next::Ask(ask)) => self.serve_asks(js, ask),
+            None => {}
+        }
+    }
+}
