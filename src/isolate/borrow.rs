@@ -19,7 +19,7 @@ use super::remote::Remote;
 use super::{entry, policy, pulse, run};
 use crate::engine::{self, Entered};
 use crate::native;
-use crate::native::context::Context;
+use crate::native::context;
 use crate::native::fiber::{self, Fiber, Pause};
 use crate::value::spin;
 
@@ -28,10 +28,11 @@ struct GuestFiber {
     /// No other fiber has had it.
     id: usize,
     native: Box<Fiber>,
-    /// What the thread is to the guest, while it waits; and to its host, while the guest runs.
-    context: Context,
-    /// The isolate whose guest runs on it.
+    /// The isolate whose guest runs on it, and its number; 0 for none.
     remote: RefCell<Option<Arc<Remote>>>,
+    isolate: Cell<u64>,
+    /// The guest, while its job runs; null otherwise.
+    guest: Cell<*const Arc<Guest>>,
     /// What the guest begins with.
     job: Cell<Option<(Box<Body>, Box<Job>)>>,
     /// What it returns.
@@ -64,12 +65,8 @@ struct GuestFibers {
     allowed: Cell<Option<engine::Allowed>>,
 }
 
-/// The fiber of the guest that runs now; null on the thread's own stack. It is taken until the guest is done or left.
-type Running = Cell<*const GuestFiber>;
-
 thread_local! {
     static FIBERS: GuestFibers = GuestFibers::default();
-    static RUNNING: Running = const { Cell::new(ptr::null()) };
 }
 
 /// Whether sync calls run on the caller's thread.
@@ -132,21 +129,24 @@ impl Remote {
     #[inline(always)]
     pub(super) fn sleep(&self, version: u32) {
         let ran = self.accounts.meter.set_running(false);
-        self.execution.loan.set_waiting(fiber::active() != 0);
-        let was_suspended = suspend(self, version);
-        self.execution.loan.set_waiting(false);
-        if !was_suspended {
-            self.mailbox.park(version, None);
+        match running() {
+            Some(fiber) if fiber.is_of(self) => {
+                self.execution.loan.set_waiting(true);
+                fiber.suspend(version);
+                self.execution.loan.set_waiting(false);
+            }
+            _ => {
+                self.mailbox.park(version, None);
+            }
         }
         self.accounts.meter.set_running(ran);
     }
 
     /// The guest, which runs on this thread, lets the host's loop run.
     pub(super) fn let_host_poll(&self) {
-        // SAFETY: as in `suspend`.
-        if let Some(fiber) = unsafe { RUNNING.get().as_ref() } {
+        if let Some(fiber) = running().filter(|fiber| fiber.is_of(self)) {
             fiber.pulsed.set(true);
-            suspend(self, self.mailbox.version().wrapping_sub(1));
+            fiber.suspend(self.mailbox.version().wrapping_sub(1));
         }
     }
 
@@ -167,15 +167,26 @@ fn fiber_of(remote: &Remote) -> Option<Rc<GuestFiber>> {
     found.ok().flatten()
 }
 
-/// The guest of `remote`, which runs on a fiber of this thread, waits until something has changed since `version`. False if it does not run on a
-/// fiber.
+/// The fiber that runs this. The thread keeps it until its guest is done or left, so it outlives everything that runs on it.
 #[inline(always)]
-fn suspend(remote: &Remote, version: u32) -> bool {
-    let running = RUNNING.get();
-    // SAFETY: the thread keeps the fiber while its guest runs.
-    let Some(fiber) = (unsafe { running.as_ref() }).filter(|fiber| fiber.is_of(remote)) else { return false };
-    fiber.version.set(version);
-    fiber::suspend()
+fn running<'fiber>() -> Option<&'fiber GuestFiber> {
+    let running = context::with(|context| context.fiber.get()).cast::<GuestFiber>();
+    // SAFETY: as above.
+    unsafe { running.as_ref() }
+}
+
+/// Uses the guest that runs on a fiber of this thread, if it is that of the isolate with this address, without counting.
+#[inline(always)]
+pub fn with_guest<T>(isolate: *const c_void, use_it: impl FnOnce(&Arc<Guest>, &Remote) -> T) -> Option<T> {
+    let (fiber, remote) = context::with(|context| (context.fiber.get(), context.isolate.get()));
+    // SAFETY: as in `running`.
+    let fiber = unsafe { fiber.cast::<GuestFiber>().as_ref() }?;
+    if !fiber.entered.get()?.is_of(isolate) {
+        return None;
+    }
+    // SAFETY: the fiber keeps the isolate. `run_job`, which has set the guest and runs on the fiber below this function, keeps the guest.
+    let (guest, remote) = unsafe { (fiber.guest.get().as_ref()?, remote.cast::<Remote>().as_ref()?) };
+    Some(use_it(guest, remote))
 }
 
 /// Resumes the guest of `remote`, which was stopped while it waited on this thread, until it has returned.
@@ -224,7 +235,7 @@ pub fn resume() -> Progress {
 
 /// Resumes the guest of this isolate, if it waits on this thread.
 pub fn resume_guest(isolate: u64) {
-    let is_of = |fiber: &&Rc<GuestFiber>| fiber.remote.borrow().as_ref().is_some_and(|remote| remote.id() == isolate);
+    let is_of = |fiber: &&Rc<GuestFiber>| fiber.isolate.get() == isolate;
     let found = FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(is_of).map(Rc::clone));
     if let Some(fiber) = found {
         fiber.resume();
@@ -260,8 +271,9 @@ impl GuestFiber {
         Some(Rc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             native,
-            context: Context::new(),
             remote: RefCell::default(),
+            isolate: Cell::new(0),
+            guest: Cell::new(ptr::null()),
             job: Cell::default(),
             body: Cell::default(),
             version: Cell::new(0),
@@ -281,8 +293,12 @@ impl GuestFiber {
     }
 
     fn begin(&self, remote: &Arc<Remote>, body: Box<Body>, job: Box<Job>) {
-        self.context.begin(self.native.reserve(), body.thread(), as_current(remote));
+        self.native.context().begin(self.native.reserve(), body.thread(), as_current(remote));
+        self.native.context().fiber.set(ptr::from_ref(self).cast());
         self.remote.replace(Some(Arc::clone(remote)));
+        self.isolate.set(remote.id());
+        // It is still set if the previous job has panicked.
+        self.guest.set(ptr::null());
         self.entered.set(body.entered().filter(|_| body.fiber() == Some(self.id)));
         self.job.set(Some((body, job)));
         // SAFETY: the thread keeps it until its guest is done or left.
@@ -290,7 +306,14 @@ impl GuestFiber {
     }
 
     fn is_of(&self, remote: &Remote) -> bool {
-        self.remote.borrow().as_ref().is_some_and(|own| ptr::eq(&**own, remote))
+        self.isolate.get() == remote.id()
+    }
+
+    /// Its guest, which runs, waits until something has changed since `version`.
+    #[inline(always)]
+    fn suspend(&self, version: u32) {
+        self.version.set(version);
+        fiber::suspend();
     }
 
     fn has_changed(&self) -> bool {
@@ -298,21 +321,18 @@ impl GuestFiber {
     }
 
     fn resume(self: &Rc<Self>) {
-        RUNNING.set(Rc::as_ptr(self));
-        self.context.exchange();
         if let Some(entered) = self.entered.get() {
             // SAFETY: the guest has entered it on this fiber, and has the body.
             unsafe { entered.resume() };
         }
         let pause = self.native.resume();
         Entered::suspend();
-        self.context.exchange();
-        RUNNING.set(ptr::null());
         if pause == Pause::Waiting {
             return;
         }
         FIBERS.with(|fibers| fibers.taken.borrow_mut().retain(|fiber| !Rc::ptr_eq(fiber, self)));
         let remote = self.remote.take();
+        self.isolate.set(0);
         if pause == Pause::Done {
             Rc::clone(self).keep();
             if let (Some(remote), Some(body)) = (remote, self.body.take()) {
@@ -367,8 +387,10 @@ fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &mut Body, job: Box<J
             // `make` has attached it.
             let Ok(guest) = Guest::of(isolate) else { return remote.abandon("Internal error") };
             guest.tidy(remote);
+            fiber.guest.set(&raw const guest);
             v8::scope!(let scope, isolate);
             entry::run(scope, &guest, remote, *job);
+            fiber.guest.set(ptr::null());
         });
     });
     watch.is_done = true;
@@ -399,7 +421,7 @@ impl Remote {
     fn was_left(self: &Arc<Self>, failed: bool, fiber: &GuestFiber) {
         self.execution.loan.lend(false);
         self.execution.thread.was_left(fiber.native.unguarded());
-        self.give_back_heap(fiber.context.entered());
+        self.give_back_heap(fiber.native.context().entered());
         if failed {
             native::draw_on(self.accounts.quota.as_ref(), engine::abandon_texts);
             self.stop(Stop::Memory);

@@ -62,6 +62,7 @@ pub use accounts::HeapFigures;
 pub use attachments::{attach, attached};
 pub use compiled::Unit;
 pub use creation::Prepare;
+pub use current::address_of;
 pub use descendants::MAX_DESCENDANTS;
 pub use guest::Guest;
 pub use held::{CompiledScript, Held};

@@ -296,11 +296,13 @@ impl Remote {
     }
 
     /// Spins for a short time. True if something has changed since `version`.
+    #[inline]
     pub(super) fn spin(&self, version: u32) -> bool {
+        if self.execution.loan.is_lent() { self.mailbox.version() != version } else { self.spin_on_thread(version) }
+    }
+
+    fn spin_on_thread(&self, version: u32) -> bool {
         let changed = || self.mailbox.version() != version;
-        if self.execution.loan.is_lent() {
-            return changed();
-        }
         let others = SPINNING.fetch_add(1, Ordering::Relaxed);
         let result = if others > 0 { changed() } else { spin(SPIN, changed) };
         SPINNING.fetch_sub(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! What a thread is working for, in one place: a thread of a host exchanges all of it when it begins to run a guest on a fiber, and when
-//! it returns to its own stack. Functions that V8 calls very often find everything with one access to thread-local data.
+//! What a thread is working for, in one place: each fiber has a context of its own, which replaces that of the thread while the fiber runs.
+//! Functions that V8 calls very often find everything with one access to thread-local data, which is a call in a shared library.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -43,6 +43,8 @@ pub struct Context {
     pub v8_thread: Cell<i32>,
     /// The isolate; null for none. Only `isolate::current` uses it.
     pub isolate: Cell<*const c_void>,
+    /// The fiber with this context; null for none. Only `isolate::borrow` uses it.
+    pub fiber: Cell<*const c_void>,
 }
 
 impl Context {
@@ -64,29 +66,8 @@ impl Context {
             pages: Cell::new(ptr::null()),
             v8_thread: Cell::new(0),
             isolate: Cell::new(ptr::null()),
+            fiber: Cell::new(ptr::null()),
         }
-    }
-
-    /// Exchanges this for what the thread works for now.
-    pub fn exchange(&self) {
-        with(|current| {
-            self.drawn.quota.swap(&current.drawn.quota);
-            self.drawn.small.swap(&current.drawn.small);
-            self.held.swap(&current.held);
-            self.refused.swap(&current.refused);
-            self.segment.swap(&current.segment);
-            self.entered.swap(&current.entered);
-            self.reserve.swap(&current.reserve);
-            self.ceiling.swap(&current.ceiling);
-            self.capped.swap(&current.capped);
-            self.compiles.swap(&current.compiles);
-            self.expects_refusals.swap(&current.expects_refusals);
-            self.creates_numbering_systems.swap(&current.creates_numbering_systems);
-            self.adds_date.swap(&current.adds_date);
-            self.pages.swap(&current.pages);
-            self.v8_thread.swap(&current.v8_thread);
-            self.isolate.swap(&current.isolate);
-        });
     }
 
     /// For a guest that begins on a stack whose reserve begins at `reserve`, and that V8 knows as `v8_thread`. Everything else is what the
@@ -104,18 +85,45 @@ impl Context {
     }
 }
 
+/// A thread.
+pub(super) struct Thread {
+    /// The context of the fiber that runs; null for that of the thread.
+    pub(super) current: Cell<*const Context>,
+    own: Context,
+    /// The fiber that runs now; null on the thread's own stack. Only `fiber` uses it.
+    pub(super) fiber: Cell<*const c_void>,
+    /// The suspended stack of the thread.
+    pub(super) stack: Cell<usize>,
+}
+
 thread_local! {
     // Without a destructor, so that it can be used as long as the thread runs.
-    static CONTEXT: Context = const { Context::new() };
+    static THREAD: Thread = const {
+        Thread {
+            current: Cell::new(ptr::null()),
+            own: Context::new(),
+            fiber: Cell::new(ptr::null()),
+            stack: Cell::new(0),
+        }
+    };
 }
 
 /// A number that no other thread has at the same time.
 pub fn thread() -> usize {
-    with(|context| ptr::from_ref(context) as usize)
+    of_thread(|thread| ptr::from_ref(thread) as usize)
+}
+
+/// Uses what the thread keeps.
+#[inline]
+pub(super) fn of_thread<T>(use_it: impl FnOnce(&Thread) -> T) -> T {
+    THREAD.with(use_it)
 }
 
 /// Uses what this thread works for.
 #[inline]
 pub fn with<T>(use_it: impl FnOnce(&Context) -> T) -> T {
-    CONTEXT.with(use_it)
+    of_thread(|thread| {
+        // SAFETY: it belongs to the fiber that runs. `Fiber::resume`, which has set it and borrows the fiber, resets it when the fiber is suspended.
+        use_it(unsafe { thread.current.get().as_ref() }.unwrap_or(&thread.own))
+    })
 }
