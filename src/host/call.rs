@@ -25,22 +25,41 @@ const SPIN: Duration = Duration::from_micros(50);
 /// How often a waiting thread checks whether its environment is being terminated.
 const CHECK: Duration = Duration::from_millis(100);
 
+/// Arguments that most functions get without allocation.
+const ARGS: usize = 14;
+
 /// A function that calls `body` with the arguments. Throws a TypeError if `body` is refused without a pending exception.
-fn function<'a, F>(js: Js<'a>, local: &'static Local, name: &CStr, _body: F) -> JsResult<JsValue<'a>>
+fn function<'a, F>(js: Js<'a>, local: &'static Local, name: &CStr, body: F) -> JsResult<JsValue<'a>>
+where
+    F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
+{
+    function_of::<F, ARGS>(js, local, name, body)
+}
+
+/// The same for a function that is called with up to `SHORT` arguments.
+fn function_of<'a, F, const SHORT: usize>(
+    js: Js<'a>,
+    local: &'static Local,
+    name: &CStr,
+    _body: F,
+) -> JsResult<JsValue<'a>>
 where
     F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
 {
     let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
     // SAFETY: `_body` is a value of `F`. A `Local` lives forever, and this one belongs to the environment of `js`: `open`, the only caller,
     // has just opened it there. That environment calls the function on its own thread.
-    unsafe { js.function(name, Some(callback::<F>), data) }
+    unsafe { js.function(name, Some(callback::<F, SHORT>), data) }
 }
 
 /// Calls the function of type `F`.
 ///
 /// # Safety
 /// Only for the host, with a `Local` of its environment as data, and only if there is a value of `F`.
-unsafe extern "C" fn callback<F>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value
+unsafe extern "C" fn callback<F, const SHORT: usize>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> sys::napi_value
 where
     F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
 {
@@ -49,7 +68,7 @@ where
     let body = unsafe { NonNull::<F>::dangling().read() };
     let run = |js: Js<'_>| {
         // SAFETY: `info` belongs to the callback that `js` proves to run.
-        let call = unsafe { CallInfo::read(js, info) };
+        let call = unsafe { CallInfo::<SHORT>::read(js, info) };
         let result = call.and_then(|call| {
             // SAFETY: guaranteed by the caller.
             let local = unsafe { &*call.data.cast::<Local>() };
@@ -430,7 +449,7 @@ pub fn flush_wake_ups<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let run = |js: Js<'_>| {
         // SAFETY: `info` belongs to the callback that `js` proves to run.
-        let opened = unsafe { CallInfo::read(js, info) }.and_then(|call| functions_of(js, &call));
+        let opened = unsafe { CallInfo::<ARGS>::read(js, info) }.and_then(|call| functions_of(js, &call));
         or_throw(js, opened, c"isolated-v8: the environment could not be opened")
     };
     // SAFETY: `env` is the environment of the callback that runs now.
@@ -438,7 +457,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
 }
 
 /// Opens the environment with these arguments of `open`.
-fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a>) -> JsResult<JsValue<'a>> {
+fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'a>> {
     let Some((functions, [exposes_gc, has_scopes, misses_signals, ..])) = call.args().split_first_chunk() else {
         return Err(super::js::Refused);
     };
@@ -460,9 +479,9 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a>) -> JsResult<JsValue<'a>> {
         (c"configure", function(js, local, c"configure", whole::configure)?),
         (c"statistics", function(js, local, c"statistics", whole::statistics)?),
         (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
-        (c"answer", function(js, local, c"answer", asks::answer)?),
-        (c"asked", function(js, local, c"asked", asks::asked)?),
-        (c"askedValue", function(js, local, c"askedValue", asks::asked_value)?),
+        (c"answer", function_of::<_, 1>(js, local, c"answer", asks::answer)?),
+        (c"asked", function_of::<_, 1>(js, local, c"asked", asks::asked)?),
+        (c"askedValue", function_of::<_, 1>(js, local, c"askedValue", asks::asked_value)?),
         (c"drain", function(js, local, c"drain", drain)?),
         (c"pause", function(js, local, c"pause", pause)?),
         (c"wanted", function(js, local, c"wanted", is_wanted)?),

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::entries::{Enforcer, Interrupted};
 use super::grace::Grace;
@@ -14,12 +15,13 @@ use super::lifecycle::Event;
 use super::profiling::Profiling;
 use super::reason::Expired;
 use super::remote::Remote;
-use super::{async_context, meter, policy};
+use super::{async_context, policy};
 use crate::convert;
+use crate::native::ticks;
 use crate::value::{Chain, Charge, Completion, Fault, NoCompletion, Outcome, Text, Value};
 
-/// A job that runs at least this long, in nanoseconds, may have filled the heap.
-const LONG: u64 = 1_000_000;
+/// A job that runs at least this long may have filled the heap.
+const LONG: Duration = Duration::from_millis(1);
 
 impl Enforcer for Remote {
     /// First stage: the running code is interrupted.
@@ -101,7 +103,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     }
     let outermost = guest.push_chain(chain, limits);
     let last_evaluation = guest.modules.last_evaluation();
-    let began = meter::now();
+    let began = ticks::now();
     let ran = remote.accounts.meter.set_running_at(true, || began);
     let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
@@ -118,9 +120,9 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
             outcome = Err(rejection);
         }
     }
-    let took = meter::now().saturating_sub(began);
+    let took = ticks::now().saturating_sub(began);
     // A job that allocates much takes at least this long.
-    if outermost && took >= LONG {
+    if outermost && ticks::is_at_least(took, LONG) {
         remote.check_memory(scope);
     }
     if !outermost && matches!(outcome, Ok(Value::Promise(_))) {

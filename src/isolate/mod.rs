@@ -53,7 +53,7 @@ mod sessions;
 mod settings;
 mod slots;
 mod snapshot_creator;
-mod suspension;
+pub mod suspension;
 #[cfg(test)]
 mod tests;
 mod tidying;
@@ -65,6 +65,7 @@ pub use accounts::HeapFigures;
 pub use attachments::{attach, attached};
 pub use compiled::Unit;
 pub use creation::Prepare;
+pub use current::address_of;
 pub use descendants::MAX_DESCENDANTS;
 pub use guest::Guest;
 pub use held::{CompiledScript, Held};
