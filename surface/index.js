@@ -2,8 +2,8 @@
 // The API of `ivm`, shared by hosts and isolates, which each supply a small binding. The files of this folder run on both sides. They use
 // only ECMAScript's built-ins as they were at load: no modules of a host, no console, no timers. Code for hosts only is in `host/`.
 
-const { create, define, Error, freeze } = require('./core/primordials.js');
-const { createEntries, kindOf, recordOf, stamp } = require('./core/handle.js');
+const { define, Error, freeze } = require('./core/primordials.js');
+const { bare, createEntries, kindOf, recordOf, stamp } = require('./core/handle.js');
 const { KIND, MODE, TAG } = require('./core/protocol.js');
 const { CODE, coded, errorOf } = require('./core/error.js');
 const { createCalls } = require('./core/calls.js');
@@ -331,12 +331,6 @@ function onDemand(make) {
   let made;
   return () => (made ??= make());
 }
-
-/**
- * @param {Function} Constructor
- * @returns {object}
- */
-const bare = (Constructor) => create(Constructor.prototype);
 
 /** @param {Function} Constructor */
 const instanceOfModule = (Constructor) => stamp(bare(Constructor), KIND.IVM, {});

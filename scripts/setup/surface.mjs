@@ -71,15 +71,18 @@ async function distribute(transform) {
 }
 
 /**
- * Loads modules by their paths, each one once, and files. Other files add their modules. A time limit of `node:vm` ends JavaScript without
- * `catch` and `finally`, so a module or file that it has ended is only known by what it lacks, and is loaded again. No modules import each other.
+ * Loads modules by their paths, each one once, and files. `index.js` has it. Each other file exports a function that adds its modules to it: if a
+ * program clears `require.cache`, the package's next instance has its own modules, whichever instance has loaded the file. A time limit of
+ * `node:vm` ends JavaScript without `catch` and `finally`, so what counts as done is recorded afterwards, and done again if it is not. A file
+ * that was ended has no function yet. No modules import each other.
  */
-const LOADER = `const factories={__proto__:null},loaded={__proto__:null};const add=(more)=>{Object.assign(factories,more)};
+const LOADER = `const factories={__proto__:null},loaded={__proto__:null},added={__proto__:null};const __add=(more)=>{Object.assign(factories,more)};
 const __load=(path)=>{const found=loaded[path];if(found!==undefined)return found;const module={exports:{}};
 factories[path](module,module.exports);return loaded[path]=module.exports};
-const __file=(get,path,cache)=>{let file=get();if(!("load" in file)&&cache){delete cache[path()];file=get()}return file};`;
-/** In a module: the file `name`. */
-const fileOf = (name) => `__file(()=>require("./${name}"),()=>require.resolve("./${name}"),require.cache)`;
+const __file=(name,get,path,cache)=>{if(added[name])return __load;let file=get();
+if(typeof file!=="function"&&cache){delete cache[path()];file=get()}file(__add,__load,__file);added[name]=true;return __load};`;
+/** In a module: `__load`, after the file `name` has added its modules. */
+const fileOf = (name) => `__file("${name}",()=>require("./${name}"),()=>require.resolve("./${name}"),require.cache)`;
 
 export async function writeSurface() {
   // Loaded here, because a checkout that is being prepared has no packages yet.
@@ -93,7 +96,7 @@ export async function writeSurface() {
     const linked = codes.get(module).replaceAll(IMPORT, (_, quote, path) => {
       const imported = resolved(module, path);
       const chunk = places.get(imported);
-      const load = withThoseBefore(places.get(module)).includes(chunk) ? '__load' : `${fileOf(chunk)}.load`;
+      const load = withThoseBefore(places.get(module)).includes(chunk) ? '__load' : fileOf(chunk);
       return `${load}("${imported}")`;
     });
     return `"${module}":(function(module,exports){${linked}\n})`;
@@ -104,10 +107,11 @@ export async function writeSurface() {
   for (const chunk of chunks) {
     const { entries: [entry], after } = CHUNKS[chunk];
     const modules = Array.from(places).filter(([, place]) => place === chunk).map(([module]) => module);
-    const factories = `add({\n${modules.map(factory).join(',\n')}\n});`;
+    const factories = `__add({\n${modules.map(factory).join(',\n')}\n});`;
+    // A file that is loaded later is one function, in parentheses for the same reason. `index.js` is always loaded before.
     const parts = after.length === 0
-      ? [LOADER, factories, `module.exports={...__load("${entry}"),add,file:__file,load:__load};`]
-      : ['const{add,file:__file,load:__load}=require("./index.js");', ...after.map((each) => `${fileOf(each)};`), factories, 'module.exports={load:__load};'];
+      ? [LOADER, factories, `module.exports=__load("${entry}");`]
+      : ['module.exports=(function(__add,__load,__file){', ...after.filter((each) => CHUNKS[each].after.length > 0).map((each) => `${fileOf(each)};`), factories, '});'];
     // Renamed into place: another process may be about to load it.
     const next = join(folder, `${chunk}.${process.pid}`);
     writeFileSync(next, (await transform(`'use strict';\n${parts.join('\n')}`, { ...MINIFIED, lineLimit: LINE_LIMIT })).code);

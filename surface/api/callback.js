@@ -3,7 +3,7 @@
 // arrive as plain functions. A Reference to a `Callback` applies its function.
 
 const { cutOff, freeze, getOwnPropertyDescriptor } = require('../core/primordials.js');
-const { stamp } = require('../core/handle.js');
+const { bare, stamp } = require('../core/handle.js');
 const { CALLBACK, KIND } = require('../core/protocol.js');
 const { defineClass, needsNew } = require('../core/classes.js');
 const { optionsArgument, readBoolean, tooFew, wrongParameter } = require('../core/options.js');
@@ -68,8 +68,7 @@ function createCallback() {
         mode = CALLBACK.IGNORED;
       }
     }
-    stamp(this, KIND.CALLBACK, new CallbackRecord(target, mode));
-    freeze(this);
+    return freeze(stamp(bare(new.target, this), KIND.CALLBACK, new CallbackRecord(target, mode)));
   }
 
   defineClass(Callback, {});

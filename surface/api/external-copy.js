@@ -3,7 +3,7 @@
 // handle for it is kept here.
 
 const { cutOff, defineProperty, freeze, getOwnPropertyDescriptor } = require('../core/primordials.js');
-const { recordOf, stamp } = require('../core/handle.js');
+const { bare, recordOf, stamp } = require('../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { released } = require('../core/error.js');
 const { defineClass, instance, needsNew, privateConstructor } = require('../core/classes.js');
@@ -61,8 +61,7 @@ module.exports = function createExternalCopy(core) {
       transferOut = readBoolean(options, 'transferOut');
       transferList = readArray(options, 'transferList');
     }
-    stamp(this, KIND.EXTERNAL_COPY, make(value, transferOut, transferList));
-    freeze(this);
+    return freeze(stamp(bare(new.target, this), KIND.EXTERNAL_COPY, make(value, transferOut, transferList)));
   }
 
   function ExternalCopyInto() {

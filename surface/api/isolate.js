@@ -2,7 +2,7 @@
 // `Isolate`: a heap with its own limits. Only a handle for it is kept here; limits, clocks and threads are native.
 
 const { define, Error, freeze, inner } = require('../core/primordials.js');
-const { kindOf, recordOf, stamp } = require('../core/handle.js');
+const { bare, kindOf, recordOf, stamp } = require('../core/handle.js');
 const { KIND, MESSAGE, MODE, OP } = require('../core/protocol.js');
 const { CODE, coded } = require('../core/error.js');
 const { named } = require('./heap.js');
@@ -86,11 +86,11 @@ module.exports = function createIsolate(core, openSession, importerOf) {
     const carrier = invoke(OP.CREATE_ISOLATE, MODE.SYNC, 0, 0, memory, snapshot === undefined ? undefined : pack(snapshot, 0), inspector,
       onCatastrophicError === undefined ? undefined : pack(binding.bind(onCatastrophicError), 0), hostStacks, warm,
       importer === undefined ? undefined : pack(importerOf(importer), 0));
-    stamp(this, KIND.ISOLATE, adopt(entries.enter(idOf(carrier, Isolate))));
-    freeze(this);
+    const handle = freeze(stamp(bare(new.target, this), KIND.ISOLATE, adopt(entries.enter(idOf(carrier, Isolate)))));
     if (creating !== undefined) {
-      creating.created(this);
+      creating.created(handle);
     }
+    return handle;
   }
 
   /**

@@ -3,7 +3,7 @@
 // value are in reference-access.js.
 
 const { cutOff, freeze } = require('../core/primordials.js');
-const { referenceOf, stamp, typeNameOf } = require('../core/handle.js');
+const { bare, referenceOf, stamp, typeNameOf } = require('../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { callSite, invalid } = require('../core/error.js');
 const { defineClass, instance, needsNew, privateConstructor } = require('../core/classes.js');
@@ -39,8 +39,7 @@ function createReference(core) {
     }
     options = optionsArgument(options, 2, 'Reference');
     const flags = options !== undefined && readBoolean(options, 'unsafeInherit') ? TRANSFER.UNSAFE_INHERIT : 0;
-    stamp(this, KIND.REFERENCE, new ReferenceRecord(undefined, true, value, typeNameOf(value), flags));
-    freeze(this);
+    return freeze(stamp(bare(new.target, this), KIND.REFERENCE, new ReferenceRecord(undefined, true, value, typeNameOf(value), flags)));
   }
 
   function Dereference() {

@@ -2,8 +2,8 @@
 // `InspectorSession`: a session with the inspector of an isolate, in the Chrome DevTools protocol. It ends with `dispose()`, or when it is
 // no longer referenced.
 
-const { create, cutOff, Error } = require('../core/primordials.js');
-const { recordOf, stamp } = require('../core/handle.js');
+const { cutOff, Error } = require('../core/primordials.js');
+const { bare, recordOf, stamp } = require('../core/handle.js');
 const { CALLBACK, KIND, MESSAGE, MODE, OP } = require('../core/protocol.js');
 const { CODE, coded } = require('../core/error.js');
 const { CallbackRecord } = require('./callback.js');
@@ -92,7 +92,7 @@ module.exports = function createSession(core) {
     }
     const listener = stamp({}, KIND.CALLBACK, new CallbackRecord(deliver, CALLBACK.IGNORED));
     const id = idOf(invoke(OP.OPEN_SESSION, MODE.SYNC, 0, isolate, pack(listener, 0)), method);
-    return stamp(create(Session.prototype), KIND.SESSION, new SessionRecord(entries.enter(id), listeners));
+    return stamp(bare(Session), KIND.SESSION, new SessionRecord(entries.enter(id), listeners));
   }
 
   const methods = {

@@ -2,8 +2,8 @@
 // Helpers that build the classes of the API: constructors that require `new`, frozen prototypes with one common parent, frozen
 // instances. Methods are written in object literals, so that they are not constructors.
 
-const { apply, create, define, defineProperty, freeze, getOwnPropertyDescriptor, hasOwn, ownKeys, setPrototypeOf, Symbol } = require('./primordials.js');
-const { stamp } = require('./handle.js');
+const { apply, define, defineProperty, freeze, getOwnPropertyDescriptor, hasOwn, ownKeys, setPrototypeOf, Symbol } = require('./primordials.js');
+const { bare, stamp } = require('./handle.js');
 const { invalid } = require('./error.js');
 
 /** The common parent of all prototypes. */
@@ -82,13 +82,13 @@ function addMembers(target, members, enumerable) {
 
 /**
  * Creates a frozen instance without calling a constructor of the API.
- * @param {{ prototype: any }} Constructor
+ * @param {Function} Constructor
  * @param {number} kind
  * @param {object} record
  * @returns {any}
  */
 function instance(Constructor, kind, record) {
-  return freeze(stamp(create(Constructor.prototype), kind, record));
+  return freeze(stamp(bare(Constructor), kind, record));
 }
 
 module.exports = freeze({ addMembers, defineClass, defineDisposal, instance, needsNew, privateConstructor });

@@ -5,7 +5,7 @@
 // An `Entry` is one row of the native table. Several wrappers may share one (a Reference and the result of its `derefInto()`). When the
 // last of them is released, or all have been collected, the native side is notified once, and the id is never used again.
 
-const { cutOff, finalizationRegister, FinalizationRegistry, freeze } = require('./primordials.js');
+const { create, cutOff, finalizationRegister, FinalizationRegistry, freeze } = require('./primordials.js');
 const { KIND } = require('./protocol.js');
 
 /** Allows a derived class to add private fields to an existing object. */
@@ -134,6 +134,29 @@ let mark;
  */
 function markHandles(marker) {
   mark = marker;
+}
+
+/** @type {((Constructor: Function) => object) | undefined} */
+let make;
+
+/**
+ * @param {((Constructor: Function) => object) | undefined} maker creates the instances that become handles from now on
+ */
+function makeHandlesWith(maker) {
+  make = maker;
+}
+
+/**
+ * Creates an instance that is to become a handle, without calling the constructor.
+ * @param {Function} Constructor
+ * @param {object} [self] what the constructor was called with
+ * @returns {object} for the constructor to return
+ */
+function bare(Constructor, self) {
+  if (make !== undefined) {
+    return make(Constructor);
+  }
+  return self === undefined ? create(Constructor.prototype) : self;
 }
 
 /**
@@ -281,4 +304,4 @@ function createEntries(release, track) {
   return freeze({ enter, share, leave, leaveLater });
 }
 
-module.exports = freeze({ contextOf, createEntries, Entry, kindOf, markHandles, recordOf, referenceOf, releasedText, scriptOf, stamp, typeNameOf });
+module.exports = freeze({ bare, contextOf, createEntries, Entry, kindOf, makeHandlesWith, markHandles, recordOf, referenceOf, releasedText, scriptOf, stamp, typeNameOf });

@@ -77,7 +77,7 @@ const thrown = (error) => [TAG.THROWN, [TAG.VALUE, error]];
 /**
  * Limits on the reading of an outcome.
  * @typedef {object} ReadLimits
- * @property {number} until the call's deadline, as a value of `performance.now()`
+ * @property {number} until the call's deadline, as a value of `now()` in clock.js
  * @property {() => Error | undefined} [stopped] returns an error when the call is over
  */
 
@@ -244,8 +244,8 @@ function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, 
   /** Schedules another turn of the event loop for the unread rest of messages, and for those that arrived meanwhile. */
   function later() {
     if (isScheduled) return;
-    isScheduled = true;
     setImmediate(goOn);
+    isScheduled = true;
   }
 
   function goOn() {

@@ -3,7 +3,7 @@
 
 const createSurface = require('../index.js');
 const { define } = require('../core/primordials.js');
-const { markHandles } = require('../core/handle.js');
+const { makeHandlesWith } = require('../core/handle.js');
 const { createHostBinding } = require('./binding.js');
 const { lazyFunction } = require('./lazily.js');
 const { FUNCTIONS } = require('./members.js');
@@ -35,9 +35,9 @@ function createHost(native, { launcher } = {}) {
     return members;
   });
   connect(surface);
-  // Made before handles are marked, because marking loads `node:worker_threads`.
+  // Made before, and so no handle for `structuredClone`.
   const { ivm } = surface;
-  markHandles(uncloneable);
+  makeHandlesWith(uncloneable);
   return ivm;
 }
 

@@ -417,7 +417,7 @@ class JsonReader {
 /**
  * @typedef {object} JsonLimits
  * @property {number} maxWeight bytes that the value may take in memory
- * @property {number} until the call's deadline, as a value of `performance.now()`
+ * @property {number} until the call's deadline, as a value of `now()` in clock.js
  * @property {() => Error | undefined} stopped returns an error when the call is over
  */
 

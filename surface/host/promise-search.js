@@ -244,8 +244,8 @@ function searchResolved(value, onPromise, search) {
   }
   searching += now() - start;
   if (searching >= UNNOTICED && !isTurnScheduled) {
-    isTurnScheduled = true;
     setImmediate(endTurn);
+    isTurnScheduled = true;
   }
 }
 

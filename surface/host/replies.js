@@ -48,8 +48,8 @@ function timed(work) {
 
 function schedule() {
   if (!isScheduled) {
-    isScheduled = true;
     setImmediate(goOn);
+    isScheduled = true;
   }
 }
 

@@ -1,40 +1,24 @@
 'use strict';
-// Handles are useless outside their realm. `structuredClone`, `postMessage` and `workerData` turn an unmarked handle into an empty
-// object. For a marked one, they throw a DataCloneError.
+// Handles are useless outside their realm. `structuredClone`, `postMessage` and `workerData` would turn a plain object into an empty one. They
+// throw a DataCloneError for an object with internal slots that the HTML standard gives no way to clone, such as a registry. So handles on
+// hosts are registries that stay empty. `markAsUncloneable` would do the same, but loading `node:worker_threads` takes as long as starting V8.
 
-/** @typedef {(object: object) => void} Mark */
+const { construct } = Reflect;
+const { versions } = process;
+const Registry = FinalizationRegistry;
 
-const { ownKeys } = Reflect;
-
-/** @type {Mark | undefined} */
-let mark;
-let isLoaded = false;
-
-/** @returns {Mark | undefined} absent on Node 20 */
-function load() {
-  const { markAsUncloneable } = /** @type {{ markAsUncloneable?: Mark }} */ (require('node:worker_threads'));
-  if (markAsUncloneable === undefined) {
-    return undefined;
-  }
-  // Deno adds a visible symbol and clones the object anyway.
-  const probe = {};
-  markAsUncloneable(probe);
-  return ownKeys(probe).length === 0 ? markAsUncloneable : undefined;
-}
+/** What a registry needs. It is never called, because nothing is registered. */
+const REGISTRY = Object.freeze([() => {}]);
+const OLDEST_NODE = 22;
 
 /**
- * Makes the host refuse to clone `object`, if the host supports that.
- * @type {Mark}
+ * Creates an instance that the host refuses to clone, without calling the constructor.
+ * @param {Function} Constructor
+ * @returns {object}
  */
-function uncloneable(object) {
-  // On first use: loading `worker_threads` takes a millisecond, during which the first isolate starts on another thread.
-  if (!isLoaded) {
-    isLoaded = true;
-    mark = load();
-  }
-  if (mark !== undefined) {
-    mark(object);
-  }
-}
+const uncloneable = (Constructor) => construct(Registry, REGISTRY, Constructor);
 
-module.exports = { uncloneable };
+/** Node 20 would make a hidden class for each instance. */
+const isSupported = Number.parseInt(versions.node, 10) >= OLDEST_NODE;
+
+module.exports = { uncloneable: isSupported ? uncloneable : undefined };

@@ -2,7 +2,6 @@
 // Reports errors of host functions that have no receiver.
 
 const { channel } = require('node:diagnostics_channel');
-const { emitWarning } = require('node:process');
 const { stackOf, thrownText } = require('./wire/faults.js');
 
 /** The channel of `diagnostics_channel`, and the code of the process warning. Both are documented. */
@@ -13,6 +12,7 @@ const WARNING = 'ISOLATED_V8_UNHANDLED_HOST_ERROR';
 const MAX_MESSAGE = 1_000;
 const MAX_STACK = 4_000;
 
+const { emitWarning } = process;
 const failures = channel(CHANNEL);
 /** Origins for which a warning was emitted. @type {Set<string>} */
 const warned = new Set();

@@ -3,7 +3,6 @@
 
 const { now } = require('./clock.js');
 const { codec } = require('./codec.js');
-const { versions } = require('node:process');
 const { CODE, callSite, coded, errorOf } = require('../core/error.js');
 const { alone } = require('../core/primordials.js');
 const { CALLBACK, FAULT, FUNCTION, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
@@ -13,7 +12,7 @@ const { bufferOf } = require('./shared.js');
 const { Work } = require('./work.js');
 
 /** Electron forbids buffers over memory that it did not allocate. */
-const lack = versions.electron === undefined ? 'which lacks `node_api_create_external_sharedarraybuffer`' : 'for Electron forbids external buffers';
+const lack = process.versions.electron === undefined ? 'which lacks `node_api_create_external_sharedarraybuffer`' : 'for Electron forbids external buffers';
 const NO_GUEST_MEMORY = `A SharedArrayBuffer made inside an isolate cannot be shared with this host, ${lack}: `
   + 'make it in the host and pass it in, or copy what is in it';
 

@@ -57,7 +57,7 @@ const exceeded = (limit) => coded(/** @type {ErrorConstructor} */ (RangeError), 
  * @typedef {object} WorkLimits
  * @property {number} [steps] in all; no limit by default
  * @property {number} [time] milliseconds that the work itself may take on this thread, over all slices; no limit by default
- * @property {number} [until] the call's deadline, as a value of `performance.now()`; none by default
+ * @property {number} [until] the call's deadline, as a value of `now()` in clock.js; none by default
  * @property {() => Error | undefined} [stopped] returns an error when the call is over: aborted, disposed or terminated
  */
 
@@ -104,7 +104,7 @@ class Work {
 
   /**
    * Checks the clock. Throws as `spend` does.
-   * @returns {number} the current value of `performance.now()`
+   * @returns {number} the current value of `now()` in clock.js
    */
   check() {
     this.#stepsLeft -= this.#granted - this.#ahead;

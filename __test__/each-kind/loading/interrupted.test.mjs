@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { run } from '../../harness.mjs';
+import { host, root, run } from '../../harness.mjs';
 
 const LIMIT_MS = 10;
 
@@ -30,4 +30,45 @@ test('files of which a part was loaded are loaded again', async () => {
     return JSON.parse(stdout);
   });
   assert.ok(results.some(([interrupted]) => interrupted));
+});
+
+/** Loads every file, and reads lists of strings and of other values. */
+const USE = `
+    const context = new ivm.Isolate().createContextSync();
+    const texts = context.evalSync('Array.from({ length: 200 }, (_, index) => "text" + index)', { copy: true });
+    const back = context.evalClosureSync('return $0.join()', [texts], { arguments: { copy: true } });
+    const { message } = await context.evalClosure('return $0()', [new ivm.Callback(() => { throw new Error('mine'); })]).catch((error) => error);
+    const results = [];
+    for (const Sandbox of [ivm.AgentSandbox, ivm.SubprocessSandbox]) {
+      const sandbox = new Sandbox({ timeout: 30_000 });
+      results.push((await sandbox.execute('return [1]')).result);
+      await sandbox.close();
+    }
+    new ivm.PluginSandbox();
+    console.log(JSON.stringify([back === texts.join(), message, results]));`;
+const USED = '[true,"mine",[[1],[1]]]';
+
+test('files of which nothing was loaded are loaded again', async () => {
+  const { stdout, stderr } = await run(`
+    import { readdirSync } from 'node:fs';
+    import { Module } from 'node:module';
+    const { cache } = requireOf(import.meta.url);
+    for (const name of readdirSync(${JSON.stringify(`${root}/host`)})) {
+      const file = ${JSON.stringify(`${root}/host/`)} + name;
+      if (name !== 'index.js') cache[file] = Object.assign(new Module(file), { filename: file });
+    }
+    ${USE}`);
+  assert.equal(stdout.trim(), USED, stderr);
+});
+
+// Node never completes such a module. Bun's and Deno's modules are not loaded by JavaScript that a limit ends.
+test('built-in modules of which nothing was loaded are not needed', { skip: !host.startsWith('node') && 'only Node loads them so' }, async () => {
+  const { stdout, stderr } = await run(`
+    import { Module } from 'node:module';
+    const { _load } = Module;
+    const asked = new Set();
+    Module._load = (name, ...rest) => ['node:os', 'node:process', 'node:v8'].includes(name) ? asked.add(name) && {} : Reflect.apply(_load, Module, [name, ...rest]);
+    ${USE}
+    console.log([...asked].join());`);
+  assert.equal(stdout.trim(), `${USED}\nnode:v8`, stderr);
 });

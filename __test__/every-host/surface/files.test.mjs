@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { entry, moduleEntry, root, run } from '../../harness.mjs';
+import { entry, host, moduleEntry, root, run } from '../../harness.mjs';
 
 test('the package is few files, which are loaded when they are first used', async () => {
   const { stdout } = await run(`
@@ -28,6 +28,19 @@ test('the package is few files, which are loaded when they are first used', asyn
     console.log(...counts);
   `, { commonjs: true });
   assert.equal(stdout.trim(), '3 3 5 6 6 7 8');
+});
+
+test('the first isolate needs no large module of Node', { skip: !host.startsWith('node') }, async () => {
+  const { stdout } = await run(`
+    const large = () => process.moduleLoadList.filter((name) => /^NativeModule (node:)?(perf_hooks|worker_threads)$/.test(name)).length;
+    const before = large();
+    const ivm = require(${JSON.stringify(entry)});
+    console.log(new ivm.Isolate().createContextSync().evalSync('1 + 1'), large() - before);
+    require('node:perf_hooks');
+    require('node:worker_threads');
+    console.log(large() - before);
+  `, { bare: true, commonjs: true });
+  assert.equal(stdout.trim(), '2 0\n2');
 });
 
 test('both entries have the same members, and the one for ES modules loads none of the sandboxes either', async () => {

@@ -10,6 +10,7 @@ import { cloned } from '../../wire/helper.mjs';
 import { errorOf, hostContext, IsolatedVmSandbox, manifest, rememberingLogger, until } from '../../sandbox/plugin-helper.mjs';
 
 const require = createRequire(import.meta.url);
+const { now } = require('../../../surface/host/clock.js');
 const { entryLimits, Shown } = require('../../../surface/host/sandbox/plugin/log.js');
 const { refusalOf } = require('../../../surface/host/sandbox/common/quota.js');
 const { measurementOf, outputSize } = require('../../../surface/host/sandbox/common/size.js');
@@ -101,7 +102,7 @@ describe('time grows with the distinct parts', () => {
     assert.equal(size, JSON.stringify(value).length);
     assert.ok(turns > 1);
     const ending = { signal: undefined, until: Infinity, isGone: () => false };
-    assert.equal((await refusalOf(value, 1e9, { ...ending, until: performance.now() + 5 })).code, 'ERR_ISOLATE_DEADLINE');
+    assert.equal((await refusalOf(value, 1e9, { ...ending, until: now() + 5 })).code, 'ERR_ISOLATE_DEADLINE');
     const controller = new AbortController();
     setImmediate(() => controller.abort(new Error('enough')));
     assert.deepEqual(await refusalOf(value, 1e9, { ...ending, signal: controller.signal }),

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { performance } from 'node:perf_hooks';
 
 const require = createRequire(import.meta.url);
+const { now } = require('../../../surface/host/clock.js');
 const { Work } = require('../../../surface/host/work.js');
 
 const LIMIT = { code: 'ERR_ISOLATE_LIMIT' };
@@ -67,7 +68,7 @@ test('time: a stopped process does not count as working', () => {
 });
 
 test('until: the deadline of the call, pauses included', () => {
-  const work = new Work({ until: performance.now() + 20 });
+  const work = new Work({ until: now() + 20 });
   work.pause();
   busy(25);
   assert.throws(() => work.resume(), { message: 'Execution exceeded its deadline', code: 'ERR_ISOLATE_DEADLINE' });
@@ -76,7 +77,7 @@ test('until: the deadline of the call, pauses included', () => {
 
 test('stopped: its own error, before any other', async () => {
   const errors = [];
-  const work = new Work({ until: performance.now(), time: 0, stopped: () => errors[0] });
+  const work = new Work({ until: now(), time: 0, stopped: () => errors[0] });
   assert.throws(() => work.check(), { code: 'ERR_ISOLATE_DEADLINE' });
   const error = new Error('stopped');
   errors.push(error);
@@ -158,18 +159,18 @@ test('shorter work that begins later does not wait for all running work', async 
 });
 
 test('a replaced clock or Promise constructor has no effect', async () => {
-  const { now } = performance;
+  const { bigint } = process.hrtime;
   const work = new Work({ time: 20 });
   const { constructor } = Promise.prototype;
   // oxlint-disable-next-line no-extend-native -- put back below
   const replace = (value) => Object.defineProperty(Promise.prototype, 'constructor', { value, writable: true, enumerable: false, configurable: true });
   try {
-    performance.now = () => 0;
+    process.hrtime.bigint = () => 0n;
     replace(class {});
     await work.turn();
   } finally {
     replace(constructor);
-    performance.now = now;
+    process.hrtime.bigint = bigint;
   }
   busy(25);
   assert.throws(() => work.check(), LIMIT);

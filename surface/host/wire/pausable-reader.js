@@ -82,7 +82,7 @@ class PausableReader extends PropertyReader {
 
   /**
    * Continues reading until a given time.
-   * @param {number} until as a value of `performance.now()`
+   * @param {number} until as a value of `now()` in clock.js
    * @param {number} [allowance] bytes that the value may take until then
    * @returns {boolean} whether all of it is read
    */

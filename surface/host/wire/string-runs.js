@@ -65,15 +65,19 @@ function findRun(bytes, start, most) {
     count++;
     end = at;
   }
-  return count >= MIN_COUNT && start >= BEFORE ? { count, end, weight: count * WEIGHT.STRING + characters } : undefined;
+  return count >= MIN_COUNT && start >= BEFORE && (readArray ??= load()) !== undefined ? { count, end, weight: count * WEIGHT.STRING + characters } : undefined;
 }
 
 /** @type {((bytes: Uint8Array) => unknown[]) | undefined} */
 let readArray;
 
-/** Loaded when it is first needed, since most programs never do. */
+/**
+ * Loaded when it is first needed, since most programs never do.
+ * @returns {typeof readArray} undefined if a time limit of `node:vm` has ended the loading of `node:v8`: Node never completes it
+ */
 function load() {
   const { Deserializer } = require('node:v8');
+  if (Deserializer === undefined) return undefined;
   const readHeader = uncurryThis(Deserializer.prototype.readHeader);
   const readValue = uncurryThis(Deserializer.prototype.readValue);
   return (/** @type {Uint8Array} */ bytes) => {
@@ -110,7 +114,7 @@ function stringsOf(bytes, start, { count, end }) {
   frameBytes.set([TAG.VERSION, READABLE, TAG.BEGIN_DENSE_ARRAY, low, high, TAG.END_DENSE_ARRAY, 0, low, high]);
   exchange(bytes, start, end);
   try {
-    return (readArray ??= load())(subarray(bytes, start - BEFORE, end + AFTER));
+    return /** @type {NonNullable<typeof readArray>} */ (readArray)(subarray(bytes, start - BEFORE, end + AFTER));
   } finally {
     exchange(bytes, start, end);
   }

@@ -69,7 +69,7 @@ class HeldArguments {
  * Conditions that end an execution while its result is measured.
  * @typedef {object} Ending
  * @property {any} signal from `readSignal`
- * @property {number} until when its time is over, as a value of `performance.now()`
+ * @property {number} until when its time is over, as a value of `now()` in clock.js
  * @property {() => boolean} isGone whether its sandbox has ended it
  */
 

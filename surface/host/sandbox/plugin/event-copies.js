@@ -134,9 +134,9 @@ let isScheduled = false;
 let end = 0;
 
 function schedule() {
-  isScheduled = true;
   end = now() + SLICE;
   setImmediate(goOn);
+  isScheduled = true;
 }
 
 function goOn() {

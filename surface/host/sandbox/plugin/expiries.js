@@ -5,7 +5,7 @@
 /**
  * @typedef {object} Expiring
  * @property {string} name
- * @property {number} expires as a value of `performance.now()`; Infinity for never
+ * @property {number} expires as a value of `now()` in clock.js; Infinity for never
  */
 
 /** Entries beyond twice the number of records that are kept. A record whose expiry has changed has an old entry, too. */

@@ -1,7 +1,6 @@
 'use strict';
 // `SubprocessSandbox`: runs an agent's code, each execution in a separate process.
 
-const { constants } = require('node:os');
 const { MESSAGE } = require('../../../core/protocol.js');
 const { now } = require('../../clock.js');
 const { CODE, coded, invalid } = require('../../../core/error.js');
@@ -64,7 +63,11 @@ function environmentOf(minimal) {
 }
 
 /** @param {number} number */
-const signalName = (number) => Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `SIG${number}`;
+function signalName(number) {
+  /** @type {{ constants?: typeof import('node:os').constants }} without it if a time limit of `node:vm` has ended the loading: Node never completes it */
+  const { constants } = require('node:os');
+  return Object.entries(constants?.signals ?? {}).find(([, value]) => value === number)?.[0] ?? `SIG${number}`;
+}
 
 /** The layers that can confine a process; launcher/src/confine and src/child/confinement have the same names. */
 const LAYERS = Object.freeze([

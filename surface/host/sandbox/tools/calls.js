@@ -66,7 +66,7 @@ function placeOf(name) {
  * @property {ToolExecutor} toolExecutor
  * @property {Calling} calling
  * @property {() => void} count throws if a call exceeds the limit
- * @property {number} until when the execution's time is over, as a value of `performance.now()`
+ * @property {number} until when the execution's time is over, as a value of `now()` in clock.js
  * @property {() => boolean} isStopped whether the host has ended the execution
  * @property {(memoryLimit: number) => any} make creates an isolate
  * @property {(text: string, ending: import('./validation.js').Ending) => any} [parse] for params that arrive as JSON; returns the value, or a promise

@@ -206,7 +206,7 @@ class Matcher {
   /**
    * @param {Pattern} pattern
    * @param {string} text
-   * @param {number} until the deadline, as a value of `performance.now()`
+   * @param {number} until the deadline, as a value of `now()` in clock.js
    * @returns {Promise<boolean>}
    */
   async match(pattern, text, until) {

@@ -16,7 +16,7 @@ const { equals, hasCharacters, Identities, isMultiple, Keys, MAX_KNOWN, tooDeep,
 /**
  * When a validation ends early.
  * @typedef {object} Ending
- * @property {number} until the deadline, as a value of `performance.now()`
+ * @property {number} until the deadline, as a value of `now()` in clock.js
  * @property {() => Error | undefined} stopped returns an error when the call is over
  * @property {(pattern: import('./patterns.js').SchemaPattern, text: string) => Promise<boolean>} match elsewhere, since it may take long
  */

@@ -1,0 +1,40 @@
+// Programs that load the package again after they have cleared `require.cache`, as `jest.resetModules` does. The files that are loaded later are
+// shared by the instances, and their modules are not.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { entry, run } from '../../harness.mjs';
+
+test('instances of the package do not mix', async () => {
+  const { stdout, stderr } = await run(`
+    const load = () => {
+      for (const path of Object.keys(require.cache)) if (!path.endsWith('.node')) delete require.cache[path];
+      return require(${JSON.stringify(entry)});
+    };
+    const instances = [load(), load(), load()];
+    const contexts = instances.map((ivm) => new ivm.Isolate().createContextSync());
+    const use = async (index) => {
+      const ivm = instances[index];
+      const context = contexts[index];
+      const made = [context.evalSync('[() => {}][0]', { reference: true }), new ivm.ExternalCopy([1]), new ivm.Callback(() => {})];
+      const classes = [ivm.Reference, ivm.ExternalCopy, ivm.Callback];
+      const own = made.every((handle, at) => handle instanceof classes[at]);
+      const others = instances.filter((other) => other !== ivm);
+      const foreign = others.some((other) => made[0] instanceof other.Reference || made[1] instanceof other.ExternalCopy);
+      const back = context.evalClosureSync('return $0', [made[1]]) instanceof ivm.ExternalCopy;
+      const error = await context.eval('throw new RangeError("its own")').catch((caught) => caught);
+      const copy = context.evalClosureSync('return $0.map(String)', [[1, new Date(0)]], { arguments: { copy: true }, result: { copy: true } });
+      const agent = new ivm.AgentSandbox();
+      const { result } = await agent.execute('return [2]');
+      await agent.close();
+      const refused = new ivm.PluginSandbox() instanceof ivm.PluginSandbox && !others.some((other) => agent instanceof other.AgentSandbox);
+      console.log(index, own, foreign, back, error.name, copy.length, JSON.stringify(result), refused);
+    };
+    (async () => {
+      await use(1);
+      await use(0);
+      // With the first one's files in place of the last one's.
+      await use(2);
+    })();`, { commonjs: true });
+  assert.equal(stdout.trim(), [1, 0, 2].map((index) => `${index} true false true RangeError 2 [2] true`).join('\n'), stderr);
+});
