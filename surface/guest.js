@@ -5,7 +5,7 @@
 
 const { alone, apply, define, Error, freeze } = require('./core/primordials.js');
 const { kindOf, markHandles, recordOf, releasedText } = require('./core/handle.js');
-const { KIND, MODE, TAG, TRANSFER } = require('./core/protocol.js');
+const { APPLY_HEAD, INVOKE_HEAD, KIND, MESSAGE, MODE, TAG, TRANSFER } = require('./core/protocol.js');
 const { CODE, callSite, coded, errorOf, invalid } = require('./core/error.js');
 const divideWaits = require('./atomics.js');
 
@@ -29,7 +29,7 @@ const CAPTURED = alone({
 const captured = (name) => CAPTURED[name];
 
 /** Index of the first argument in what the surface passes to `apply`. */
-const FIRST_ARGUMENT = 8;
+const FIRST_ARGUMENT = INVOKE_HEAD + APPLY_HEAD;
 
 /**
  * @param {any} native functions of the realm's isolate
@@ -143,7 +143,7 @@ function createGuest(native) {
       apply(target, receiver, args, bits) {
         const callable = kindOf(target) === KIND.CALLBACK ? recordOf(target, KIND.CALLBACK).target : target;
         if (typeof callable !== 'function') {
-          throw invalid('Reference is not a function');
+          throw invalid(MESSAGE.NOT_A_FUNCTION);
         }
         const size = args === undefined ? 0 : args.length - FIRST_ARGUMENT;
         /** @type {any} without a prototype, so that no setter on `Array.prototype` runs */
@@ -178,7 +178,7 @@ function createGuest(native) {
         }
         return record.entry === undefined ? [TAG.VALUE, record.value, TRANSFER.REFERENCE | record.flags] : [TAG.HANDLE, record.entry.id];
       case KIND.CALLBACK:
-        return [TAG.FUNCTION, record.target, record.mode, record.name, record.length];
+        return [TAG.FUNCTION, record.target, record.name, record.length, record.mode];
       case KIND.DEREFERENCE: {
         const { source } = record;
         if (source === undefined) {

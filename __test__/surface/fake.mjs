@@ -34,11 +34,10 @@ export function fake(answer) {
     }
   }
   let lastId = 0;
-  /** Like the addon's `open`: functions without a receiver. */
-  const open = (settle, serve, _serveLater, _defer, _runMicrotasks, _flushLater, toOwn, toLeave) => {
+  /** Like the addon's `open`: calls functions without a receiver. */
+  const open = ({ settle, serve, ...others }) => {
     Object.assign(notes, { settle, serve: (...args) => read(serve(...args)) });
-    own = toOwn;
-    leave = toLeave;
+    ({ own, leave } = others);
     return {
       invoke(op, mode, request, handle, ...carriers) {
         const args = carriers.map(read);

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use super::{Job, ProcessTemplate};
+use crate::protocol::message;
 use crate::value::{Code, Completion, ErrorClass, Fault};
 
 fn unsupported() -> Fault {
-    Fault::coded(ErrorClass::Error, "`SubprocessSandbox` is available on Linux and macOS only", Code::Unsupported)
+    Fault::coded(ErrorClass::Error, message::NO_PROCESSES, Code::Unsupported)
 }
 
 pub fn start(job: Job) -> u64 {

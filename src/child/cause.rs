@@ -4,6 +4,7 @@ use super::entry;
 use super::frame::End;
 use super::spawn::Exit;
 use crate::engine::Unavailable;
+use crate::protocol::message;
 use crate::value::{Code, Text, Value};
 
 /// Why an execution has no result from its guest.
@@ -70,7 +71,7 @@ impl Cause {
             Cause::Exited(Exit::Signal(signal)) if *signal != libc::SIGKILL => {
                 format!("Process exited with code {}", SIGNALLED + signal)
             }
-            _ => "Execution terminated (timeout or resource limit)".to_owned(),
+            _ => message::TERMINATED.to_owned(),
         }
     }
 

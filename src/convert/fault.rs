@@ -4,14 +4,11 @@
 use super::details::{self, Chain};
 use super::primitive::{primitive_from_v8, primitive_to_v8};
 use super::text::{beginning, text_to_v8};
-use crate::protocol::MAX_DETAIL;
+use crate::protocol::{MAX_DETAIL, message};
 use crate::value::{Code, DetailsRoom, ErrorClass, ErrorFault, Fault, Text, Value};
 
 /// Separates the frames of two engines in a joined stack.
 const BOUNDARY: &str = "\n    at (<isolated-vm boundary>)";
-
-const NOT_AN_ERROR: &str =
-    "An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.";
 
 type Caught<'a, 'scope, 'obj, 'iso> = v8::PinnedRef<'a, v8::TryCatch<'scope, 'obj, v8::HandleScope<'iso>>>;
 
@@ -72,7 +69,7 @@ pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Loc
             let chain = Chain { object, outer: None };
             describe(scope, &chain, &mut DetailsRoom::default()).unwrap_or(Fault::Stopped)
         }
-        Err(_) => Fault::error(NOT_AN_ERROR),
+        Err(_) => Fault::error(message::NOT_AN_ERROR),
     }
 }
 
@@ -87,7 +84,7 @@ pub(super) fn describe(scope: &mut v8::PinScope<'_, '_>, chain: &Chain<'_>, room
     let message = read_text(scope, object, "message")?;
     let stack = read_text(scope, object, "stack")?;
     if !standard && message.is_none() && stack.is_none() {
-        return Some(Fault::error(NOT_AN_ERROR));
+        return Some(Fault::error(message::NOT_AN_ERROR));
     }
     let mut name = if standard && !has_own(scope, object, "name")? { None } else { read_text(scope, object, "name")? };
     let mut message = message.unwrap_or_else(|| Text::from(""));

@@ -8,6 +8,7 @@ use super::fault::fault_from_caught;
 use super::primitive::primitive_from_v8;
 use super::text::{room, too_large};
 use super::{bounds, cap};
+use crate::protocol::message;
 use crate::value::{Bytes, Entry, Fault, Payload, Value};
 
 /// Clones a value out of its isolate, as `structuredClone` would.
@@ -104,7 +105,7 @@ fn whole_buffer<'s>(
 
 /// Moves the contents of `buffers` to the first rows of `table`: either all of them or none.
 fn empty(buffers: &[v8::Local<'_, v8::ArrayBuffer>], table: &mut [Entry], limit: usize) -> Result<(), Fault> {
-    let refused = || Fault::refused("An ArrayBuffer is detached and could not be cloned.");
+    let refused = || Fault::refused(message::DETACHED);
     let mut total = 0_usize;
     for (buffer, row) in buffers.iter().zip(table) {
         total = total.saturating_add(buffer.byte_length());
@@ -230,7 +231,7 @@ impl v8::ValueSerializerImpl for Delegate<'_> {
             return None;
         }
         let Some(memory) = self.exchange.shared(buffer) else {
-            let message = v8::String::new(scope, "A growable SharedArrayBuffer could not be shared.")?;
+            let message = v8::String::new(scope, message::GROWABLE)?;
             self.throw_data_clone_error(scope, message);
             return None;
         };

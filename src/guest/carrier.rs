@@ -7,7 +7,7 @@ use super::{moving, outgoing};
 use crate::convert::{self, Exchange};
 use crate::isolate::{Held, Place};
 use crate::ops::{self, Transfer};
-use crate::protocol::{detail, kind, tag};
+use crate::protocol::{detail, fault, function, kind, ordered, tag};
 use crate::value::{Callable, CallbackMode, Code, Details, ErrorClass, ErrorFault, Fault, Handle, Outcome, Value};
 
 /// The neutral value that a carrier of the surface represents.
@@ -32,12 +32,12 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             at.guest.carried(id).ok_or_else(ops::malformed)
         }
         tag::FUNCTION => {
-            let target = element(scope, array, 1)?;
-            let mode = CallbackMode::from_number(number(scope, array, 2)? as u32);
-            let name = element(scope, array, 3)?;
+            let target = element(scope, array, function::TARGET)?;
+            let mode = CallbackMode::from_number(number(scope, array, function::MODE)? as u32);
+            let name = element(scope, array, function::NAME)?;
             let name = v8::Local::<v8::String>::try_from(name).map_err(|_| ops::malformed())?;
             let name = convert::beginning(scope, name, ops::MAX_NAME);
-            let length = number(scope, array, 4)? as u32;
+            let length = number(scope, array, function::LENGTH)? as u32;
             let slot = at.guest.hold(Held::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
             Ok(Value::Function(Arc::new(Callable { slot, name, length, mode })))
         }
@@ -168,24 +168,24 @@ fn fault_elements<'s>(
     let ascii = |scope: &mut v8::PinScope<'s, '_>, text: &str| -> v8::Local<'s, v8::Value> {
         v8::String::new(scope, text).map_or(undefined, Into::into)
     };
-    Ok(vec![
-        v8::Number::new(scope, f64::from(tag::FAULT)).into(),
-        ascii(scope, error.class.name()),
-        match &error.name {
-            Some(name) => convert::text_to_v8(scope, name)?.into(),
-            None => undefined,
-        },
-        convert::text_to_v8(scope, &error.message)?.into(),
-        convert::text_to_v8(scope, &error.stack)?.into(),
-        match error.code {
-            Some(code) => ascii(scope, code.name()),
-            None => undefined,
-        },
-        match &error.details {
-            Some(details) => write_details(scope, details)?,
-            None => undefined,
-        },
+    let name = match &error.name {
+        Some(name) => convert::text_to_v8(scope, name)?.into(),
+        None => undefined,
+    };
+    let details = match &error.details {
+        Some(details) => write_details(scope, details)?,
+        None => undefined,
+    };
+    Ok(ordered([
+        (0, v8::Number::new(scope, f64::from(tag::FAULT)).into()),
+        (fault::CLASS, ascii(scope, error.class.name())),
+        (fault::NAME, name),
+        (fault::MESSAGE, convert::text_to_v8(scope, &error.message)?.into()),
+        (fault::STACK, convert::text_to_v8(scope, &error.stack)?.into()),
+        (fault::CODE, error.code.map_or(undefined, |code| ascii(scope, code.name()))),
+        (fault::DETAILS, details),
     ])
+    .into())
 }
 
 fn write_details<'s>(scope: &mut v8::PinScope<'s, '_>, details: &Details) -> Result<v8::Local<'s, v8::Value>, Fault> {

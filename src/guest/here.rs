@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::convert;
 use crate::isolate::{Guest, Remote, address_of, async_context, suspension};
 use crate::ops::op;
+use crate::protocol::INVOKE_HEAD;
 use crate::value::{Ask, Fault, Outcome, Slot, Value};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
@@ -20,8 +21,8 @@ pub fn call(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>) -> Option<Outcome
 }
 
 /// Index of the handle among the arguments of `invoke`, and of the first argument of the operation.
-const HANDLE: i32 = 3;
-const FIRST: i32 = 4;
+const HANDLE: i32 = FIRST - 1;
+const FIRST: i32 = INVOKE_HEAD as i32;
 
 /// Applies the Reference of a host that is the handle among the arguments of `invoke`; `None` if the call must be sent.
 pub fn apply(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>) -> Option<Outcome> {

@@ -6,7 +6,7 @@ use super::{brand, carrier, children, here, local, member, outgoing, surface};
 use crate::convert::{self, cap};
 use crate::isolate::{Place, Remote, Settings};
 use crate::ops::{self, Caller, Prepared, op};
-use crate::protocol::mode;
+use crate::protocol::{INVOKE_HEAD, message, mode};
 use crate::value::{Code, Completion, ErrorClass, Fault, Value};
 
 /// `{ invoke, release, track, brand, owned, cross, get, set, remove, isArrayBuffer, now }`.
@@ -107,15 +107,11 @@ fn prepare<'s>(
 ) -> Result<(Prepared, usize), Fault> {
     at.guest.end_if_stopping(scope)?;
     if op == op::REF_APPLY_SYNC_PROMISE && at.guest.chain().is_rooted() {
-        return Err(Fault::coded(
-            ErrorClass::Error,
-            "This function may not be called from the default thread",
-            Code::Unsupported,
-        ));
+        return Err(Fault::coded(ErrorClass::Error, message::FROM_DEFAULT_THREAD, Code::Unsupported));
     }
-    let target = at.guest.carried(number(scope, args, 3) as usize);
+    let target = at.guest.carried(number(scope, args, INVOKE_HEAD as i32 - 1) as usize);
     let mut values = outgoing::Arguments::new(at);
-    for index in 4..args.length() {
+    for index in INVOKE_HEAD as i32..args.length() {
         values.push(carrier::read(scope, at, args.get(index))?)?;
     }
     let outgoing::Arguments { values, bytes, .. } = values;

@@ -20,7 +20,7 @@ use crate::convert::{self, Exchange};
 use crate::engine::{BOOTSTRAP, Prelude, SnapshotSource};
 use crate::isolate::{Binding, Guest, Held, Place};
 use crate::ops;
-use crate::protocol::kind;
+use crate::protocol::{kind, message};
 use crate::value::{Code, Completion, ErrorClass, Fault, Handle, Settlement, Value};
 
 macro_rules! sources {
@@ -97,7 +97,7 @@ impl Binding for GuestBinding {
                         })
                     })
                     .flatten();
-                value.ok_or_else(|| Fault::refused("Cannot dereference this into target isolate"))
+                value.ok_or_else(|| Fault::refused(message::WRONG_ISOLATE))
             }
             Value::CopyInto { copy, transfer_in, checked } => match copy.open(transfer_in)? {
                 Value::String(text) => Ok(convert::external_text_to_v8(scope, text, &Exchange::budget(at))?.into()),

@@ -9,13 +9,14 @@ use napi_sys as sys;
 
 use super::call_info::CallInfo;
 use super::environment::{Local, Next};
+use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue};
 use super::{asks, carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
 use crate::isolate::borrow::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
-use crate::ops::{self, Caller, Prepared};
-use crate::protocol::{limit, mode, wanted};
+use crate::ops::{self, Caller, Prepared, Record};
+use crate::protocol::{equipment, limit, mode, wanted};
 use crate::sandbox::{self, Equipment, Names, Sources};
 use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Reply, Value, spin};
 
@@ -277,38 +278,34 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     outcome
 }
 
-/// `equip(mode, request, context, web, timers, index, sources, logLength, isPlugin)`: puts into a context what sandboxes have. `web` selects
-/// names of the web. `timers` is the listener for errors in timers; without it there are no timers. `index` and `sources` are what can be
-/// imported. The outcome is a reference to a list of functions for the library's code in the context, see `sandbox::equip`. With `logLength`,
-/// one of them makes text of a console's arguments, of at most this many characters.
+/// `equip(mode, request, context, equipment)`: puts into a context what sandboxes have, as `EQUIPMENT` declares it. The outcome is a reference to a
+/// list of functions for the library's code in the context, see `sandbox::equip`.
 pub fn equip<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [mode, request, context, web, timers, index, sources, log_length, is_plugin, ..] = args else {
+    let [mode, request, context, record, ..] = args else {
         return Err(super::js::Refused);
     };
     let mode = js.read_number(*mode)? as u32;
-    let is_plugin = js.read_boolean(*is_plugin)?;
     let request = js.read_number(*request)? as i64;
-    let context = local.handle(js.read_number(*context)? as usize);
-    let web = Names::from_bits(js.read_number(*web)? as u32);
-    let timers = carrier::read(js, local, *timers)?;
-    let (index, sources) = (carrier::read(js, local, *index)?, carrier::read(js, local, *sources)?);
-    let log_length = match carrier::read(js, local, *log_length)? {
-        Ok(Value::Number(length)) => Some(length as usize),
-        _ => None,
-    };
-    let (Some(Value::Handle(Handle::Context(context))), Ok(timers)) = (context, timers) else {
+    let Some(Value::Handle(Handle::Context(context))) = local.handle(js.read_number(*context)? as usize) else {
         return Err(super::js::Refused);
     };
-    let timers = match timers {
-        Value::Function(listener) => Some(listener),
-        _ => None,
-    };
-    let modules = match (index, sources) {
-        (Ok(Value::String(index)), Ok(Value::String(text))) => Some(Sources { index, text }),
-        _ => None,
-    };
-    let prepared = sandbox::equip(&context, Equipment { timers, web, modules, log_length, is_plugin });
-    finish(js, local, mode, request, prepared)
+    let equipment = equipment(execution::read(js, local, *record, &[])?).map_err(|_| super::js::Refused)?;
+    finish(js, local, mode, request, sandbox::equip(&context, equipment))
+}
+
+fn equipment(mut record: Record) -> Result<Equipment, Fault> {
+    let (index, text) =
+        (record.optional_text(equipment::MODULE_INDEX)?, record.optional_text(equipment::MODULE_SOURCES)?);
+    Ok(Equipment {
+        timers: record.optional_function(equipment::TIMERS)?,
+        web: Names::from_bits(record.number(equipment::WEB)? as u32),
+        modules: index.zip(text).map(|(index, text)| Sources { index, text }),
+        log_length: match record.value(equipment::MAX_LOG_LENGTH) {
+            Value::Number(length) => Some(length as usize),
+            _ => None,
+        },
+        is_plugin: record.number(equipment::IS_PLUGIN)? != 0.0,
+    })
 }
 
 /// `runAsActor(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
@@ -444,7 +441,7 @@ pub fn flush_wake_ups<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a
     js.undefined()
 }
 
-/// `open(settle, serve, serveLater, defer, runMicrotasks, flushLater, own, leave, exposesGc, hasScopes, missesSignals)`: opens this environment.
+/// `open(host)`: opens this environment. `host` has the surface's [`Functions`], and says whether it `exposesGc`, `hasScopes` or `missesSignals`.
 /// The result has the functions above.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let run = |js: Js<'_>| {
@@ -458,18 +455,17 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
 
 /// Opens the environment with these arguments of `open`.
 fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'a>> {
-    let Some((functions, [exposes_gc, has_scopes, misses_signals, ..])) = call.args().split_first_chunk() else {
-        return Err(super::js::Refused);
-    };
-    if js.read_boolean(*exposes_gc)? {
+    let [host, ..] = call.args() else { return Err(super::js::Refused) };
+    let is_set = |name| js.read_boolean(js.property(*host, name)?);
+    if is_set(c"exposesGc")? {
         engine::expose_gc();
     }
-    let local = Local::open(js, *functions, crate::guest::settings())?;
+    let local = Local::open(Functions::of(js, *host)?, crate::guest::settings());
     events::attach(js, local)?;
-    if js.read_boolean(*misses_signals)? {
+    if is_set(c"missesSignals")? {
         local.signal().set_repeats();
     }
-    if !js.read_boolean(*has_scopes)? {
+    if !is_set(c"hasScopes")? {
         local.has_no_scopes(js, function(js, local, c"serveNext", serve_next)?)?;
     }
     js.object(&[

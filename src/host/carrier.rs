@@ -7,7 +7,7 @@ use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue};
 use super::{memory, strings};
 use crate::ops::Transfer;
-use crate::protocol::{detail, tag};
+use crate::protocol::{detail, fault, function, message, ordered, tag};
 use crate::value::{
     Callable, CallbackMode, Code, Completion, Details, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle,
     Outcome, Payload, Reference, Settlement, Text, TypeOf, Value,
@@ -46,15 +46,17 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcom
             Ok(value) => Some(value),
             Err(fault) => return Ok(Err(fault)),
         },
-        tag::FUNCTION => match local.own_slot(js, js.element(array, 1)?, js.element(array, 4)?)? {
-            Ok(slot) => Some(Value::Function(Arc::new(Callable {
-                slot,
-                name: js.read_text(js.element(array, 2)?)?,
-                length: number(3)? as u32,
-                mode: CallbackMode::from_number(number(4)? as u32),
-            }))),
-            Err(fault) => return Ok(Err(fault)),
-        },
+        tag::FUNCTION => {
+            match local.own_slot(js, js.element(array, function::TARGET)?, js.element(array, function::MODE)?)? {
+                Ok(slot) => Some(Value::Function(Arc::new(Callable {
+                    slot,
+                    name: js.read_text(js.element(array, function::NAME)?)?,
+                    length: number(function::LENGTH)? as u32,
+                    mode: CallbackMode::from_number(number(function::MODE)? as u32),
+                }))),
+                Err(fault) => return Ok(Err(fault)),
+            }
+        }
         tag::REFERENCE => {
             let flags = number(3)? as u32;
             let slot = match local.own_slot(js, js.element(array, 1)?, js.element(array, 3)?)? {
@@ -191,13 +193,13 @@ fn read_fault(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Fault> 
     };
     let empty = || Text::from("");
     Ok(Fault::Error(Box::new(ErrorFault {
-        class: text(1)?.map_or(ErrorClass::Error, |class| ErrorClass::named(&class.to_string())),
-        name: text(2)?,
-        message: text(3)?.unwrap_or_else(empty),
-        stack: text(4)?.unwrap_or_else(empty),
+        class: text(fault::CLASS)?.map_or(ErrorClass::Error, |class| ErrorClass::named(&class.to_string())),
+        name: text(fault::NAME)?,
+        message: text(fault::MESSAGE)?.unwrap_or_else(empty),
+        stack: text(fault::STACK)?.unwrap_or_else(empty),
         // Of the codes of a host's errors, guests see only the one for values that cannot be transferred.
-        code: text(5)?.and_then(|code| Code::named(&code.to_string())).filter(|code| *code == Code::Transfer),
-        details: read_details(js, local, js.element(array, 6)?)?,
+        code: text(fault::CODE)?.and_then(|code| Code::named(&code.to_string())).filter(|code| *code == Code::Transfer),
+        details: read_details(js, local, js.element(array, fault::DETAILS)?)?,
     })))
 }
 
@@ -288,7 +290,7 @@ fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<
                 local.keep_for_reader(reference);
                 return js.array(&[js.number(f64::from(tag::DEREF))?, js.number(f64::from(index))?]);
             }
-            write_fault(js, local, Fault::refused("Cannot dereference this into target isolate"))
+            write_fault(js, local, Fault::refused(message::WRONG_ISOLATE))
         }
         Value::CopyInto { copy, transfer_in, .. } => match copy.open(transfer_in) {
             Ok(value) => write_value(js, local, value),
@@ -356,18 +358,18 @@ fn write_function<'a>(js: Js<'a>, local: &Local, callable: Arc<Callable>) -> JsR
     let length = f64::from(callable.length);
     let mode = f64::from(callable.mode.number());
     let id = local.keep(Value::Function(callable));
-    js.array(&[
-        js.number(f64::from(tag::FUNCTION))?,
-        js.number(id as f64)?,
-        name,
-        js.number(length)?,
-        js.number(own.map_or(-1.0, f64::from))?,
-        js.number(mode)?,
-    ])
+    js.array(&ordered([
+        (0, js.number(f64::from(tag::FUNCTION))?),
+        (function::TARGET, js.number(id as f64)?),
+        (function::NAME, name),
+        (function::LENGTH, js.number(length)?),
+        (function::MODE, js.number(mode)?),
+        (function::OWN, js.number(own.map_or(-1.0, f64::from))?),
+    ]))
 }
 
-fn write_fault<'a>(js: Js<'a>, local: &Local, fault: Fault) -> JsResult<JsValue<'a>> {
-    let error = match fault {
+fn write_fault<'a>(js: Js<'a>, local: &Local, why: Fault) -> JsResult<JsValue<'a>> {
+    let error = match why {
         Fault::Error(error) => *error,
         Fault::Thrown(value) => {
             let thrown = write_value(js, local, value)?;
@@ -386,18 +388,19 @@ fn write_fault<'a>(js: Js<'a>, local: &Local, fault: Fault) -> JsResult<JsValue<
         Some(code) => js.string(code.name())?,
         None => js.undefined()?,
     };
-    js.array(&[
-        js.number(f64::from(tag::FAULT))?,
-        js.string(error.class.name())?,
-        name,
-        js.text(&error.message)?,
-        js.text(&error.stack)?,
-        code,
-        match error.details {
-            Some(details) => write_details(js, local, *details)?,
-            None => js.undefined()?,
-        },
-    ])
+    let details = match error.details {
+        Some(details) => write_details(js, local, *details)?,
+        None => js.undefined()?,
+    };
+    js.array(&ordered([
+        (0, js.number(f64::from(tag::FAULT))?),
+        (fault::CLASS, js.string(error.class.name())?),
+        (fault::NAME, name),
+        (fault::MESSAGE, js.text(&error.message)?),
+        (fault::STACK, js.text(&error.stack)?),
+        (fault::CODE, code),
+        (fault::DETAILS, details),
+    ]))
 }
 
 fn write_details<'a>(js: Js<'a>, local: &Local, details: Details) -> JsResult<JsValue<'a>> {

@@ -76,8 +76,8 @@ struct WakeUps {
 }
 
 impl Local {
-    /// Opens the environment that `js` is in.
-    pub fn open(js: Js<'_>, functions: [JsValue<'_>; 9], settings: Settings) -> JsResult<&'static Local> {
+    /// Opens the environment that has these functions.
+    pub fn open(functions: Functions, settings: Settings) -> &'static Local {
         let shared = Shared::open();
         let host: Weak<dyn Host> = shared.me.clone();
         let maker = Arc::downgrade(&shared.warm_pool);
@@ -87,11 +87,11 @@ impl Local {
         handles.insert(Value::Handle(Handle::Ivm));
         handles.insert(Value::Handle(Handle::Lib));
         // Never freed: Node-API defines no moment after which no callback can come.
-        Ok(Box::leak(Box::new(Local {
+        Box::leak(Box::new(Local {
             pins: Pins::new(Arc::clone(&shared)),
             shared,
             settings,
-            functions: Functions::of(js, functions)?,
+            functions,
             handles: RefCell::new(handles),
             answers: Answers::default(),
             context: Context::default(),
@@ -103,7 +103,7 @@ impl Local {
             serve_next: OnceCell::new(),
             next: Cell::default(),
             wake_ups: WakeUps::default(),
-        })))
+        }))
     }
 
     /// Must be called if this host keeps all handles until control returns to it. `serve_next` serves the request in `next`.

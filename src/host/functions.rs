@@ -1,36 +1,39 @@
 //! The surface's functions that the native side calls.
 
-use super::js::{Js, JsResult, JsValue};
+use std::ffi::CStr;
+
+use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use super::reference::Reference;
 
-pub struct Functions {
-    pub settle: Reference,
-    pub serve: Reference,
-    pub serve_later: Reference,
-    pub defer: Reference,
-    pub run_microtasks: Reference,
-    pub flush_later: Reference,
-    pub own: Reference,
-    pub leave: Reference,
-    pub serve_here: Reference,
+/// Declares the functions, with their names in JavaScript.
+macro_rules! functions {
+    ($($field:ident: $name:literal,)*) => {
+        pub struct Functions {
+            $(pub $field: Reference,)*
+        }
+
+        impl Functions {
+            /// From the argument of `open`.
+            pub fn of(js: Js<'_>, host: JsValue<'_>) -> JsResult<Self> {
+                Ok(Self { $($field: reference(js, host, $name)?,)* })
+            }
+        }
+    };
 }
 
-impl Functions {
-    /// `functions`: in the order of the fields.
-    pub fn of(
-        js: Js<'_>,
-        [settle, serve, serve_later, defer, run_microtasks, flush_later, own, leave, serve_here]: [JsValue<'_>; 9],
-    ) -> JsResult<Self> {
-        Ok(Self {
-            settle: js.reference(settle)?,
-            serve: js.reference(serve)?,
-            serve_later: js.reference(serve_later)?,
-            defer: js.reference(defer)?,
-            run_microtasks: js.reference(run_microtasks)?,
-            flush_later: js.reference(flush_later)?,
-            own: js.reference(own)?,
-            leave: js.reference(leave)?,
-            serve_here: js.reference(serve_here)?,
-        })
-    }
+functions! {
+    settle: c"settle",
+    serve: c"serve",
+    serve_later: c"serveLater",
+    defer: c"defer",
+    run_microtasks: c"runMicrotasks",
+    flush_later: c"flushLater",
+    own: c"own",
+    leave: c"leave",
+    serve_here: c"serveHere",
+}
+
+fn reference(js: Js<'_>, host: JsValue<'_>, name: &CStr) -> JsResult<Reference> {
+    let function = js.property(host, name)?;
+    if js.type_of(function)? == JsType::Function { js.reference(function) } else { Err(Refused) }
 }

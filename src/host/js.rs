@@ -83,6 +83,13 @@ impl<'a> Js<'a> {
         self.value(raw)
     }
 
+    /// What `make` has the host write to its argument.
+    fn made(self, make: impl FnOnce(*mut sys::napi_value) -> sys::napi_status) -> JsResult<JsValue<'a>> {
+        let mut value = ptr::null_mut();
+        check(make(&raw mut value))?;
+        Ok(self.value(value))
+    }
+
     pub fn env(self) -> sys::napi_env {
         self.env
     }
@@ -105,31 +112,23 @@ impl<'a> Js<'a> {
     }
 
     pub fn undefined(self) -> JsResult<JsValue<'a>> {
-        let mut value = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check(unsafe { sys::napi_get_undefined(self.env, &raw mut value) })?;
-        Ok(self.value(value))
+        self.made(|value| unsafe { sys::napi_get_undefined(self.env, value) })
     }
 
     pub fn null(self) -> JsResult<JsValue<'a>> {
-        let mut value = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check(unsafe { sys::napi_get_null(self.env, &raw mut value) })?;
-        Ok(self.value(value))
+        self.made(|value| unsafe { sys::napi_get_null(self.env, value) })
     }
 
     pub fn boolean(self, boolean: bool) -> JsResult<JsValue<'a>> {
-        let mut value = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check(unsafe { sys::napi_get_boolean(self.env, boolean, &raw mut value) })?;
-        Ok(self.value(value))
+        self.made(|value| unsafe { sys::napi_get_boolean(self.env, boolean, value) })
     }
 
     pub fn number(self, number: f64) -> JsResult<JsValue<'a>> {
-        let mut value = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check(unsafe { sys::napi_create_double(self.env, number, &raw mut value) })?;
-        Ok(self.value(value))
+        self.made(|value| unsafe { sys::napi_create_double(self.env, number, value) })
     }
 
     pub fn text(self, text: &Text) -> JsResult<JsValue<'a>> {
@@ -152,27 +151,23 @@ impl<'a> Js<'a> {
     }
 
     pub fn string(self, text: &str) -> JsResult<JsValue<'a>> {
-        let mut value = ptr::null_mut();
         // SAFETY: the pointer is to a slice of the length given, which the host copies.
-        check(unsafe {
-            sys::napi_create_string_utf8(self.env, text.as_ptr().cast(), text.len() as isize, &raw mut value)
-        })?;
-        Ok(self.value(value))
+        self.made(|value| unsafe {
+            sys::napi_create_string_utf8(self.env, text.as_ptr().cast(), text.len() as isize, value)
+        })
     }
 
     pub fn bigint(self, bigint: &BigInt) -> JsResult<JsValue<'a>> {
-        let mut value = ptr::null_mut();
         // SAFETY: the pointer is to a slice of the length given, which the host copies.
-        check(unsafe {
+        self.made(|value| unsafe {
             sys::napi_create_bigint_words(
                 self.env,
                 i32::from(bigint.negative),
                 bigint.words.len(),
                 bigint.words.as_ptr(),
-                &raw mut value,
+                value,
             )
-        })?;
-        Ok(self.value(value))
+        })
     }
 
     pub fn read_boolean(self, value: JsValue<'_>) -> JsResult<bool> {
@@ -293,10 +288,8 @@ impl<'a> Js<'a> {
     }
 
     pub fn element(self, array: JsValue<'_>, index: u32) -> JsResult<JsValue<'a>> {
-        let mut value = ptr::null_mut();
         // SAFETY: as in `type_of`.
-        check(unsafe { sys::napi_get_element(self.env, array.raw(), index, &raw mut value) })?;
-        Ok(self.value(value))
+        self.made(|value| unsafe { sys::napi_get_element(self.env, array.raw(), index, value) })
     }
 
     pub fn length(self, array: JsValue<'_>) -> JsResult<u32> {
@@ -452,6 +445,11 @@ impl<'a> Js<'a> {
             self.set(self.value(object), name, *value)?;
         }
         Ok(self.value(object))
+    }
+
+    pub fn property(self, object: JsValue<'_>, name: &std::ffi::CStr) -> JsResult<JsValue<'a>> {
+        // SAFETY: the name is terminated; the object is a value of this callback.
+        self.made(|value| unsafe { sys::napi_get_named_property(self.env, object.raw(), name.as_ptr(), value) })
     }
 
     pub fn set(self, object: JsValue<'_>, name: &std::ffi::CStr, value: JsValue<'_>) -> JsResult<()> {

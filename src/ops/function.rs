@@ -8,6 +8,7 @@ use super::work::work_on_value;
 use super::{Args, Prepared, Transfer, op, transfer_out};
 use crate::convert;
 use crate::isolate::{Limits, Place};
+use crate::protocol::message;
 use crate::value::{Callable, CallbackMode, Fault, Outcome, Value};
 
 /// Calls a held function with neutral arguments; the receiver is `undefined` unless given.
@@ -20,7 +21,7 @@ pub fn call_function<'s>(
     transfer: Transfer,
 ) -> Outcome {
     let function =
-        v8::Local::<v8::Function>::try_from(function).map_err(|_| Fault::invalid("Reference is not a function"))?;
+        v8::Local::<v8::Function>::try_from(function).map_err(|_| Fault::invalid(message::NOT_A_FUNCTION))?;
     let receiver = convert::to_v8(scope, place, receiver)?;
     let mut values = Vec::with_capacity(arguments.len());
     for argument in arguments {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::isolate::{not_inspectable, remote_of};
 use super::{Args, Prepared, call_callable, malformed};
 use crate::isolate::{Guest, Kind, Limits, Remote, Sink, drain};
+use crate::protocol::message;
 use crate::value::{Callable, Chain, Charge, Code, Completion, ErrorClass, Fault, Handle, Owner, Slot, Text, Value};
 
 /// Keeps a session open and its isolate alive. Closes the session when the last handle is gone.
@@ -60,7 +61,7 @@ fn session_of(target: Option<Value>) -> Result<(Arc<Remote>, u32), Fault> {
     let Some(Value::Handle(Handle::Session(slot))) = target else { return Err(malformed()) };
     let connection = Arc::clone(slot.owner()).as_any().downcast::<Connection>().map_err(|_| malformed())?;
     if connection.remote.is_disposed() {
-        return Err(Fault::coded(ErrorClass::Error, "Session is dead", Code::Disposed));
+        return Err(Fault::coded(ErrorClass::Error, message::SESSION_ENDED, Code::Disposed));
     }
     Ok((Arc::clone(&connection.remote), slot.index()))
 }

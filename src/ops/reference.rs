@@ -9,6 +9,7 @@ use super::{Args, Prepared, Transfer, call_function, op, transfer_out};
 use crate::convert;
 use crate::engine;
 use crate::isolate::{Guest, Place};
+use crate::protocol::message;
 use crate::value::{Fault, Outcome, Reference, TypeOf, Value};
 
 pub fn access(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
@@ -97,7 +98,7 @@ impl Key {
 }
 
 fn not_an_object() -> Fault {
-    Fault::invalid("Reference is not an object")
+    Fault::invalid(message::NOT_AN_OBJECT)
 }
 
 fn check_object(reference: &Reference) -> Result<(), Fault> {
@@ -114,7 +115,7 @@ fn object_of<'s>(
     for step in 1_usize.. {
         check_stopping(scope, step)?;
         if current.is_proxy() {
-            return Err(Fault::invalid("Object is or has proxy"));
+            return Err(Fault::invalid(message::PROXY));
         }
         let Ok(holder) = v8::Local::<v8::Object>::try_from(current) else {
             return Ok(object);
@@ -162,7 +163,7 @@ pub fn get<'s>(
                     return Err(caught(scope));
                 };
                 if is_accessor(scope, descriptor) || is_computed(scope, current, name) {
-                    return Err(Fault::invalid("Property is getter"));
+                    return Err(Fault::invalid(message::GETTER));
                 }
             }
             let Some(found) = object.get(scope, name.into()) else {

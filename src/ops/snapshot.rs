@@ -9,6 +9,7 @@ use super::{Args, Caller, Prepared, cache, compile};
 use crate::convert;
 use crate::engine::Snapshot;
 use crate::isolate::{Guest, IsolateScope, Realm, Remote, Settings};
+use crate::protocol::message;
 use crate::value::{Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Text, Value};
 
 thread_local! {
@@ -203,7 +204,7 @@ pub fn open(value: Value, settings: &Settings, memory_limit: usize) -> Result<Op
         return Ok(None);
     }
     let wrong = |message| Fault::coded(ErrorClass::TypeError, message, Code::InvalidArgument);
-    let sealed = cache::buffer_of(value).ok_or_else(|| wrong("`snapshot` must be an ExternalCopy to ArrayBuffer"))?;
+    let sealed = cache::buffer_of(value).ok_or_else(|| wrong(message::NOT_A_SNAPSHOT))?;
     let snapshot = (settings.engine)()?
         .open_snapshot(sealed)
         .ok_or_else(|| wrong("`snapshot` was not made by this version of isolated-v8, or is damaged"))?;

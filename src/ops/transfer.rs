@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use crate::convert::{self, Exchange};
 use crate::isolate::{Deadline, Held, Place, Realm, Remote, clock};
-use crate::protocol::transfer;
+use crate::protocol::{message, transfer};
 use crate::value::{
     Budget, Callable, CallbackMode, Charge, Completion, ExternalCopy, Fault, Handle, Outcome, Owner, Reference,
     Settlement, Text, Value,
@@ -92,11 +92,7 @@ fn by_type<'s>(
         Transfer::OR_COPY => return convert::clone_from_v8(scope, place, value),
         _ => {}
     }
-    Err(Fault::coded(
-        crate::value::ErrorClass::TypeError,
-        "A non-transferable value was passed",
-        crate::value::Code::Transfer,
-    ))
+    Err(Fault::coded(crate::value::ErrorClass::TypeError, message::NOT_TRANSFERABLE, crate::value::Code::Transfer))
 }
 
 /// A reference to `value`, which stays where it is. A reference to a `Callback` applies its function.

@@ -1,8 +1,8 @@
 //! Used by build.rs: turns the constants that the surface's `protocol.js` files declare into Rust. They are declared nowhere else.
 //!
-//! A declaration is a line `const NAME = 1;` or `const NAME = 'text';`, or an object or an array over several lines, inside `freeze(…)`: one number or string for
-//! each key, or strings only. A declaration that has another form is an error, so that none is left out silently. Lines that are indented
-//! are the contents of these, or of functions.
+//! A declaration is a line `const NAME = 1;` or `const NAME = 'text';`, or an object or an array over several lines, inside `freeze(…)`: a number
+//! for each key, or a string on a line of its own, or strings without keys. A declaration that has another form is an error, so that none is
+//! left out silently. Lines that are indented are the contents of these, or of functions.
 
 use std::fmt::Write;
 
@@ -24,7 +24,8 @@ pub fn generate(source: &str) -> Result<String, String> {
                 }
                 let code = line.split(" // ").next().unwrap_or(line).trim_end();
                 let code = code.strip_suffix(',').ok_or_else(|| format!("no comma at the end of `{line}`"))?;
-                entries.extend(code.split(", "));
+                // A text may have commas.
+                if code.contains(": '") { entries.push(code) } else { entries.extend(code.split(", ")) }
             }
             Ok(entries)
         };
@@ -107,7 +108,7 @@ mod tests {
     #[test]
     fn generates_every_form_of_a_declaration() {
         let source = "const { freeze } = Object;\n/** About it. */\nconst MODE = freeze({\n  __proto__: null,\n  /** Waits. */\n  SYNC: 0, // as it is\n  asLater: 1, LAST: 2,\n});\n\
-                      const TEXTS = freeze([\n  'a', 'b',\n]);\nconst CODE = freeze({\n  ONE: 'E_ONE',\n});\nconst NO_WASM = 512;\nconst ROOT = 'x:';\nmodule.exports = freeze({ MODE });";
+                      const TEXTS = freeze([\n  'a', 'b',\n]);\nconst CODE = freeze({\n  ONE: 'E_ONE, one',\n});\nconst NO_WASM = 512;\nconst ROOT = 'x:';\nmodule.exports = freeze({ MODE });";
         let rust = generate(source).unwrap();
         for expected in [
             "pub mod mode {",
@@ -115,7 +116,7 @@ mod tests {
             "pub const AS_LATER: u32 = 1;",
             r#"("asLater", 1),("LAST", 2),"#,
             r#"pub const TEXTS: [&str; 2] = ["a", "b"];"#,
-            r#"pub const ONE: &str = "E_ONE";"#,
+            r#"pub const ONE: &str = "E_ONE, one";"#,
             "pub const NO_WASM: u32 = 512;",
             r#"pub const ROOT: &str = "x:";"#,
         ] {

@@ -7,3 +7,9 @@
 mod generate;
 
 include!(concat!(env!("OUT_DIR"), "/protocol.rs"));
+
+/// The elements of an array, each given with its index there.
+pub fn ordered<T, const LENGTH: usize>(mut elements: [(u32, T); LENGTH]) -> [T; LENGTH] {
+    elements.sort_by_key(|(index, _)| *index);
+    elements.map(|(_, element)| element)
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Details, Text, Value};
-use crate::protocol::code;
+use crate::protocol::{code, message};
 
 /// The standard error constructors that are kept across a boundary; any other error arrives as `Error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +187,7 @@ impl Fault {
 
     /// More is in transit between a guest and others than the guest's memory limit allows.
     pub fn too_many_calls() -> Self {
-        Self::coded(ErrorClass::RangeError, "Too many calls are waiting for an answer", Code::Limit)
+        Self::coded(ErrorClass::RangeError, message::TOO_MANY_CALLS, Code::Limit)
     }
 
     /// A guest holds the maximum number of references to values of hosts.
@@ -208,7 +208,7 @@ impl Fault {
         Fault::Error(Box::new(ErrorFault {
             class: ErrorClass::Error,
             name: None,
-            message: "Script execution timed out.".into(),
+            message: message::TIMED_OUT.into(),
             stack,
             code: Some(Code::Timeout),
             details: None,
@@ -224,17 +224,17 @@ impl Fault {
 
     /// The caller has aborted the call.
     pub fn aborted() -> Self {
-        Self::coded(ErrorClass::Error, "The call was aborted", Code::Aborted)
+        Self::coded(ErrorClass::Error, message::ABORTED, Code::Aborted)
     }
 
     /// A call to an isolate that is gone. As in isolated-vm, the wording differs between sync and async calls.
     pub fn disposed(sync: bool) -> Self {
-        let message = if sync { "Isolated is disposed" } else { "Isolate is disposed" };
+        let message = if sync { "Isolated is disposed" } else { message::IS_DISPOSED };
         Self::coded(ErrorClass::Error, message, Code::Disposed)
     }
 
     pub fn disposed_during_execution() -> Self {
-        Self::coded(ErrorClass::Error, "Isolate was disposed during execution", Code::Disposed)
+        Self::coded(ErrorClass::Error, message::DISPOSED, Code::Disposed)
     }
 
     pub fn out_of_memory() -> Self {

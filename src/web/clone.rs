@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use crate::convert::{self, Exchange, cap};
 use crate::isolate::Place;
 use crate::ops;
+use crate::protocol::message;
 use crate::protocol::transferable::{DETACHED, KEPT, OTHER, YES};
 use crate::value::Fault;
 
@@ -34,7 +35,7 @@ pub fn clone<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) 
             for buffer in &moved {
                 // Getters ran meanwhile.
                 if buffer.was_detached() || !buffer.is_detachable() {
-                    return refusal(scope, "An ArrayBuffer is detached and could not be cloned.");
+                    return refusal(scope, message::DETACHED);
                 }
                 stores.push(buffer.get_backing_store());
             }

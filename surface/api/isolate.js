@@ -3,7 +3,7 @@
 
 const { define, Error, freeze, inner } = require('../core/primordials.js');
 const { bare, kindOf, recordOf, stamp } = require('../core/handle.js');
-const { KIND, MODE, OP } = require('../core/protocol.js');
+const { KIND, MESSAGE, MODE, OP } = require('../core/protocol.js');
 const { CODE, coded } = require('../core/error.js');
 const { named } = require('./heap.js');
 const { defineClass, needsNew } = require('../core/classes.js');
@@ -368,7 +368,7 @@ module.exports = function createIsolate(core, openSession, importerOf) {
       const id = idOfThis(this);
       checkTitle(title, arguments.length);
       if (ask(this, OP.IS_DISPOSED, Isolate)) {
-        throw coded(Error, 'Isolate is disposed', CODE.DISPOSED);
+        throw coded(Error, MESSAGE.IS_DISPOSED, CODE.DISPOSED);
       }
       options = optionsArgument(options, 2);
       return laterProfiles(request(OP.STOP_PROFILER, id, title, options, methods.stopCpuProfiler), binding);

@@ -4,7 +4,7 @@
 // run in this realm, with the same rules as operations from outside.
 
 const { apply, cutOff, Error, freeze, inner, sameValue } = require('../core/primordials.js');
-const { MODE, OP, TRANSFER } = require('../core/protocol.js');
+const { APPLY_HEAD, INVOKE_HEAD, MESSAGE, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { CODE, coded, invalid, released } = require('../core/error.js');
 const { arrayArgument, optionsArgument, readBoolean, readDeadline, readObject, readSignal, readTimeout, readTransfer } = require('../core/options.js');
 
@@ -112,7 +112,7 @@ function createAccess(core) {
       throw invalid('Invalid `key`');
     }
     if (record.typeOf !== 'object') {
-      throw invalid('Reference is not an object');
+      throw invalid(MESSAGE.NOT_AN_OBJECT);
     }
   }
 
@@ -247,7 +247,7 @@ function createAccess(core) {
       if (list !== undefined) {
         size = list.length;
         if (size > FEW || record.local) {
-          carriers = transferAll(transfer, list, size, argumentBits, APPLY_HEAD);
+          carriers = transferAll(transfer, list, size, argumentBits, HEAD);
         } else {
           first = size > 0 ? pack(list[0], argumentBits) : undefined;
           second = size > 1 ? pack(list[1], argumentBits) : undefined;
@@ -301,7 +301,7 @@ function createAccess(core) {
    */
   function checkSyncPromise(record, bits) {
     if (record.local || binding.side === 'host') {
-      throw coded(Error, 'This function may not be called from the default thread', CODE.UNSUPPORTED);
+      throw coded(Error, MESSAGE.FROM_DEFAULT_THREAD, CODE.UNSUPPORTED);
     }
     if (bits !== TRANSFER.OR_REFERENCE) {
       throw invalid('`result` options are not available for `applySyncPromise`');
@@ -354,8 +354,8 @@ function createAccess(core) {
 /** Up to this many arguments, no list of parameters is created. */
 const FEW = 3;
 
-/** Parameters of `invoke` before the arguments of an application: op to handle, bits, timeout, deadline, receiver. */
-const APPLY_HEAD = 8;
+/** The number of parameters of `invoke` before the arguments of an application. */
+const HEAD = INVOKE_HEAD + APPLY_HEAD;
 
 /**
  * Packs a list of values. The result leaves room at its start for the other parameters of a call. It has no prototype, so that no setter

@@ -4,7 +4,7 @@
 
 const { cutOff, Error } = require('../core/primordials.js');
 const { bare, recordOf, stamp } = require('../core/handle.js');
-const { CALLBACK, KIND, MODE, OP } = require('../core/protocol.js');
+const { CALLBACK, KIND, MESSAGE, MODE, OP } = require('../core/protocol.js');
 const { CODE, coded } = require('../core/error.js');
 const { CallbackRecord } = require('./callback.js');
 const { defineClass, privateConstructor } = require('../core/classes.js');
@@ -35,7 +35,7 @@ class SessionRecord {
 }
 cutOff(SessionRecord);
 
-const isDead = () => coded(Error, 'Session is dead', CODE.DISPOSED);
+const isDead = () => coded(Error, MESSAGE.SESSION_ENDED, CODE.DISPOSED);
 
 /** @param {import('../index.js').Core} core */
 module.exports = function createSession(core) {

@@ -7,7 +7,7 @@ const {
   captureStackTrace, define, Error, freeze, hasOwn, RangeError, ReferenceError, stringIncludes, stringIndexOf, stringSlice, stringStartsWith,
   SyntaxError, TypeError,
 } = require('./primordials.js');
-const { CODE, DETAIL } = require('./protocol.js');
+const { CODE, DETAIL, FAULT } = require('./protocol.js');
 
 const BOUNDARY = '\n    at (<isolated-vm boundary>)';
 const FRAME = '    at ';
@@ -166,15 +166,15 @@ function classOf(name) {
 
 /**
  * Creates the error that a fault carrier describes.
- * @param {readonly any[]} fault `[TAG.FAULT, class, name, message, stack, code, details]`
+ * @param {readonly any[]} fault each element at its index of FAULT
  * @param {{ stack?: unknown } | undefined} site of the caller, from `callSite`
  * @returns {Error}
  */
 function errorOf(fault, site) {
-  const className = fault[1];
-  const name = fault[2];
-  const message = fault[3];
-  const code = fault[5];
+  const className = fault[FAULT.CLASS];
+  const name = fault[FAULT.NAME];
+  const message = fault[FAULT.MESSAGE];
+  const code = fault[FAULT.CODE];
   const Class = classOf(className);
   const error = new Class(message);
   let header = Class === Error ? 'Error' : className;
@@ -185,12 +185,12 @@ function errorOf(fault, site) {
   if (typeof code === 'string') {
     define(error, 'code', code, true, true);
   }
-  const inner = framesOf(fault[4]);
+  const inner = framesOf(fault[FAULT.STACK]);
   const outer = site === undefined ? '' : callerFrames(site);
   const boundary = inner !== '' && site !== undefined ? BOUNDARY : '';
   define(error, 'stack', `${header}: ${message}${inner}${boundary}${outer}`, true, false);
-  if (fault[6] !== undefined) {
-    addDetails(error, fault[6]);
+  if (fault[FAULT.DETAILS] !== undefined) {
+    addDetails(error, fault[FAULT.DETAILS]);
   }
   return error;
 }

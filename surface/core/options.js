@@ -5,7 +5,7 @@
 
 const { cutOff, Error, freeze, isArray, sameValue, TypeError } = require('./primordials.js');
 const { contextOf, kindOf, recordOf } = require('./handle.js');
-const { FILENAME, KIND, MIN_MEMORY, MODE, TRANSFER } = require('./protocol.js');
+const { FILENAME, KIND, MESSAGE, MIN_MEMORY, MODE, TRANSFER } = require('./protocol.js');
 const { CODE, coded, invalid } = require('./error.js');
 
 /**
@@ -347,7 +347,7 @@ function readCopyOfBuffer(options, key) {
 function readSnapshot(options) {
   const snapshot = readCopyOfBuffer(options, 'snapshot');
   if (snapshot !== undefined && recordOf(snapshot, KIND.EXTERNAL_COPY).entry === undefined) {
-    throw invalid('`snapshot` must be an ExternalCopy to ArrayBuffer');
+    throw invalid(MESSAGE.NOT_A_SNAPSHOT);
   }
   return snapshot;
 }

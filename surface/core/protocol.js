@@ -86,6 +86,31 @@ const TAG = freeze({
   OUTCOME: 18,
 });
 
+/** Elements of the carrier of a function, after the tag. */
+const FUNCTION = freeze({
+  TARGET: 1, // the function itself; to a host, the number of the handle
+  NAME: 2,
+  LENGTH: 3,
+  MODE: 4, // of CALLBACK
+  OWN: 5, // only to a host: the slot of its own function; -1 for others
+});
+
+/** Elements of the carrier of a fault, after the tag. */
+const FAULT = freeze({
+  CLASS: 1,
+  NAME: 2, // undefined if it is the class's
+  MESSAGE: 3,
+  STACK: 4,
+  CODE: 5,
+  DETAILS: 6, // elements of DETAIL; undefined if there are none
+});
+
+/** The number of parameters of the native `invoke` before the arguments of an operation: operation, mode, request and number of the target. */
+const INVOKE_HEAD = 4;
+
+/** The number of arguments of REF_APPLY before those of the function: bits, timeout, deadline and receiver. */
+const APPLY_HEAD = 4;
+
 /** How a function of another realm is called. */
 const CALLBACK = freeze({
   SYNC: 0,
@@ -113,11 +138,11 @@ const OP = freeze({
   EVAL_CLOSURE: 14, // context: code, filename, lineOffset, columnOffset, bits, timeout, deadline, ...arguments
   GLOBAL: 15, // context
   RUN: 17, // script: context, bits, timeout, deadline
-  CREATE_SNAPSHOT: 19, // - memoryLimit, deadline, warmup script, ...code, filename, lineOffset, columnOffset of each script
-  REF_COPY: 20, // reference
-  REF_GET: 22, // reference: key, bits
-  REF_SET: 23, // reference: key, value
-  REF_DELETE: 24, // reference: key
+  CREATE_SNAPSHOT: 19, // - memoryLimit, timeout, deadline, warmup script, web, ...code, filename, lineOffset, columnOffset of each script
+  REF_COPY: 20, // reference: -, -, timeout, deadline
+  REF_GET: 22, // reference: key, bits, timeout, deadline
+  REF_SET: 23, // reference: key, value, timeout, deadline
+  REF_DELETE: 24, // reference: key, -, timeout, deadline
   REF_APPLY: 25, // reference: bits, timeout, deadline, receiver, ...arguments
   REF_APPLY_SYNC_PROMISE: 26, // as REF_APPLY
   REF_RELEASE: 27, // served only: the last reference to a slot is gone
@@ -171,6 +196,29 @@ const CODE = freeze({
 /** How the codes of this library begin, except `INVALID_ARG`. */
 const CODE_PREFIX = 'ERR_ISOLATE_';
 
+/** Messages of errors that both sides throw. */
+const MESSAGE = freeze({
+  IS_DISPOSED: 'Isolate is disposed',
+  TIMED_OUT: 'Script execution timed out.',
+  TOO_MANY_CALLS: 'Too many calls are waiting for an answer',
+  NO_PROCESSES: '`SubprocessSandbox` is available on Linux and macOS only',
+  NOT_AN_OBJECT: 'Reference is not an object',
+  NOT_A_FUNCTION: 'Reference is not a function',
+  FROM_DEFAULT_THREAD: 'This function may not be called from the default thread',
+  SESSION_ENDED: 'Session is dead',
+  NOT_A_SNAPSHOT: '`snapshot` must be an ExternalCopy to ArrayBuffer',
+  DISPOSED: 'Isolate was disposed during execution',
+  ABORTED: 'The call was aborted',
+  NOT_TRANSFERABLE: 'A non-transferable value was passed',
+  WRONG_ISOLATE: 'Cannot dereference this into target isolate',
+  DETACHED: 'An ArrayBuffer is detached and could not be cloned.',
+  GROWABLE: 'A growable SharedArrayBuffer could not be shared.',
+  PROXY: 'Object is or has proxy',
+  GETTER: 'Property is getter',
+  TERMINATED: 'Execution terminated (timeout or resource limit)',
+  NOT_AN_ERROR: 'An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.',
+});
+
 /** Most own properties of an error that cross with it. */
 const MAX_PROPERTIES = 32;
 /** Most characters of the name and of the value of such a property, and of the message and stack of a cause. */
@@ -218,6 +266,6 @@ const FILENAME = '<isolated-vm>';
 const MIN_MEMORY = 8;
 
 module.exports = freeze({
-  ABORTABLE, FILENAME, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, CODE_PREFIX, MAX_PROPERTIES, MAX_DETAIL, MAX_DETAILS, MAX_CAUSES,
-  RESERVED_PROPERTIES, DETAIL, HEAP_STATISTIC,
+  ABORTABLE, APPLY_HEAD, FAULT, FILENAME, FUNCTION, INVOKE_HEAD, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, CODE_PREFIX, MAX_PROPERTIES, MAX_DETAIL, MAX_DETAILS, MAX_CAUSES,
+  RESERVED_PROPERTIES, DETAIL, HEAP_STATISTIC, MESSAGE,
 });

@@ -7,7 +7,7 @@ const { now, setImmediate } = require('./clock.js');
 const { codec } = require('./codec.js');
 const { CODE, coded } = require('../core/error.js');
 const { alone } = require('../core/primordials.js');
-const { TAG } = require('../core/protocol.js');
+const { MESSAGE, TAG } = require('../core/protocol.js');
 const { ORIGIN } = require('./host-calls.js');
 const { runMicrotasks } = require('./microtasks.js');
 const { LIMIT, WANTED } = require('./protocol.js');
@@ -267,7 +267,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, 
     const message = messages[index];
     const wanted = native.wanted(message.id);
     if (wanted === WANTED.DISPOSED) {
-      message.failure = coded(Error, 'Isolate was disposed during execution', CODE.DISPOSED);
+      message.failure = coded(Error, MESSAGE.DISPOSED, CODE.DISPOSED);
     }
     if (wanted === WANTED.NO) {
       messages.splice(index, 1);
@@ -332,7 +332,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, 
       const carriers = [carrier];
       const deliver = () => settle(request, carrier);
       // When an outcome is dropped, its caller has already been answered.
-      const drop = () => settle(request, [TAG.FAULT, 'Error', undefined, 'The call was aborted', '', CODE.ABORTED]);
+      const drop = () => settle(request, [TAG.FAULT, 'Error', undefined, MESSAGE.ABORTED, '', CODE.ABORTED]);
       if (isSmall(carriers) || isRead(carriers, deliver, drop, limited.get(request))) {
         deliver();
       }

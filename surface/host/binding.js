@@ -4,7 +4,7 @@
 
 const { types } = require('node:util');
 const { CODE, coded } = require('../core/error.js');
-const { KIND, TAG } = require('../core/protocol.js');
+const { FAULT, KIND, TAG } = require('../core/protocol.js');
 const { createLifecycle } = require('./diagnostics.js');
 const { Owned } = require('./owned.js');
 const { bind, Callers } = require('./callers.js');
@@ -15,7 +15,7 @@ const { bigint: now } = process.hrtime;
 const isDeno = process.versions.deno !== undefined;
 
 /**
- * @param {any} native the addon: `open(settle, serve, serveLater, defer, runMicrotasks, flushLater, own, leave, serveHere, exposesGc, hasScopes, missesSignals)`
+ * @param {any} native the addon: `open` takes the functions that it calls, and what this host is like
  * @param {() => { contextEquipment: NonNullable<import('../index.js').Binding['equipment']>, webBits: (web: unknown) => number }} equipment returns
  *   the functions that read options of contexts
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
@@ -72,31 +72,31 @@ function createHostBinding(native, equipment) {
     callers.settled(request, carrier);
     surface.settle(request, carrier);
     if (typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.FAULT) {
-      lifecycle.failed(carrier[5], carrier[3]);
+      lifecycle.failed(carrier[FAULT.CODE], carrier[FAULT.MESSAGE]);
     }
   };
 
-  const environment = native.open(
+  const environment = native.open({
     /** @type {typeof settle} */
-    (request, carrier) => {
+    settle: (request, carrier) => {
       const isAtOnce = typeof carrier !== 'object' || carrier === null || carrier[0] === TAG.HANDLE;
       return isAtOnce ? settle(request, carrier) : exchange().arrivals.settle(request, carrier);
     },
-    (/** @type {[any]} */ ...args) => exchange().arrivals.serveNow(...args),
-    (/** @type {[any, any, any, any]} */ ...args) => exchange().arrivals.serve(...args),
-    () => exchange().arrivals.later(),
+    serve: (/** @type {[any]} */ ...args) => exchange().arrivals.serveNow(...args),
+    serveLater: (/** @type {[any, any, any, any]} */ ...args) => exchange().arrivals.serve(...args),
+    defer: () => exchange().arrivals.later(),
     runMicrotasks,
-    () => queueMicrotask(bound.flushWakeUps),
-    (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
-    (/** @type {import('../core/handle.js').Row} */ entry) => surface.core.entries.leave(entry),
-    (/** @type {number} */ head, /** @type {unknown} */ first) => exchange().arrivals.serveHere(head, first),
+    flushLater: () => queueMicrotask(bound.flushWakeUps),
+    own: (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
+    leave: (/** @type {import('../core/handle.js').Row} */ entry) => surface.core.entries.leave(entry),
+    serveHere: (/** @type {number} */ head, /** @type {unknown} */ first) => exchange().arrivals.serveHere(head, first),
     // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.
-    typeof (/** @type {any} */ (globalThis).gc) === 'function',
+    exposesGc: typeof (/** @type {any} */ (globalThis).gc) === 'function',
     // Deno's Node-API handle scopes do nothing.
-    !isDeno,
+    hasScopes: !isDeno,
     // Its event loop can miss calls of thread-safe functions.
-    isDeno,
-  );
+    missesSignals: isDeno,
+  });
   Object.assign(bound, environment);
 
   /** @type {import('../index.js').Signals} */

@@ -4,7 +4,7 @@
 
 const { types: { isNativeError, isProxy } } = require('node:util');
 const { faultOf, isOurCode } = require('./wire/faults.js');
-const { DETAIL, MAX_CAUSES, MAX_DETAIL, MAX_DETAILS, MAX_PROPERTIES, RESERVED_PROPERTIES } = require('../core/protocol.js');
+const { DETAIL, FAULT, MAX_CAUSES, MAX_DETAIL, MAX_DETAILS, MAX_PROPERTIES, RESERVED_PROPERTIES } = require('../core/protocol.js');
 
 const { getOwnPropertyDescriptor, getPrototypeOf, hasOwn, keys } = Object;
 const ErrorPrototype = Error.prototype;
@@ -97,10 +97,10 @@ function causeOf(cause, showPaths, room, outer) {
   }
   room.causes -= 1;
   const fault = faultOf(cause, showPaths);
-  fault[2] = fault[2]?.slice(0, MAX_DETAIL);
-  fault[3] = fit(fault[3], room);
-  fault[4] = fit(fault[4], room);
-  fault[6] = detailsOf(cause, showPaths, room, [...outer, cause]);
+  fault[FAULT.NAME] = fault[FAULT.NAME]?.slice(0, MAX_DETAIL);
+  fault[FAULT.MESSAGE] = fit(fault[FAULT.MESSAGE], room);
+  fault[FAULT.STACK] = fit(fault[FAULT.STACK], room);
+  fault[FAULT.DETAILS] = detailsOf(cause, showPaths, room, [...outer, cause]);
   return fault;
 }
 

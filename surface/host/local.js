@@ -4,7 +4,7 @@
 
 const { types } = require('node:util');
 const { kindOf, recordOf } = require('../core/handle.js');
-const { CALLBACK, KIND, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
+const { APPLY_HEAD, CALLBACK, INVOKE_HEAD, KIND, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { CallbackRecord } = require('../api/callback.js');
 const { invalid, refused, released } = require('../core/error.js');
 const { createClone } = require('./clone.js');
@@ -90,7 +90,7 @@ function createLocal({ native, surface, unpack }) {
       case TRANSFER.OR_COPY:
         return clone(value);
       default:
-        throw refused('A non-transferable value was passed');
+        throw refused(MESSAGE.NOT_TRANSFERABLE);
     }
   }
 
@@ -130,7 +130,7 @@ function createLocal({ native, surface, unpack }) {
       surface().core.entries.leave(source.entry);
     }
     if (!source.local) {
-      throw refused('Cannot dereference this into target isolate');
+      throw refused(MESSAGE.WRONG_ISOLATE);
     }
     return source.value;
   }
@@ -215,7 +215,7 @@ function createLocal({ native, surface, unpack }) {
     apply(target, receiver, args, bits, discarded) {
       const callable = functionOf(target);
       if (typeof callable !== 'function') {
-        throw invalid('Reference is not a function');
+        throw invalid(MESSAGE.NOT_A_FUNCTION);
       }
       const list = args === undefined ? [] : Array.prototype.slice.call(args, FIRST_ARGUMENT);
       if (discarded) {
@@ -230,6 +230,6 @@ function createLocal({ native, surface, unpack }) {
 }
 
 /** Index of the first of the call's arguments in what the surface passes. */
-const FIRST_ARGUMENT = 8;
+const FIRST_ARGUMENT = INVOKE_HEAD + APPLY_HEAD;
 
 module.exports = { createLocal };

@@ -2,7 +2,7 @@
 // Transfers buffers of this host: their memory moves to buffers that only a carrier refers to.
 
 const { refused } = require('../core/error.js');
-const { TAG } = require('../core/protocol.js');
+const { MESSAGE, TAG } = require('../core/protocol.js');
 const { isDetached } = require('./wire/views.js');
 
 /**
@@ -24,7 +24,7 @@ const byteLengthOf = /** @type {(this: ArrayBuffer) => number} */ (
  */
 function take(buffers) {
   if (buffers.some(isDetached)) {
-    throw refused('An ArrayBuffer is detached and could not be cloned.');
+    throw refused(MESSAGE.DETACHED);
   }
   const full = buffers.filter((buffer) => byteLengthOf.call(buffer) > 0);
   /** @type {ArrayBuffer[]} */

@@ -4,7 +4,7 @@
 const { types } = require('node:util');
 const { kindOf, recordOf, releasedText, typeNameOf } = require('../core/handle.js');
 const { alone } = require('../core/primordials.js');
-const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../core/protocol.js');
+const { CALLBACK, KIND, MESSAGE, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { CallbackRecord } = require('../api/callback.js');
 const { invalid, refused, released } = require('../core/error.js');
 const { faultOf, hidePaths } = require('./wire/faults.js');
@@ -106,7 +106,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
       case TRANSFER.OR_COPY:
         return packCopy(value, bits);
       default:
-        throw refused('A non-transferable value was passed');
+        throw refused(MESSAGE.NOT_TRANSFERABLE);
     }
   }
 
@@ -204,7 +204,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
       case KIND.IVM:
         return [TAG.HANDLE, 0];
       case KIND.SESSION:
-        throw refused('A non-transferable value was passed');
+        throw refused(MESSAGE.NOT_TRANSFERABLE);
       case KIND.LIB:
         return [TAG.HANDLE, 1];
       default:
@@ -223,7 +223,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     }
     record.source = undefined;
     if (source.local) {
-      throw refused('Cannot dereference this into target isolate');
+      throw refused(MESSAGE.WRONG_ISOLATE);
     }
     return [TAG.DEREF, source.entry.id, source.entry];
   }

@@ -88,6 +88,20 @@ const PROCESS = freeze({
   snapshot: 8,
 });
 
+/** What a context gets that a sandbox has. */
+const EQUIPMENT = freeze({
+  /** Bits of WEB. */
+  web: 0,
+  /** Called with the errors of timers; without it, there are none. */
+  timers: 1,
+  // What can be imported.
+  moduleIndex: 2,
+  moduleSources: 3,
+  /** Characters of the text of a console's arguments; without it, there is no function that makes such text. */
+  maxLogLength: 4,
+  isPlugin: 5, // 1, or 0
+});
+
 /** The outcome of an execution. */
 const RESULT = freeze({
   OK: 0,
@@ -197,4 +211,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ ASKED, CONSOLE_METHOD, EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ ASKED, CONSOLE_METHOD, EQUIPMENT, EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

@@ -4,7 +4,7 @@
 // `accessors` allows.
 
 const { types } = require('node:util');
-const { TRANSFER } = require('../core/protocol.js');
+const { MESSAGE, TRANSFER } = require('../core/protocol.js');
 const { invalid } = require('../core/error.js');
 
 const { getOwnPropertyDescriptor, getPrototypeOf, defineProperty, deleteProperty } = Reflect;
@@ -16,11 +16,11 @@ const { hasOwn } = Object;
  */
 function checkObject(target) {
   if (typeof target !== 'object' || target === null) {
-    throw invalid('Reference is not an object');
+    throw invalid(MESSAGE.NOT_AN_OBJECT);
   }
   for (let each = target; each !== null; each = getPrototypeOf(each)) {
     if (types.isProxy(each)) {
-      throw invalid('Object is or has proxy');
+      throw invalid(MESSAGE.PROXY);
     }
   }
   return target;
@@ -59,7 +59,7 @@ function read(target, key, bits) {
     return undefined;
   }
   if (!accessors && isGetter(holder, key)) {
-    throw invalid('Property is getter');
+    throw invalid(MESSAGE.GETTER);
   }
   return Reflect.get(object, key);
 }

@@ -4,7 +4,7 @@
 
 const { types } = require('node:util');
 const { kindOf, recordOf } = require('../core/handle.js');
-const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../core/protocol.js');
+const { CALLBACK, KIND, MESSAGE, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { CODE, coded, invalid } = require('../core/error.js');
 const { thrownText } = require('./wire/faults.js');
 const { isThenable, notify, ORIGIN } = require('./host-calls.js');
@@ -156,7 +156,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
     const value = owned.value(slot);
     const target = kindOf(value) === KIND.CALLBACK ? recordOf(value, KIND.CALLBACK).target : value;
     if (typeof target !== 'function') {
-      throw invalid('Reference is not a function');
+      throw invalid(MESSAGE.NOT_A_FUNCTION);
     }
     return together(() => ({ target, receiver: receive(args[3]), list: args.slice(4).map(receive) }));
   }

@@ -3,6 +3,7 @@
 // object. The native side keeps the memory of every buffer alive once it has received the buffer; this file keeps nothing alive. Buffers
 // over memory that a guest created are identified by that memory on the native side.
 
+const { MESSAGE } = require('../core/protocol.js');
 const { refused } = require('../core/error.js');
 
 const growableOf = Object.getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 'growable')?.get;
@@ -13,7 +14,7 @@ const growableOf = Object.getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 
  */
 function checkShareable(buffer) {
   if (growableOf !== undefined && growableOf.call(buffer) === true) {
-    throw refused('A growable SharedArrayBuffer could not be shared.');
+    throw refused(MESSAGE.GROWABLE);
   }
 }
 

@@ -2,6 +2,7 @@
 // `AbortSignal`s that are passed to calls. Any object with that interface is accepted: a host may have several realms, and some
 // packages have their own signals.
 
+const { MESSAGE } = require('../core/protocol.js');
 const { CODE, coded } = require('../core/error.js');
 const { alone } = require('../core/primordials.js');
 const { discard, notify, ORIGIN, report } = require('./host-calls.js');
@@ -59,7 +60,7 @@ function isSignal(value) {
 function reason(signal) {
   try {
     const { reason: given } = signal;
-    return given === undefined ? coded(Error, 'The call was aborted', CODE.ABORTED) : given;
+    return given === undefined ? coded(Error, MESSAGE.ABORTED, CODE.ABORTED) : given;
   } catch (error) {
     return error;
   }

@@ -5,7 +5,7 @@ const { now } = require('./clock.js');
 const { codec } = require('./codec.js');
 const { CODE, callSite, coded, errorOf } = require('../core/error.js');
 const { alone } = require('../core/primordials.js');
-const { CALLBACK, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
+const { CALLBACK, FAULT, FUNCTION, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { checkArgument } = require('./pack.js');
 const { LIMIT, MAX_OUTCOME } = require('./protocol.js');
 const { bufferOf } = require('./shared.js');
@@ -20,7 +20,7 @@ const NO_GUEST_MEMORY = `A SharedArrayBuffer made inside an isolate cannot be sh
 const SMALL = 4096;
 
 /** Reading a result stops after the call's `timeout`, but not before `FIXED_TIME`, in which honest data of some size can be read. */
-const timedOut = () => coded(Error, 'Script execution timed out.', CODE.TIMEOUT);
+const timedOut = () => coded(Error, MESSAGE.TIMED_OUT, CODE.TIMEOUT);
 /** @type {unknown[]} */
 const NO_TABLE = [];
 
@@ -79,9 +79,9 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
       case TAG.VALUE:
         return carrier[1];
       case TAG.FUNCTION:
-        return carrier[4] >= 0
-          ? ownFunction(carrier[1], carrier[2], carrier[3], carrier[4])
-          : foreignFunction(carrier[1], carrier[2], carrier[3], carrier[5]);
+        return carrier[FUNCTION.OWN] >= 0
+          ? ownFunction(carrier[FUNCTION.TARGET], carrier[FUNCTION.NAME], carrier[FUNCTION.LENGTH], carrier[FUNCTION.OWN])
+          : foreignFunction(carrier[FUNCTION.TARGET], carrier[FUNCTION.NAME], carrier[FUNCTION.LENGTH], carrier[FUNCTION.MODE]);
       case TAG.DEREF:
         return owned.value(carrier[1]);
       case TAG.PROMISE:
@@ -93,7 +93,7 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
       case TAG.LIST:
         return carrier.slice(1).map(part);
       case TAG.FAULT:
-        failed(carrier[5], carrier[3]);
+        failed(carrier[FAULT.CODE], carrier[FAULT.MESSAGE]);
         throw errorOf(carrier, method === undefined ? undefined : callSite(method));
       case TAG.THROWN:
         throw unpack(carrier[1]);

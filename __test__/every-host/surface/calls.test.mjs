@@ -183,7 +183,7 @@ test('received handles have their class', () => {
 
 test('received functions are called in their own isolate', () => {
   const { binding, last } = withContext((op, _mode, args) => (op === OP.CALL ? args.length : undefined));
-  const called = binding.unpack([TAG.FUNCTION, 9, 'their', 3, -1]);
+  const called = binding.unpack([TAG.FUNCTION, 9, 'their', 3, 0, -1]);
   assert.deepEqual([called.name, called.length, 'prototype' in called], ['their', 3, false]);
   assert.equal(called(1, 'a'), 2);
   assert.deepEqual(last(), { op: OP.CALL, mode: MODE.SYNC, request: 0, handle: 9, args: [1, 'a'] });
@@ -257,7 +257,7 @@ test('unreferenced values are released', { skip: collect === undefined && 'no wa
   const made = withContext();
   const { binding, released } = made;
   const kept = made.context.global;
-  const called = binding.unpack([TAG.FUNCTION, 50, 'kept', 0, -1]);
+  const called = binding.unpack([TAG.FUNCTION, 50, 'kept', 0, 0, -1]);
   (() => {
     for (let id = 100; id < 110; id += 1) binding.unpack([TAG.HANDLE, KIND.REFERENCE, id, -1, 'object', 0]);
     binding.unpack([TAG.HANDLE, KIND.REFERENCE, 110, -1, 'object', 0]).release();

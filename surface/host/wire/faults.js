@@ -6,9 +6,8 @@ const {
   asIntN, bigintValueOf, errorToString, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isArray, isView, stringIncludes, stringIndexOf, stringSlice, stringStartsWith, freeze,
 } = require('../../core/primordials.js');
 const { BOUNDARY, classOf, eachLine, FRAME, framesOf } = require('../../core/error.js');
-const { CODE, CODE_PREFIX, TAG } = require('../../core/protocol.js');
+const { CODE, CODE_PREFIX, MESSAGE, TAG } = require('../../core/protocol.js');
 
-const NOT_AN_ERROR = 'An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.';
 
 /** A longer BigInt is not written in decimal: that takes time in proportion to the square of its length. */
 const MAX_BIGINT_BITS = 4096;
@@ -164,7 +163,7 @@ function faultOf(thrown, showPaths, details) {
   const message = textOf(thrown, 'message');
   const stack = stackOf(thrown);
   if (!standard && message === undefined && stack === undefined) {
-    return [TAG.FAULT, 'Error', undefined, NOT_AN_ERROR, '', undefined, undefined];
+    return [TAG.FAULT, 'Error', undefined, MESSAGE.NOT_AN_ERROR, '', undefined, undefined];
   }
   const name = standard && !hasOwnName(thrown) ? undefined : textOf(thrown, 'name');
   const frames = stack === undefined ? '' : framesOf(stack);

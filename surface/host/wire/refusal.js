@@ -3,6 +3,7 @@
 // getter, no `toString`, no proxy trap.
 
 const { types } = require('node:util');
+const { MESSAGE } = require('../../core/protocol.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
 const { CODE, coded, refused } = require('../../core/error.js');
 
@@ -73,7 +74,7 @@ function uncloneable(value) {
  */
 const culpritOf = (error) => culprits.get(error);
 
-const detached = () => refused('An ArrayBuffer is detached and could not be cloned.');
+const detached = () => refused(MESSAGE.DETACHED);
 
 /** @param {string} message */
 const beyond = (message) => coded(/** @type {ErrorConstructor} */ (RangeError), message, CODE.LIMIT);

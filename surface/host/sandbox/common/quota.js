@@ -2,6 +2,7 @@
 // The quota of one execution: the size of its result, and the number of its calls of the host. The quota of a plugin: the arguments of calls that its
 // host has not finished.
 
+const { MESSAGE } = require('../../../core/protocol.js');
 const { CODE, coded } = require('../../../core/error.js');
 const { Work } = require('../../work.js');
 const { abortedBy, DISPOSED } = require('./execution.js');
@@ -44,7 +45,7 @@ class HeldArguments {
    */
   check(bytes) {
     if (this.#bytes + bytes > this.#max) {
-      throw coded(/** @type {ErrorConstructor} */ (RangeError), 'Too many calls are waiting for an answer', CODE.LIMIT);
+      throw coded(/** @type {ErrorConstructor} */ (RangeError), MESSAGE.TOO_MANY_CALLS, CODE.LIMIT);
     }
   }
 

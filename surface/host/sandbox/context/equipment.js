@@ -6,7 +6,7 @@ const { coded } = require('../../../core/error.js');
 const { recordOf, stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND, MODE, TRANSFER } = require('../../../core/protocol.js');
 const { notify, ORIGIN } = require('../../host-calls.js');
-const { CONSOLE_METHOD } = require('../../protocol.js');
+const { CONSOLE_METHOD, EQUIPMENT, record } = require('../../protocol.js');
 const { reportUnhandled } = require('../../unhandled.js');
 const { bare, member, readWeb, wrong } = require('../common/options.js');
 
@@ -120,8 +120,14 @@ function createContextEquipment(core, environment, ivm) {
     function install(context, mode, method, signal) {
       const call = core.begin(mode, method, signal);
       const listener = failed && core.binding.pack(ignored(failed), TRANSFER.DEFAULT);
-      const carrier = environment.equip(mode, call === undefined ? 0 : call.request, recordOf(context, KIND.CONTEXT).entry.id, web, listener, undefined, undefined,
-        sink && MAX_LENGTH, false);
+      const carrier = environment.equip(mode, call === undefined ? 0 : call.request, recordOf(context, KIND.CONTEXT).entry.id, record(EQUIPMENT, {
+        web,
+        timers: listener,
+        moduleIndex: undefined,
+        moduleSources: undefined,
+        maxLogLength: sink && MAX_LENGTH,
+        isPlugin: 0,
+      }));
       return core.conclude(mode, call, carrier, method);
     }
 

@@ -4,7 +4,7 @@
 const { CallbackRecord } = require('../../../api/callback.js');
 const { recordOf, stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
-const { METER } = require('../../protocol.js');
+const { EQUIPMENT, METER, record } = require('../../protocol.js');
 const { readModules } = require('../common/modules.js');
 const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readPoolSize, readQuota, readWeb } = require('../common/options.js');
 const { namingOption } = require('../common/syntax.js');
@@ -90,8 +90,14 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
         }
         const listener = timers ? stamp({}, KIND.CALLBACK, new CallbackRecord(failed, CALLBACK.IGNORED)) : undefined;
         const call = core.calls.begin(readEquipment);
-        environment.equip(MODE.ASYNC, call.request, recordOf(context, KIND.CONTEXT).entry.id, web, core.binding.pack(listener, TRANSFER.DEFAULT),
-          ready?.packed?.index, ready?.packed?.text, console.onLog === undefined ? undefined : console.length, true);
+        environment.equip(MODE.ASYNC, call.request, recordOf(context, KIND.CONTEXT).entry.id, record(EQUIPMENT, {
+          web,
+          timers: core.binding.pack(listener, TRANSFER.DEFAULT),
+          moduleIndex: ready?.packed?.index,
+          moduleSources: ready?.packed?.text,
+          maxLogLength: console.onLog === undefined ? undefined : console.length,
+          isPlugin: 1,
+        }));
         return call.promise;
       },
       async runAsActor(context, begin, args, { text, file }, { timeout, deadline, signal }) {

@@ -1,14 +1,12 @@
 'use strict';
 // Describes why a plugin's code failed, as the other sandboxes do: in addition to the error, with the lines where it occurred.
 
-const { coded } = require('../../../core/error.js');
+const { BOUNDARY, coded } = require('../../../core/error.js');
 const { detailsOf } = require('../../error-details.js');
 const { failureOf } = require('../common/failure.js');
 const { libraryCode } = require('../common/execution.js');
 const { bare } = require('../common/options.js');
 
-/** The text after the frames of a guest. */
-const BOUNDARY = '\n    at (<isolated-vm boundary>)';
 const FRAME = '\n    at ';
 
 /** @typedef {import('../common/failure.js').Failure} Failure */

@@ -1,6 +1,7 @@
 'use strict';
 // `SubprocessSandbox`: runs an agent's code, each execution in a separate process.
 
+const { MESSAGE } = require('../../../core/protocol.js');
 const { now } = require('../../clock.js');
 const { CODE, coded, invalid } = require('../../../core/error.js');
 const { parseJson } = require('../../json.js');
@@ -24,7 +25,6 @@ const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
 const BYTES_PER_MB = 2 ** 20;
 const bodyOf = bodyAfter('"use strict"; return (async () => { ');
 const SYSTEMS = Object.freeze(['darwin', 'linux']);
-const TERMINATED = 'Execution terminated (timeout or resource limit)';
 
 /**
  * The places of a tool in the sandbox. A tool without its own namespace is in `default`, which no code can name, and in `tools`.
@@ -152,7 +152,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
     /** @param {any} [config] */
     constructor(config) {
       if (!SubprocessSandbox.isAvailable()) {
-        throw coded(Error, '`SubprocessSandbox` is available on Linux and macOS only', CODE.UNSUPPORTED);
+        throw coded(Error, MESSAGE.NO_PROCESSES, CODE.UNSUPPORTED);
       }
       if ((own(Object(config), 'inspector') ?? false) !== false) {
         throw coded(Error, '`inspector`: processes cannot be debugged. Run the code in an AgentSandbox for that', CODE.UNSUPPORTED);
@@ -313,7 +313,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
 
 /** @param {import('./execution.js').Outcome} outcome */
 function describe({ code, value }) {
-  return code === CODE.DEADLINE || code === CODE.DISPOSED || code === CODE.MEMORY ? TERMINATED : String(value);
+  return code === CODE.DEADLINE || code === CODE.DISPOSED || code === CODE.MEMORY ? MESSAGE.TERMINATED : String(value);
 }
 
 module.exports = { createSubprocessSandboxes };
