@@ -15,9 +15,9 @@ use super::{asks, carrier, engine as whole, events, execution, process, replies,
 use crate::engine;
 use crate::isolate::borrow::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
-use crate::ops::{self, Caller, Prepared, Record};
-use crate::protocol::{equipment, limit, mode, wanted};
-use crate::sandbox::{self, Equipment, Names, Sources};
+use crate::ops::{self, Caller, Prepared};
+use crate::protocol::{limit, mode, wanted};
+use crate::sandbox::{self, Equipment};
 use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
@@ -289,23 +289,8 @@ pub fn equip<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsR
     let Some(Value::Handle(Handle::Context(context))) = local.handle(js.read_number(*context)? as usize) else {
         return Err(super::js::Refused);
     };
-    let equipment = equipment(execution::read(js, local, *record, &[])?).map_err(|_| super::js::Refused)?;
+    let equipment = Equipment::read(execution::read(js, local, *record, &[])?).map_err(|_| super::js::Refused)?;
     finish(js, local, mode, request, sandbox::equip(&context, equipment))
-}
-
-fn equipment(mut record: Record) -> Result<Equipment, Fault> {
-    let (index, text) =
-        (record.optional_text(equipment::MODULE_INDEX)?, record.optional_text(equipment::MODULE_SOURCES)?);
-    Ok(Equipment {
-        timers: record.optional_function(equipment::TIMERS)?,
-        web: Names::from_bits(record.number(equipment::WEB)? as u32),
-        modules: index.zip(text).map(|(index, text)| Sources { index, text }),
-        log_length: match record.value(equipment::MAX_LOG_LENGTH) {
-            Value::Number(length) => Some(length as usize),
-            _ => None,
-        },
-        is_plugin: record.number(equipment::IS_PLUGIN)? != 0.0,
-    })
 }
 
 /// `runAsActor(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that

@@ -8,8 +8,7 @@ import { root } from '../../harness.mjs';
 
 /** Why each may stay as it is when a guest is suspended or left. Everything else belongs into `src/native/context.rs`. */
 const KNOWN = {
-  'native/context.rs': 'exchanged with each guest',
-  'native/fiber/mod.rs': 'which stack the thread runs on',
+  'native/context.rs': 'which fiber runs, each with a context of its own',
   'native/fiber/stack.rs': "the thread's stack for signal handlers",
   'native/notice.rs': 'withdrawn when the guest is suspended or left',
   'native/wrapped_locks.rs': 'the last lock, only for its identity',
@@ -23,7 +22,6 @@ const KNOWN = {
   'host/shared.rs': 'the request of the guest that was suspended last',
   'isolate/borrow.rs': 'the guests of this thread',
   'isolate/parking.rs': 'only for snapshots',
-  'isolate/suspension.rs': 'the guest that runs now, set at each switch',
   'ops/snapshot.rs': 'only for snapshots',
   'value/spin.rs': 'a measurement of the thread',
   'web/url.rs': 'only within Rust code, which is never left',
