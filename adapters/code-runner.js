@@ -7,7 +7,7 @@ const { invalid, MAX_OUTPUT, resultOf } = require('./outcome.js');
 /** @type {typeof import('../surface/host/sandbox/tools/schema.js')} */
 const { readSchema } =
   // @ts-ignore -- there after a build
-  require('../host/agent.js').load('surface/host/sandbox/tools/schema.js');
+  require('../host/index.js').files['agent.js']()('surface/host/sandbox/tools/schema.js');
 
 /** What a model gets by default. */
 const LIMITS = Object.freeze({ maxOutputSize: MAX_OUTPUT, maxLogEntries: 100, maxLogLength: 1_000 });

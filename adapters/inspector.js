@@ -78,7 +78,8 @@ async function serve(isolate, options) {
   let attach = () => {};
   /** @type {Promise<void>} */
   const attached = new Promise((resolve) => { attach = resolve; });
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
+  // One message per turn of the event loop: thousands of small ones may arrive together.
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false, allowSynchronousEvents: false });
   const server = createServer({ connectionsCheckingInterval: CHECK_REQUESTS_MS }, (request, response) => {
     const answer = isAllowed(request) ? answerTo(String(request.url)) : undefined;
     const body = answer === undefined ? '' : JSON.stringify(answer, undefined, 2);
@@ -188,11 +189,14 @@ async function serve(isolate, options) {
     session.onNotification = send;
     session.onResponse = (/** @type {number} */ _call, /** @type {string} */ message) => send(message);
     socket.on('message', (data) => {
+      if (session === undefined) return;
       try {
         const message = String(data);
-        session?.dispatchProtocolMessage(message);
+        session.dispatchProtocolMessage(message);
         if (message.includes(READY)) attach();
       } catch (error) {
+        // The client may continue sending until it closes its side, or until the time for that is over.
+        end();
         fail(socket, error);
       }
     });

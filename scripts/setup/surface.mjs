@@ -29,6 +29,8 @@ const CHUNKS = {
   'plugin.js': { entries: ['sandbox', 'equipment', 'fetch'].map((name) => `${SANDBOX}/plugin/${name}.js`), after: ['sandbox.js'] },
 };
 const chunks = Object.keys(CHUNKS);
+/** Files of which adapters use modules. `index.js` exports functions that load them, and return the function that loads a module. */
+const OF_ADAPTERS = ['exchange.js', 'agent.js'];
 
 export const surfaceFiles = chunks.map((name) => join(folder, name));
 
@@ -110,7 +112,7 @@ export async function writeSurface() {
     const factories = `__add({\n${modules.map(factory).join(',\n')}\n});`;
     // A file that is loaded later is one function, in parentheses for the same reason. `index.js` is always loaded before.
     const parts = after.length === 0
-      ? [LOADER, factories, `module.exports=__load("${entry}");`]
+      ? [LOADER, factories, `module.exports={...__load("${entry}"),files:{${OF_ADAPTERS.map((name) => `"${name}":()=>${fileOf(name)}`).join(',')}}};`]
       : ['module.exports=(function(__add,__load,__file){', ...after.filter((each) => CHUNKS[each].after.length > 0).map((each) => `${fileOf(each)};`), factories, '});'];
     // Renamed into place: another process may be about to load it.
     const next = join(folder, `${chunk}.${process.pid}`);

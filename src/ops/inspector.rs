@@ -66,20 +66,35 @@ fn session_of(target: Option<Value>) -> Result<(Arc<Remote>, u32), Fault> {
     Ok((Arc::clone(&connection.remote), slot.index()))
 }
 
-/// Leaves a message for the isolate's thread, which handles it as soon as possible, even while code is running.
+/// Leaves a message for the isolate's thread, which handles it as soon as possible, even while code is running. Returns whether a call of
+/// [`run`] must follow. Calls wait in the isolate, and a client may send any number of messages.
 pub fn send(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let (remote, session) = session_of(target)?;
-    remote.send_to_session(session, args.text()?)?;
-    Ok(Prepared::Done(Ok(Value::Undefined)))
+    let needs_call = remote.send_to_session(session, args.text()?)?;
+    Ok(Prepared::Done(Ok(Value::Boolean(needs_call))))
+}
+
+/// A call that will handle a session's messages.
+struct Call {
+    remote: Arc<Remote>,
+    session: u32,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.remote.inspector.port.call_begins(self.session);
+    }
 }
 
 /// Handles the messages that were sent, at the latest. An idle isolate does not check for messages by itself.
 pub fn run(target: Option<Value>) -> Result<Prepared, Fault> {
-    let (remote, _) = session_of(target)?;
+    let (remote, session) = session_of(target)?;
+    let call = Call { remote: Arc::clone(&remote), session };
     Ok(Prepared::Enter {
         remote,
         limits: Limits::default(),
-        work: Guest::work(|_scope, guest| {
+        work: Guest::work(move |_scope, guest| {
+            drop(call);
             drain(guest);
             Ok(Value::Undefined)
         }),

@@ -106,9 +106,11 @@ module.exports = function createSession(core) {
         throw arguments.length < 1 ? tooFew(1) : wrongParameter(1, 'a string');
       }
       const { id } = recordOfThis(this).entry;
-      unpack(invoke(OP.SESSION_SEND, MODE.SYNC, 0, id, message), methods.dispatchProtocolMessage);
-      // Request 0 settles nothing. The call keeps the host's event loop alive until the message is handled.
-      invoke(OP.SESSION_RUN, MODE.ASYNC, 0, id);
+      // Otherwise a call waits already that will handle the message.
+      if (unpack(invoke(OP.SESSION_SEND, MODE.SYNC, 0, id, message), methods.dispatchProtocolMessage)) {
+        // Request 0 settles nothing. The call keeps the host's event loop alive until the message is handled.
+        invoke(OP.SESSION_RUN, MODE.ASYNC, 0, id);
+      }
     },
     dispose() {
       const record = recordOfThis(this);

@@ -226,3 +226,60 @@ test('errors of a listening server do not end the process', { skip: host === 'de
     isolate.dispose();`);
   assert.deepEqual([code, stdout.trim()], [0, '200'], stderr);
 });
+
+const TEXT_FRAME = 0x81;
+const MASKED = 0x80;
+/** A client that ignores what it gets, and has sent these messages together. */
+async function flood(server, messages) {
+  const { pathname } = new URL(server.url);
+  const socket = await openSocket(server.port, `GET ${pathname} HTTP/1.1\r\nHost: 127.0.0.1\r\n${UPGRADE}\r\n`);
+  await new Promise((resolve) => { socket.once('data', resolve); });
+  socket.on('error', () => {}).resume();
+  // With a mask of zeros.
+  socket.write(Buffer.concat(messages.map((text) => Buffer.from([TEXT_FRAME, MASKED | text.length, 0, 0, 0, 0, ...Buffer.from(text)]))));
+  return socket;
+}
+
+/** What `flood` leads to, in an isolate whose sessions do as the function says. */
+async function withFlood(messages, dispatchProtocolMessage, body) {
+  const counts = { dispatched: 0, open: 0 };
+  const createInspectorSession = () => {
+    counts.open += 1;
+    return { dispatchProtocolMessage: () => { counts.dispatched += 1; dispatchProtocolMessage(counts); }, dispose: () => { counts.open -= 1; } };
+  };
+  const server = await serve({ isDisposed: false, createInspectorSession }, { port: 0 });
+  const client = await flood(server, messages);
+  try {
+    await body({ client, counts, server });
+  } finally {
+    client.destroy();
+    await server.close();
+  }
+}
+
+const COUNT = 1_000;
+
+test('after an error, nothing more of the client is dispatched', { timeout: 20_000 }, () => {
+  const fail = () => { throw new RangeError('Too many messages wait for the isolate'); };
+  // It does not close its side.
+  return withFlood(Array(COUNT).fill('{'), fail, async ({ client, counts, server }) => {
+    await new Promise((resolve) => { client.once('end', resolve).once('close', resolve).once('data', resolve); });
+    assert.equal((await get(server.port, '/json/version')).status, 200);
+    assert.deepEqual(counts, { dispatched: 1, open: 0 });
+  });
+});
+
+test('messages that arrive together do not block the event loop', { timeout: 20_000, skip: host === 'bun' && 'its WebSocketServer is its own' }, async () => {
+  let [inTurn, longest] = [0, 0];
+  /** @type {() => void} */
+  let finish;
+  const finished = new Promise((resolve) => { finish = resolve; });
+  const count = ({ dispatched }) => {
+    if (inTurn === 0) setImmediate(() => { inTurn = 0; });
+    inTurn += 1;
+    longest = Math.max(longest, inTurn);
+    if (dispatched === COUNT) finish();
+  };
+  await withFlood(Array(COUNT).fill('{}'), count, () => finished);
+  assert.ok(longest < 10, `${longest} in one turn`);
+});

@@ -1,6 +1,6 @@
 //! The queue of messages to the inspector of an isolate, as other threads see it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -77,6 +77,8 @@ struct Queue {
     requests: VecDeque<Request>,
     bytes: usize,
     last_session: u32,
+    /// Sessions for which a call waits that handles the requests.
+    called_for: HashSet<u32>,
 }
 
 #[derive(Default)]
@@ -154,17 +156,39 @@ impl Port {
         Ok(session)
     }
 
-    pub fn send(&self, session: u32, message: Text) -> Result<(), Fault> {
+    /// Leaves a message. False if a call waits already that will handle it.
+    pub fn send(&self, session: u32, message: Text) -> Result<bool, Fault> {
         let nesting = Nesting::of(&message);
         let mut queue = lock(&self.queue);
         if queue.requests.len() >= MAX_MESSAGES || queue.bytes.saturating_add(message.byte_len()) > MAX_BYTES {
             return Err(Fault::coded(ErrorClass::RangeError, "Too many messages wait for the isolate", Code::Limit));
         }
         self.put(&mut queue, Request::Message(session, message, nesting));
-        Ok(())
+        Ok(queue.called_for.insert(session))
+    }
+
+    /// The call for a session's messages is about to handle them, or never will.
+    pub fn call_begins(&self, session: u32) {
+        lock(&self.queue).called_for.remove(&session);
     }
 
     pub fn close(&self, session: u32) {
         self.put(&mut lock(&self.queue), Request::Disconnect(session));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Port;
+    use crate::value::Text;
+
+    #[test]
+    fn one_call_of_a_session_handles_all_its_messages() {
+        let port = Port::default();
+        let send = |session| port.send(session, Text::from("{}")).unwrap();
+        assert_eq!([send(1), send(1), send(2), send(1)], [true, false, true, false]);
+        port.call_begins(1);
+        // It may miss what comes from now on.
+        assert_eq!([send(1), send(2)], [true, false]);
     }
 }

@@ -28,11 +28,11 @@ impl Remote {
         Ok(session)
     }
 
-    /// Sends a message of the protocol to the inspector.
-    pub fn send_to_session(&self, session: u32, message: Text) -> Result<(), Fault> {
-        self.inspector.port.send(session, message)?;
+    /// Sends a message of the protocol to the inspector. False if a call waits already that will handle it.
+    pub fn send_to_session(&self, session: u32, message: Text) -> Result<bool, Fault> {
+        let needs_call = self.inspector.port.send(session, message)?;
         self.wake_for_session();
-        Ok(())
+        Ok(needs_call)
     }
 
     /// Closes a session. May be called on any thread; does not wait.
