@@ -42,7 +42,23 @@ const shapes = [
       { id }, { name: 'n', id }, { x: id, y: 1, z: 2 }, { kind: 'k', at: { x: id } }, { list: [id], ok: true, no: null },
     ][id % 5]),
   },
+  {
+    id: 'optional-keys',
+    title: '2,000 records with optional keys',
+    make: () => Array.from({ length: 2_000 }, (_, id) => ({
+      id, ...(id % 2 && { name: `name ${id}` }), ...(id % 3 && { at: null }), ...(id % 5 && { tags: id % 4 ? [] : ['a', 'b'] }), isActive: id % 7 === 0,
+    })),
+  },
+  { id: 'dictionary', title: 'an object of 800 names', make: () => Object.fromEntries(Array.from({ length: 800 }, (_, id) => [`user:${id}`, id])) },
+  {
+    id: 'records-by-name',
+    title: 'an object of 2,000 names, each of a record',
+    make: () => Object.fromEntries(Array.from({ length: 2_000 }, (_, id) => [`modules/part-${id}`, { version: `1.0.${id}`, license: 'MIT', needs: { [`part-${id % 300}`]: '^1' } }])),
+  },
+  { id: 'rows', title: '2,000 arrays of 5 values', make: () => Array.from({ length: 2_000 }, (_, id) => [id, `name ${id}`, id / 7, id % 2 === 0, id % 3 ? null : 'note']) },
+  { id: 'coordinates', title: '300 arrays of 8 coordinates', make: () => Array.from({ length: 300 }, (_, id) => ({ id, ring: Array.from({ length: 8 }, (__, at) => [id / 7 + at, id / 11 - at]) })) },
   { id: 'map', title: 'a `Map` of 5,000', make: () => new Map(Array.from({ length: 5_000 }, (_, id) => [`key ${id}`, id])) },
+  { id: 'map-of-records', title: 'a `Map` of 1,000 records', make: () => new Map(Array.from({ length: 1_000 }, (_, id) => [`key ${id}`, { id, tags: ['a'], at: new Date(1_700_000_000_000 + id) }])) },
   { id: 'set', title: 'a `Set` of 5,000', make: () => new Set(Array.from({ length: 5_000 }, (_, id) => `key ${id}`)) },
   { id: 'dates', title: '5,000 `Date`s', make: () => Array.from({ length: 5_000 }, (_, id) => new Date(1_700_000_000_000 + id)) },
   { id: 'integers', title: '50,000 integers', make: () => Array.from({ length: 50_000 }, (_, id) => id) },

@@ -195,6 +195,36 @@ test('__proto__ is a key like any other', () => {
   assert.strictEqual({}.x, undefined);
 });
 
+test('objects with many keys have each of them once, in their order', () => {
+  const odd = { 10: ['__proto__', { x: 1 }], 40: ['constructor', 2], 60: ['7', 3], 90: ['Ж', 4], 140: ['toString', 5], 150: ['70000', 6] };
+  for (const count of [31, 32, 33, 34, 100, 127, 128, 129, 130, 200, 1_100]) {
+    for (const prefix of ['many', `many ${count} `]) {
+      const object = {};
+      for (let index = 0; index < count; index++) {
+        const [key, value] = odd[index] ?? [`${prefix}${index}`, index % 3 === 0 ? { index } : index];
+        Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+      }
+      const { bytes } = write(object);
+      // The second time, all keys are known.
+      for (const received of [read(bytes), read(bytes)]) {
+        assert.strictEqual(difference(object, received), undefined, `${count} keys`);
+        assert.deepEqual(Reflect.ownKeys(received), Reflect.ownKeys(object));
+      }
+      for (const place of [30, 31, 32, 127, count - 2]) {
+        const key = Object.keys(object).filter((each) => each !== '__proto__')[Math.min(place, count - 3)];
+        // The last key becomes equal to another one of the same length.
+        const last = 'z'.repeat(key.length);
+        const twice = write({ ...object, [last]: 0 }).bytes;
+        const at = Buffer.from(twice.buffer, twice.byteOffset, twice.length).lastIndexOf(last);
+        if (!Number.isInteger(+key) && /^[ -~]*$/.test(key)) {
+          twice.set(Buffer.from(key), at);
+          assert.throws(() => read(twice), /a property twice/, `${count} keys, key ${place} twice`);
+        }
+      }
+    }
+  }
+});
+
 test('reading runs no setter of a prototype', () => {
   let ran = 0;
   const trap = { get: () => undefined, set() { ran++; }, configurable: true };

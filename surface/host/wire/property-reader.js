@@ -9,8 +9,8 @@ const { LeafReader, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
 const { malformed } = require('./refusal.js');
 const {
-  addedNames, BYTES_PER_CHARACTER, EMPTY, INDEXED, isDistinct, learn, likelyPlace, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, noteDistinct, numbers, placeOf, shapes,
-  shapeWith,
+  addedNames, BYTES_PER_CHARACTER, EMPTY, hasShape, INDEXED, isDistinct, learn, likelyPlace, makeTable, MIN_TABLE, NAMES, names, newShape, noteDistinct, numbers, placeOf,
+  shapes, shapeWith, TABLE,
 } = require('./shapes.js');
 const { latin1Slice, SHORT } = require('./source.js');
 const { findRun, stringsOf } = require('./string-runs.js');
@@ -74,15 +74,25 @@ class PropertyReader extends LeafReader {
   }
 
   /**
-   * Adds a property to an object that becomes a table.
+   * Makes an object with many properties a table.
+   * @param {object} object
+   * @param {number} count of its properties
+   * @param {number} shape
+   */
+  becomeTable(object, count, shape) {
+    checkCount(object, count, shape);
+    makeTable(object);
+    this.shape = TABLE | (this.shape & INDEXED);
+  }
+
+  /**
+   * Adds a property to a table.
    * @param {object} object
    * @param {any} key
    * @param {unknown} value
-   * @param {number} count of its properties, at least MAX_SHAPED
-   * @param {number} shape
+   * @param {number} count of its properties
    */
-  addToTable(object, key, value, count, shape) {
-    if (count === MAX_SHAPED) checkCount(object, count, shape);
+  addToTable(object, key, value, count) {
     if (isOwn(object, key)) throw malformed('a property twice');
     if (count >= MANY) {
       if (this.large !== object) {
@@ -179,7 +189,7 @@ class PropertyReader extends LeafReader {
    */
   keyOf(tag, shape, count) {
     this.isKnown = true;
-    const place = tag === TAG.ONE_BYTE_STRING ? likelyPlace(shape) : -1;
+    const place = tag === TAG.ONE_BYTE_STRING && hasShape(shape) ? likelyPlace(shape) : -1;
     if (place >= 0) {
       const name = addedNames[place];
       const { bytes, position: start } = this;
@@ -213,7 +223,7 @@ class PropertyReader extends LeafReader {
       return shape | INDEXED;
     }
     this.weight += count < MIN_TABLE ? WEIGHT.PROPERTY : WEIGHT.TABLE_PROPERTY;
-    if (count >= MAX_SHAPED) return shape;
+    if (!hasShape(shape)) return shape;
     const known = shapeWith(shape, name);
     if (known !== 0) return known;
     this.weight += WEIGHT.SHAPE;

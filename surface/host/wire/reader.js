@@ -11,7 +11,7 @@ const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
 const { KIND, NONE, PausableReader, PUT_ASIDE } = require('./pausable-reader.js');
 const { checkCount } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
-const { EMPTY, FEW_KEYS, isNew, isTable, keep, MANY_KEYS, MAX_SHAPED, noteTable } = require('./shapes.js');
+const { EMPTY, FEW_KEYS, hasShape, isNew, isTable, keep, MANY_KEYS, MAX_SHAPED, noteTable } = require('./shapes.js');
 const { isSupported: hasStringRuns } = require('./string-runs.js');
 const { ERROR_TAG, TAG } = require('./tags.js');
 
@@ -50,7 +50,7 @@ class Reader extends PausableReader {
   resume({ kind, target, waiting, key, index, length, pairs }, value) {
     switch (kind) {
       case KIND.OBJECT:
-        if (waiting && index >= MAX_SHAPED) this.addToTable(target, key, value, index, length);
+        if (waiting && !hasShape(length)) this.addToTable(target, key, value, index);
         else if (waiting) this.property(target, key, value);
         return this.properties(target, index + (waiting ? 1 : 0), length, 0);
       case KIND.ELEMENTS:
@@ -208,33 +208,35 @@ class Reader extends PausableReader {
    * @returns {unknown}
    */
   properties(object, count, shape, level) {
-    /** Whether V8 would make it a dictionary although it is none. */
-    let isRecord = true;
     /** Its shape when it had MANY_KEYS properties. */
     let early = EMPTY;
     for (;;) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.OBJECT, object, false, 0, count, shape, NONE);
       const tag = this.peek();
       if (tag === TAG.END_OBJECT) break;
+      const before = shape;
       const key = this.keyOf(tag, shape, count);
       if (count === MANY_KEYS) {
-        early = shape;
-        isRecord = this.isKnown && !isTable(shape);
+        early = before;
+        if (!this.isKnown || isTable(before)) this.becomeTable(object, count, before);
+      } else if (count === MAX_SHAPED) {
+        if (early !== EMPTY) noteTable(early);
+        if (hasShape(before)) this.becomeTable(object, count, before);
       }
       ({ shape } = this);
       const value = this.value(level + 1);
       if (value === PUT_ASIDE) return this.putAside(KIND.OBJECT, object, true, key, count, shape, NONE);
-      if (count >= MAX_SHAPED) this.addToTable(object, key, value, count, shape);
-      else if (count >= FEW_KEYS && isRecord && isNew(shape)) define(object, key, value, true, true);
+      if (!hasShape(shape)) this.addToTable(object, key, value, count);
+      else if (count >= FEW_KEYS && isNew(shape)) define(object, key, value, true, true);
       else this.property(object, key, value);
       count++;
     }
     this.position++;
     if (this.varint() !== count) throw malformed('a wrong number of properties');
-    if (count <= MAX_SHAPED) {
+    if (hasShape(shape)) {
       checkCount(object, count, shape);
-      if (count > FEW_KEYS && isRecord && isNew(shape)) keep(shape, ownEnumerableKeys(object));
-    } else if (early !== EMPTY) noteTable(early);
+      if (count > FEW_KEYS && isNew(shape)) keep(shape, ownEnumerableKeys(object));
+    }
     return object;
   }
 

@@ -144,6 +144,8 @@ const keptShapes = new Set();
  * became one.
  */
 const MANY_KEYS = 32;
+/** In place of the shape of an object that is a table, with INDEXED if it has indices. */
+const TABLE = -2;
 const MAX_TABLES = 1024;
 /** Shapes of MANY_KEYS names. @type {Set<number>} */
 const tables = new Set();
@@ -187,6 +189,28 @@ function noteTable(shape) {
   tables.add(shape);
 }
 
+/** @param {number} shape */
+const hasShape = (shape) => (shape & ~INDEXED) !== TABLE;
+
+const firstKey = Symbol('first');
+const secondKey = Symbol('second');
+
+/** JavaScriptCore adds properties to a table more slowly than to any other object. */
+const canMakeTables = process.versions.bun === undefined;
+
+/**
+ * Makes an object a table. V8 takes several times as long to add properties to an object that becomes one only because of them.
+ * @param {any} object
+ */
+function makeTable(object) {
+  if (!canMakeTables) return;
+  object[firstKey] = undefined;
+  object[secondKey] = undefined;
+  // V8 only takes back a property that was added last. After any other is deleted, the object is a table.
+  delete object[firstKey];
+  delete object[secondKey];
+}
+
 /** @param {number} shape of MANY_KEYS names */
 const isTable = (shape) => tables.has(shape);
 
@@ -218,6 +242,6 @@ function noteDistinct(shape) {
 }
 
 module.exports = {
-  addedNames, BYTES_PER_CHARACTER, EMPTY, FEW_KEYS, INDEXED, isDistinct, isNew, isTable, keep, learn, likelyPlace, MANY_KEYS, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, noteDistinct, noteTable, numbers, placeOf, shapes,
-  shapeWith,
+  addedNames, BYTES_PER_CHARACTER, EMPTY, FEW_KEYS, hasShape, INDEXED, isDistinct, isNew, isTable, keep, learn, likelyPlace, makeTable, MANY_KEYS, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, noteDistinct, noteTable, numbers, placeOf, shapes,
+  shapeWith, TABLE,
 };
