@@ -6,6 +6,7 @@ mod allocator;
 pub mod background;
 mod blob;
 pub mod code_cache;
+mod cpp_heap;
 mod disposables;
 #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "entered/absent.rs")]
 mod entered;

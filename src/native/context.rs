@@ -13,6 +13,14 @@ pub(super) struct Drawn {
     pub(super) small: Cell<isize>,
 }
 
+/// What V8 does on the thread.
+pub struct Engine {
+    /// It has begun to compile a WebAssembly module on other threads.
+    pub compiles: Cell<bool>,
+    /// It ends an isolate's heap of C++ objects.
+    pub ends_heap: Cell<bool>,
+}
+
 pub struct Context {
     pub(super) drawn: Drawn,
     /// The number of locks that the thread holds, plus one if it is one of V8's own threads.
@@ -29,8 +37,7 @@ pub struct Context {
     pub ceiling: Cell<usize>,
     /// Such a block was refused.
     pub capped: Cell<bool>,
-    /// V8 has begun to compile a WebAssembly module on other threads.
-    pub compiles: Cell<bool>,
+    pub engine: Engine,
     /// The current work can handle a failed allocation of ICU.
     pub expects_refusals: Cell<bool>,
     /// ICU is about to create the cache of numbering systems, or a table of another kind.
@@ -57,7 +64,7 @@ impl Context {
             reserve: Cell::new(usize::MAX),
             ceiling: Cell::new(usize::MAX),
             capped: Cell::new(false),
-            compiles: Cell::new(false),
+            engine: Engine { compiles: Cell::new(false), ends_heap: Cell::new(false) },
             expects_refusals: Cell::new(false),
             creates_numbering_systems: Cell::new(false),
             adds_date: Cell::new(false),
@@ -79,7 +86,8 @@ impl Context {
             self.reserve.swap(&current.reserve);
             self.ceiling.swap(&current.ceiling);
             self.capped.swap(&current.capped);
-            self.compiles.swap(&current.compiles);
+            self.engine.compiles.swap(&current.engine.compiles);
+            self.engine.ends_heap.swap(&current.engine.ends_heap);
             self.expects_refusals.swap(&current.expects_refusals);
             self.creates_numbering_systems.swap(&current.creates_numbering_systems);
             self.adds_date.swap(&current.adds_date);
@@ -95,7 +103,8 @@ impl Context {
         self.reserve.set(reserve);
         self.v8_thread.set(v8_thread);
         self.isolate.set(isolate);
-        self.compiles.set(false);
+        self.engine.compiles.set(false);
+        self.engine.ends_heap.set(false);
     }
 
     /// The number of tasks of V8 in which a guest was left.
