@@ -31,7 +31,7 @@ fn main() {
         process::exit(1);
     }
     if target.contains("linux") {
-        // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap`, those of its pages in `engine/heap/pages.rs`, those of the stub
+        // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap`, those of its pages in `engine/heap/pages.rs`, those of the heap of C++ objects in `engine/cpp_heap.rs`, those of the stub
         // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of `using` in `engine/disposables.rs`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those for the bounds of a stack in `engine/stack_bounds.rs`, those for the number of a thread in `engine/entered`, those that
         // hand texts to ICU in `engine/icu/texts.rs`, those of ICU's caches in `engine/icu/caches.rs` and `engine/icu/patterns.rs`, those of the allocator, of locks and of C++ objects that the heap owns in `native`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
@@ -42,6 +42,8 @@ fn main() {
             "_ZN2v88internal10MemoryPool3AddEPNS0_7IsolateEPNS0_11MutablePageE",
             "_ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE",
         ];
+        let cpp_heap =
+            ["_ZN5cppgc8internal8HeapBase9TerminateEv", "_ZN5cppgc8internal11PageBackend20FreeNormalPageMemoryEPh"];
         let stub_cache = [
             "_ZN2v88internal9StubCacheC1EPNS0_7IsolateE",
             "_ZN2v88internal9StubCache10InitializeEv",
@@ -130,6 +132,7 @@ fn main() {
         let of_v8 = endings
             .into_iter()
             .chain(heap)
+            .chain(cpp_heap)
             .chain(stub_cache)
             .chain(wasm)
             .chain(disposables)

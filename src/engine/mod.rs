@@ -8,6 +8,7 @@ mod blob;
 #[cfg(target_os = "linux")]
 mod checks;
 pub mod code_cache;
+mod cpp_heap;
 mod disposables;
 #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "entered/absent.rs")]
 mod entered;

@@ -36,6 +36,14 @@ pub(super) struct Drawn {
     pub(super) small: Cell<isize>,
 }
 
+/// What V8 does on the thread.
+pub struct Engine {
+    /// It has begun to compile a WebAssembly module on other threads.
+    pub compiles: Cell<bool>,
+    /// It ends an isolate's heap of C++ objects.
+    pub ends_heap: Cell<bool>,
+}
+
 /// Declares the parts of a context, and what a context without any has.
 macro_rules! context {
     ($($(#[$note:meta])* $visibility:vis $name:ident: $type:ty = $none:expr;)*) => {
@@ -68,8 +76,7 @@ context! {
     pub ceiling: Cell<usize> = Cell::new(usize::MAX);
     /// Such a block was refused.
     pub capped: Cell<bool> = Cell::new(false);
-    /// V8 has begun to compile a WebAssembly module on other threads.
-    pub compiles: Cell<bool> = Cell::new(false);
+    pub engine: Engine = Engine { compiles: Cell::new(false), ends_heap: Cell::new(false) };
     /// The current work can handle a failed allocation of ICU.
     pub expects_refusals: Cell<bool> = Cell::new(false);
     /// ICU is about to create the cache of numbering systems, or a table of another kind.
@@ -98,7 +105,8 @@ impl Context {
         self.v8_thread.set(v8_thread);
         // SAFETY: guaranteed by the caller.
         unsafe { self.isolate.replace(isolate) };
-        self.compiles.set(false);
+        self.engine.compiles.set(false);
+        self.engine.ends_heap.set(false);
     }
 
     /// The number of tasks of V8 in which a guest was left.

@@ -1,4 +1,4 @@
-// The memory of an idle isolate, and that V8's tables for objects of many shapes work although they start without memory.
+// The memory of an idle isolate, the memory that one touches until it ends, and that V8's tables for objects of many shapes work although they start without memory.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -7,6 +7,8 @@ import { passes } from '../../isolate/helper.mjs';
 
 /** Kilobytes. It is 1,480 if V8's tables are written to, and 1,130 otherwise. */
 const MAX_IDLE_KB = 1_300;
+/** Pages. It is 96 or more if V8 writes to all memory of its heap for C++ objects, and 67 otherwise. */
+const MAX_TOUCHED = 80;
 
 describe('an idle isolate', () => {
   test('uses little memory', async () => {
@@ -36,6 +38,34 @@ describe('an idle isolate', () => {
     assert.equal(code, 0, stderr);
     const kilobytes = Number(stdout);
     assert.ok(kilobytes > 500 && kilobytes < MAX_IDLE_KB, `${kilobytes} KB`);
+  });
+});
+
+describe('an isolate that is disposed of', () => {
+  test('has touched few pages of memory', async () => {
+    const program = `
+      const faults = () => process.resourceUsage().minorPageFault;
+      const many = async () => {
+        for (let i = 0; i < 20; i += 1) {
+          const isolate = new ivm.Isolate({ warm: 0 });
+          await (await isolate.createContext()).eval('1');
+          isolate.dispose();
+        }
+      };
+      await many();
+      const counts = [];
+      for (let round = 0; round < 10; round += 1) {
+        const before = faults();
+        await many();
+        counts.push((faults() - before) / 20);
+      }
+      // The rest of the process also touches pages.
+      console.log(Math.min(...counts));
+      process.exit(0);`;
+    const { stdout, stderr, code } = await run(program, { timeout: 60_000 });
+    assert.equal(code, 0, stderr);
+    const pages = Number(stdout);
+    assert.ok(pages > 0 && pages < MAX_TOUCHED, `${pages} pages`);
   });
 });
 
