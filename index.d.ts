@@ -1431,10 +1431,11 @@ declare namespace ivm {
      *   `unevaluatedProperties`, `$dynamicRef` and other references are not supported: `execute` rejects with `ERR_INVALID_ARG`. A match
      *   with a `pattern` that may take long is made in an isolate, and ends with the execution. The schema is read once: later changes to the
      *   object have no effect.
+     * - A promise for one of these: calls wait for it, until the execution ends, and fail if it rejects or its schema is not supported.
      *
      * Default: the params are not validated.
      */
-    inputSchema?: StandardSchema | Readonly<Record<string, unknown>>;
+    inputSchema?: StandardSchema | Readonly<Record<string, unknown>> | PromiseLike<StandardSchema | Readonly<Record<string, unknown>>>;
     /** The schema of the result, for `describeTools`. Results are not validated. */
     outputSchema?: StandardSchema | Readonly<Record<string, unknown>>;
   }

@@ -62,21 +62,6 @@ const schemaOf = (check) => ({
 });
 
 /**
- * The schema by which the sandbox checks the params of a tool.
- * @param {Tool} tool
- * @returns {Promise<any>}
- */
-async function inputSchemaOf({ check, paramsSchema }) {
-  if (check !== undefined) return schemaOf(check);
-  try {
-    return await paramsSchema;
-  } catch (error) {
-    // What it would refuse is not known.
-    return schemaOf(async () => { throw error; });
-  }
-}
-
-/**
  * @param {Tool[]} tools
  * @param {Partial<import('../index.js').AgentSandboxConfig>} options
  */
@@ -88,7 +73,9 @@ function createRunner(tools, options) {
   const settings = withNames(options, (name) => String(byName.get(name.slice('tools:'.length))?.name),
     (params) => (params instanceof CheckedParams ? params.approved : params));
   const sandbox = new AgentSandbox({ ...LIMITS, ...settings, form: 'any' });
-  const list = [...byName].map(([name, { description = '' }]) => ({ name: `tools:${name}`, description }));
+  const list = [...byName].map(([name, { description = '', check, paramsSchema }]) => ({
+    name: `tools:${name}`, description, inputSchema: check === undefined ? paramsSchema : schemaOf(check),
+  }));
   const declarations = describeTools([...byName.values()].map(({ jsonSchema }, index) => ({ ...list[index], inputSchema: /** @type {any} */ (jsonSchema) })));
   const language = options.typescript ? 'TypeScript' : 'JavaScript (without types)';
   return {
@@ -99,9 +86,7 @@ function createRunner(tools, options) {
      * @param {{ signal?: import('../index.js').AbortSignalLike, context?: unknown }} call
      */
     async run(code, { signal, context }) {
-      const schemas = await Promise.all([...byName.values()].map(inputSchemaOf));
-      const checked = list.map((tool, index) => ({ ...tool, inputSchema: schemas[index] }));
-      const outcome = await sandbox.execute(code, checked, async (name, params) =>
+      const outcome = await sandbox.execute(code, list, async (name, params) =>
         byName.get(name.slice('tools:'.length))?.call(params instanceof CheckedParams ? params.params : params, context), { signal });
       return resultOf(outcome);
     },

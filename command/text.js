@@ -63,18 +63,50 @@ function showAsText(text) {
   Object.defineProperty(text, inspect.custom, { value, configurable: true });
 }
 
+/** Bits of the longest BigInt in one text: some 39,000 digits. */
+const MAX_BITS = 131_072;
+const BITS_PER_HEX_DIGIT = 4;
+
 /**
- * Prepares a copy for `inspect`. Shortens stacks: `inspect` compares each line of an error's stack with each line of its cause's.
+ * Selects the BigInts that one text shows. The time to write one in decimal grows with almost the square of its length, so all of them together may
+ * take as long as the longest one.
+ * @returns {(part: bigint) => boolean}
+ */
+function bigintFilter() {
+  let left = MAX_BITS ** 2;
+  return (part) => {
+    if (BigInt.asIntN(MAX_BITS, part) !== part) return false;
+    left -= (part.toString(16).length * BITS_PER_HEX_DIGIT) ** 2;
+    return left >= 0;
+  };
+}
+
+/**
+ * What `inspect` shows instead of a BigInt that is too long.
+ * @param {bigint} part
+ */
+const inPlaceOf = (part) => ({ [inspect.custom]: () => `[BigInt of ${(part.toString(16).length * BITS_PER_HEX_DIGIT).toLocaleString('en')} bits]` });
+
+/**
+ * Prepares a copy for `inspect`. Shortens stacks: `inspect` compares each line of an error's stack with each line of its cause's. Replaces long
+ * BigInts.
  * @param {unknown} value
+ * @returns {unknown} the value, or what replaces it
  */
 function prepare(value) {
   /** Objects only: numbers that a guest chose may all fall into one bucket of this table. @type {Set<object>} */
   const found = new Set();
+  const isShown = bigintFilter();
   /** @param {unknown} part */
   const add = (part) => {
     if (typeof part === 'object' && part !== null && !ArrayBuffer.isView(part)) found.add(part);
   };
-  add(value);
+  /** @param {unknown} part @returns {unknown} the part, or what replaces it */
+  const replaced = (part) => {
+    add(part);
+    return typeof part === 'bigint' && !isShown(part) ? inPlaceOf(part) : part;
+  };
+  const whole = replaced(value);
   for (const part of found) {
     if (types.isStringObject(part)) {
       showAsText(part);
@@ -82,18 +114,32 @@ function prepare(value) {
     }
     if (types.isNativeError(part)) {
       if (typeof part.stack === 'string') Object.defineProperty(part, 'stack', { value: firstLines(part.stack), enumerable: false, configurable: true, writable: true });
-      add(part.cause);
+      if (Object.hasOwn(part, 'cause')) Object.defineProperty(part, 'cause', { value: replaced(part.cause), enumerable: false, configurable: true, writable: true });
     }
-    if (types.isMap(part)) {
-      for (const [key, each] of part) {
-        add(key);
-        add(each);
+    if (types.isBigIntObject(part)) {
+      const content = BigInt.prototype.valueOf.call(part);
+      if (!isShown(content)) Object.assign(part, inPlaceOf(content));
+    } else if (types.isMap(part)) {
+      const before = [...part];
+      const entries = before.map(([key, each]) => /** @type {const} */ ([replaced(key), replaced(each)]));
+      if (entries.some(([key, each], index) => key !== before[index][0] || each !== before[index][1])) {
+        part.clear();
+        for (const [key, each] of entries) part.set(key, each);
       }
     } else if (types.isSet(part)) {
-      for (const each of part) add(each);
+      const before = [...part];
+      const entries = before.map(replaced);
+      if (entries.some((each, index) => each !== before[index])) {
+        part.clear();
+        for (const each of entries) part.add(each);
+      }
     }
-    for (const each of Object.values(part)) add(each);
+    for (const [key, each] of Object.entries(part)) {
+      const other = replaced(each);
+      if (other !== each) Object.defineProperty(part, key, { value: other, enumerable: true, configurable: true, writable: true });
+    }
   }
+  return whole;
 }
 
 /**
@@ -102,8 +148,7 @@ function prepare(value) {
  * @param {import('node:util').InspectOptions} [options]
  */
 function shown(value, options) {
-  prepare(value);
-  return inspect(value, { ...SHOWN, ...options });
+  return inspect(prepare(value), { ...SHOWN, ...options });
 }
 
 /**
@@ -114,27 +159,21 @@ const described = ({ stack, frame }) => `${cut(stack)}\n${frame === undefined ? 
 
 /** Most elements of typed arrays in one JSON text. */
 const MAX_ELEMENTS = 100_000;
-/** Bits of the longest BigInt in one JSON text: some 39,000 digits. */
-const MAX_BITS = 131_072;
-const BITS_PER_HEX_DIGIT = 4;
-
 /**
  * A replacer for JSON of what a guest returned. BigInts become strings of digits. A new one for each text: limits of results count the bytes of
- * typed arrays, but JSON takes a dozen for each element, so many elements are refused. The time to write a BigInt in decimal grows with almost the
- * square of its length, so all BigInts together may take as long as the longest one.
+ * typed arrays, but JSON takes a dozen for each element, so many elements are refused.
  * @returns {(key: string, part: unknown) => unknown}
  */
 function jsonReplacer() {
   let left = MAX_ELEMENTS;
-  let leftForBigints = MAX_BITS ** 2;
+  const isShown = bigintFilter();
   return (_, part) => {
     if (ArrayBuffer.isView(part)) {
       left -= /** @type {any} */ (part).length ?? 0;
       if (left < 0) throw new RangeError(`it has more than ${MAX_ELEMENTS} elements of typed arrays`);
     }
     if (typeof part !== 'bigint') return part;
-    leftForBigints -= BigInt.asIntN(MAX_BITS, part) === part ? (part.toString(16).length * BITS_PER_HEX_DIGIT) ** 2 : Infinity;
-    if (leftForBigints < 0) throw new RangeError('its BigInts have too many digits');
+    if (!isShown(part)) throw new RangeError('its BigInts have too many digits');
     return String(part);
   };
 }

@@ -22,7 +22,7 @@ const CHUNKS = {
   // ES modules, sessions with the inspector, profiles and snapshots.
   'modules.js': { entries: ['module', 'session', 'profile', 'snapshot'].map((name) => `surface/api/${name}.js`), after: ['index.js'] },
   'values.js': { entries: ['surface/host/wire/index.js'], after: ['exchange.js'] },
-  'sandbox.js': { entries: [`${SANDBOX}/index.js`, 'surface/host/engine.js'], after: ['values.js'] },
+  'sandbox.js': { entries: [`${SANDBOX}/index.js`, 'surface/host/engine.js'], after: ['exchange.js'] },
   'agent.js': { entries: [`${SANDBOX}/agent/sandbox.js`, `${SANDBOX}/tools/descriptions.js`], after: ['sandbox.js'] },
   'subprocess.js': { entries: [`${SANDBOX}/subprocess/sandbox.js`], after: ['agent.js'] },
   'unavailable.js': { entries: ['surface/host/unavailable.js'], after: ['index.js'] },

@@ -63,16 +63,22 @@ static ALLOCATOR: Capped = Capped;
 
 /// The previous ceiling, which is restored when this is dropped.
 #[must_use]
-pub struct Outer(usize);
+pub struct Outer {
+    before: usize,
+    now: usize,
+}
 
 impl Drop for Outer {
     fn drop(&mut self) {
-        context::with(|context| context.ceiling.set(self.0));
+        // Whatever has set another one since then has restored this one.
+        if self.before != self.now {
+            context::with(|context| context.ceiling.set(self.before));
+        }
     }
 }
 
 fn set(bytes: usize) -> Outer {
-    Outer(context::with(|context| context.ceiling.replace(bytes)))
+    Outer { before: context::with(|context| context.ceiling.replace(bytes)), now: bytes }
 }
 
 /// Runs V8's serializer with blocks of at most `bytes`. `None` if it requested a larger one.

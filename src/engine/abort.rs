@@ -2,15 +2,18 @@
 //! functions in which such errors end, and every call of `abort()`, to this module (`build.rs`), so that the guest's thread can be parked
 //! instead.
 //!
-//! Only running out of memory is survivable. After any other fatal error memory may be corrupt, and the process ends. There are two
+//! Only running out of memory is survivable. After any other fatal error memory may be corrupt, and the process ends. There are three
 //! exceptions, which corrupt nothing: V8 refuses to write something into a snapshot, which it reports as a fatal error
-//! ([`contain_fatal_errors`]), and a panic of Rust code would unwind into V8's code.
+//! ([`contain_fatal_errors`]), an operation fails that V8 takes for granted ([`super::checks`]), and a panic of Rust code would unwind into
+//! V8's code.
 
 use std::cell::Cell;
 #[cfg(target_os = "linux")]
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 
+#[cfg(target_os = "linux")]
+use super::checks;
 use super::start;
 #[cfg(target_os = "linux")]
 use crate::native::refusal;
@@ -68,7 +71,11 @@ unsafe extern "C" {
 
 /// This error is not about memory, even if memory was refused before.
 #[cfg(target_os = "linux")]
-extern "C" fn on_fatal(_file: *const c_char, _line: c_int, _message: *const c_char) {
+extern "C" fn on_fatal(_file: *const c_char, _line: c_int, message: *const c_char) {
+    if !CONTAINED.try_with(Cell::get).unwrap_or(false) {
+        // SAFETY: V8 passes a text.
+        checks::failed(unsafe { CStr::from_ptr(message) });
+    }
     refusal::forget();
 }
 

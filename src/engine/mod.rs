@@ -5,6 +5,8 @@ mod accessor;
 mod allocator;
 pub mod background;
 mod blob;
+#[cfg(target_os = "linux")]
+mod checks;
 pub mod code_cache;
 mod disposables;
 #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "entered/absent.rs")]
@@ -52,6 +54,8 @@ use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use accessor::is_plain;
 pub use blob::{Size, Snapshot};
+#[cfg(target_os = "linux")]
+pub use checks::contain as contain_failed_checks;
 pub use disposables::without_disposables;
 pub use entered::{Entered, new_thread};
 pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thread, knows_code_of_v8};

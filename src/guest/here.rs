@@ -4,19 +4,20 @@
 use std::rc::Rc;
 
 use crate::convert;
-use crate::isolate::{Guest, Remote, async_context};
+use crate::isolate::{Guest, Remote, address_of, async_context, suspension};
 use crate::ops::op;
 use crate::protocol::INVOKE_HEAD;
-use crate::value::{Ask, Host, Outcome, Slot, Value};
+use crate::value::{Ask, Fault, Outcome, Slot, Value};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
 
 /// Calls the function of a host that `args` has as data; `None` if the call must be sent.
 pub fn call(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>) -> Option<Outcome> {
-    let guest = Guest::of(scope).ok()?;
-    let id = v8::Local::<v8::Number>::try_from(args.data()).ok()?.value() as usize;
-    let slot = guest.handles.sync_function(id)?;
-    start(scope, &guest, &slot, op::CALL, args, 0)
+    let id = number(args.data())?;
+    suspension::with_guest(address_of(scope), |guest, remote| {
+        let call = Call { op: op::CALL, args, first: 0 };
+        call.start(scope, guest, remote, |ask_of| guest.handles.with_sync_function(id, ask_of))
+    })?
 }
 
 /// Index of the handle among the arguments of `invoke`, and of the first argument of the operation.
@@ -25,34 +26,66 @@ const FIRST: i32 = INVOKE_HEAD as i32;
 
 /// Applies the Reference of a host that is the handle among the arguments of `invoke`; `None` if the call must be sent.
 pub fn apply(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>) -> Option<Outcome> {
-    let guest = Guest::of(scope).ok()?;
-    let id = v8::Local::<v8::Number>::try_from(args.get(HANDLE)).ok()?.value() as usize;
-    let slot = guest.handles.foreign_reference(id)?;
-    start(scope, &guest, &slot, op::REF_APPLY, args, FIRST)
+    let id = number(args.get(HANDLE))?;
+    suspension::with_guest(address_of(scope), |guest, remote| {
+        let call = Call { op: op::REF_APPLY, args, first: FIRST };
+        call.start(scope, guest, remote, |ask_of| guest.handles.with_foreign_reference(id, ask_of))
+    })?
 }
 
-#[inline(always)]
-fn start(
-    scope: &mut v8::PinScope<'_, '_>,
-    guest: &Rc<Guest>,
-    slot: &Slot,
+fn number(value: v8::Local<'_, v8::Value>) -> Option<usize> {
+    v8::Local::<v8::Number>::try_from(value).ok().map(|number| number.value() as usize)
+}
+
+/// A call as V8 passes it, with the index of its first argument.
+struct Call<'a, 's> {
     op: u32,
-    args: &Args<'_>,
+    args: &'a Args<'s>,
     first: i32,
-) -> Option<Outcome> {
-    let host = slot.owner().host().filter(|host| host.is_here())?;
-    // Before the arguments, which take long to read.
-    if let Err(stopped) = guest.end_if_stopping(scope) {
-        return Some(Err(stopped));
+}
+
+impl Call<'_, '_> {
+    /// `with_slot` finds the slot of the host's function. What it does with it runs nothing else.
+    #[inline(always)]
+    fn start(
+        self,
+        scope: &mut v8::PinScope<'_, '_>,
+        guest: &Rc<Guest>,
+        remote: &Remote,
+        with_slot: impl FnOnce(&mut dyn FnMut(&Slot) -> bool) -> Option<bool>,
+    ) -> Option<Outcome> {
+        // Before the arguments, which take long to read.
+        if remote.is_stopping() {
+            guest.terminate(scope);
+            return Some(Err(Fault::Stopped));
+        }
+        guest.handles.collect_references(scope, &remote.accounts.references);
+        let mut shared = guest.take_ask();
+        let is_read = Rc::get_mut(&mut shared).is_some_and(|ask| {
+            (ask.op, ask.asker, ask.shows_stacks) = (self.op, remote.id(), remote.settings.host_stacks);
+            ask.request = async_context::current(scope);
+            read(scope, guest, &mut ask.args, self.args, self.first).is_some()
+        });
+        // While the guest waits, the host reads the number of the slot before it runs anything that could release it.
+        let is_asked = is_read
+            && with_slot(&mut |slot| {
+                let Some(host) = slot.owner().host() else { return false };
+                let Some(ask) = Rc::get_mut(&mut shared) else { return false };
+                (ask.host, ask.slot) = (host.id(), slot.index());
+                guest.asks_here(host, &shared)
+            })
+            .unwrap_or(false);
+        let mut outcome = None;
+        if is_asked {
+            let answer = guest.wait_in(scope, remote, &*shared, true);
+            if !shared.is_refused() {
+                remote.accounts.meter.called_host();
+                outcome = Some(answer);
+            }
+        }
+        guest.keep_ask(shared);
+        outcome
     }
-    let mut ask = guest.take_ask();
-    let is_read = Rc::get_mut(&mut ask).is_some_and(|ask| {
-        (ask.op, ask.host, ask.slot) = (op, host.id(), slot.index());
-        read(scope, guest, &mut ask.args, args, first).is_some()
-    });
-    let outcome = if is_read { wait(scope, guest, host, &mut ask) } else { None };
-    guest.keep_ask(ask);
-    outcome
 }
 
 /// `None` if there is anything but primitives, or too much.
@@ -73,25 +106,4 @@ fn read(
         values.push(value);
     }
     (bytes <= guest.max_outside).then_some(())
-}
-
-/// The answer of `host`, on whose slot the caller has a handle until this returns.
-#[inline(always)]
-fn wait(scope: &mut v8::PinScope<'_, '_>, guest: &Rc<Guest>, host: &dyn Host, shared: &mut Rc<Ask>) -> Option<Outcome> {
-    let ask_in = |remote: &Remote| {
-        guest.handles.collect_references(scope, &remote.accounts.references);
-        let ask = Rc::get_mut(shared)?;
-        ask.request = async_context::current(scope);
-        (ask.shows_stacks, ask.asker) = (remote.settings.host_stacks, remote.id());
-        if !guest.asks_here(host, shared) {
-            return None;
-        }
-        let outcome = guest.wait_in(scope, remote, &**shared, true);
-        if shared.is_refused() {
-            return None;
-        }
-        remote.accounts.meter.called_host();
-        Some(outcome)
-    };
-    guest.with_remote(ask_in).ok()?
 }

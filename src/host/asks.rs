@@ -53,21 +53,25 @@ const _: () =
 impl Local {
     /// Answers a guest that waits on this thread, and a number of calls that it makes next.
     pub(super) fn serve_asks(&self, js: Js<'_>, ask: Rc<Ask>) {
-        let outer = self.context.asking.take();
-        if let Some(head) = self.begin_ask(js, ask, MAX_ASKS) {
+        let (limits, request) = (self.context.limits.get(), self.context.request());
+        let asking = Asking { ask: None, head: 0.0, left: MAX_ASKS, limits, request };
+        let outer = self.context.asking.replace(Some(asking));
+        if let Some(head) = self.begin_ask(js, ask) {
             let served = self.argument(js, 1).and_then(|first| {
                 let serve = js.dereference(&self.functions.serve_here)?;
                 js.call(serve, &[js.number(head)?, first])
             });
             let outcome = served.err().map(|Refused| Err(self.failure(js)));
             // There is a call if the loop was left in the middle of it.
-            self.end_ask(outcome);
+            if let Some(ask) = self.take_served() {
+                self.end_ask(ask, outcome);
+            }
         }
         self.context.asking.replace(outer);
     }
 
     /// Returns the head of the call, which the surface must serve next. `None` if it need not: the call was answered here.
-    fn begin_ask(&self, js: Js<'_>, ask: Rc<Ask>, left: u32) -> Option<f64> {
+    fn begin_ask(&self, js: Js<'_>, ask: Rc<Ask>) -> Option<f64> {
         let answer = if ask.is_over() {
             // The guest was stopped before it waited.
             None
@@ -77,8 +81,12 @@ impl Local {
         } else {
             match (self.disown(js), head_of(&ask)) {
                 (Ok(()), Some(head)) => {
-                    let (limits, before) = (self.context.limits.get(), self.context.act_for(ask.request));
-                    self.context.asking.replace(Some(Asking { ask, head, limits, before, left }));
+                    let mut serving = self.context.asking.borrow_mut();
+                    let asking = serving.as_mut()?;
+                    if ask.request != asking.request {
+                        self.context.act_for(ask.request);
+                    }
+                    (asking.ask, asking.head) = (Some(ask), head);
                     return Some(head);
                 }
                 (Ok(()), None) => None,
@@ -89,15 +97,25 @@ impl Local {
         None
     }
 
-    /// Answers the call that is being served, if there is one, and resumes its guest.
+    /// The call that is being served, if there is one.
+    fn take_served(&self) -> Option<Rc<Ask>> {
+        self.context.asking.borrow_mut().as_mut()?.ask.take()
+    }
+
+    /// Answers `ask`, which was being served, and resumes its guest.
     // Processors predict none of the returns after a change of stacks, so there should be few.
     #[inline(always)]
-    fn end_ask(&self, outcome: Option<Outcome>) {
-        let Some(Asking { ask, limits, before, .. }) = self.context.asking.take() else { return };
-        self.context.act_for(before);
-        // Calls that were made meanwhile have set limits of their own.
-        self.context.limits.set(limits);
-        self.context.kept.take();
+    fn end_ask(&self, ask: Rc<Ask>, outcome: Option<Outcome>) {
+        if let Some(Asking { limits, request, .. }) = &*self.context.asking.borrow() {
+            if ask.request != *request {
+                self.context.act_for(*request);
+            }
+            // Calls that were made meanwhile have set limits of their own.
+            self.context.limits.set(*limits);
+        }
+        if !self.context.kept.borrow().is_empty() {
+            self.context.kept.take();
+        }
         self.resume(ask, outcome);
     }
 
@@ -111,6 +129,21 @@ impl Local {
         if !self.context.interrupted.get() {
             borrow::resume_guest(asker);
         }
+    }
+
+    /// What the guest that was resumed asks next, if the surface can serve it like the call before, which had this head.
+    #[inline(always)]
+    fn next_ask(&self, js: Js<'_>, head: f64) -> bool {
+        if self.context.interrupted.get() {
+            return false;
+        }
+        if let Some(Asking { left, .. }) = &mut *self.context.asking.borrow_mut() {
+            if *left <= 1 {
+                return false;
+            }
+            *left -= 1;
+        }
+        self.shared.take_ask().is_some_and(|ask| self.begin_ask(js, ask) == Some(head))
     }
 
     /// Why the surface could not answer.
@@ -128,7 +161,8 @@ impl Local {
     /// The receiver (0) or an argument (from 1) of the call that is being served; `undefined` if there is none.
     fn argument<'a>(&self, js: Js<'a>, index: usize) -> JsResult<JsValue<'a>> {
         let asking = self.context.asking.borrow();
-        let (receiver, args) = asking.as_ref().map(|asking| values_of(&asking.ask)).unwrap_or_default();
+        let ask = asking.as_ref().and_then(|asking| asking.ask.as_ref());
+        let (receiver, args) = ask.map(|ask| values_of(ask)).unwrap_or_default();
         let value = if index == 0 { receiver } else { args.get(index - 1) };
         value.map_or_else(|| js.undefined(), |value| carrier::write_shared(js, self, value))
     }
@@ -152,25 +186,18 @@ impl Local {
 /// `answer(carrier)`: the result of the call that is being served. Returns the first argument of the next one if the surface can serve it
 /// like this one; otherwise a function, which no argument is, and [`asked`] says what comes next.
 pub fn answer<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let Some((asker, head, left)) = local.context.asking.borrow().as_ref().map(Asking::summary) else {
-        return Err(Refused);
-    };
+    let head = local.context.asking.borrow().as_ref().map_or(0.0, |asking| asking.head);
+    let ask = local.take_served().ok_or(Refused)?;
     let carrier = args.first().copied().map_or_else(|| js.undefined(), Ok);
-    let outcome = carrier.and_then(|carrier| local.read_result(js, asker, carrier));
-    local.end_ask(outcome.unwrap_or_else(|Refused| Some(Err(local.failure(js)))));
-    if left > 1
-        && !local.context.interrupted.get()
-        && let Some(ask) = local.shared.take_ask()
-        && local.begin_ask(js, ask, left - 1) == Some(head)
-    {
-        return local.argument(js, 1);
-    }
-    js.dereference(&local.functions.serve_here)
+    let outcome = carrier.and_then(|carrier| local.read_result(js, ask.asker, carrier));
+    local.end_ask(ask, outcome.unwrap_or_else(|Refused| Some(Err(local.failure(js)))));
+    if local.next_ask(js, head) { local.argument(js, 1) } else { js.dereference(&local.functions.serve_here) }
 }
 
 /// `asked()`: what must be served next, as `ASKED` in the surface's `protocol.js` describes it; negative if the loop ends here.
 pub fn asked<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    js.number(local.context.asking.borrow().as_ref().map_or(-1.0, |asking| asking.head))
+    let asking = local.context.asking.borrow();
+    js.number(asking.as_ref().filter(|asking| asking.ask.is_some()).map_or(-1.0, |asking| asking.head))
 }
 
 /// `askedValue(index)`: see [`Local::argument`].

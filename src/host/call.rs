@@ -11,14 +11,13 @@ use super::call_info::CallInfo;
 use super::environment::{Local, Next};
 use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue};
-use super::{asks, carrier, engine as whole, events, execution, process, replies, warm};
+use super::{asks, carrier, engine as whole, equipment, events, execution, process, replies, warm};
 use crate::engine;
 use crate::isolate::borrow::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
-use crate::ops::{self, Caller, Prepared, Record};
-use crate::protocol::{equipment, limit, mode, wanted};
-use crate::sandbox::{self, Equipment, Names, Sources};
-use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Reply, Value, spin};
+use crate::ops::{self, Caller, Prepared};
+use crate::protocol::{limit, mode, wanted};
+use crate::value::{Chain, Charge, Completion, Fault, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -26,22 +25,41 @@ const SPIN: Duration = Duration::from_micros(50);
 /// How often a waiting thread checks whether its environment is being terminated.
 const CHECK: Duration = Duration::from_millis(100);
 
+/// Arguments that most functions get without allocation.
+const ARGS: usize = 14;
+
 /// A function that calls `body` with the arguments. Throws a TypeError if `body` is refused without a pending exception.
-fn function<'a, F>(js: Js<'a>, local: &'static Local, name: &CStr, _body: F) -> JsResult<JsValue<'a>>
+fn function<'a, F>(js: Js<'a>, local: &'static Local, name: &CStr, body: F) -> JsResult<JsValue<'a>>
+where
+    F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
+{
+    function_of::<F, ARGS>(js, local, name, body)
+}
+
+/// The same for a function that is called with up to `SHORT` arguments.
+fn function_of<'a, F, const SHORT: usize>(
+    js: Js<'a>,
+    local: &'static Local,
+    name: &CStr,
+    _body: F,
+) -> JsResult<JsValue<'a>>
 where
     F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
 {
     let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
     // SAFETY: `_body` is a value of `F`. A `Local` lives forever, and this one belongs to the environment of `js`: `open`, the only caller,
     // has just opened it there. That environment calls the function on its own thread.
-    unsafe { js.function(name, Some(callback::<F>), data) }
+    unsafe { js.function(name, Some(callback::<F, SHORT>), data) }
 }
 
 /// Calls the function of type `F`.
 ///
 /// # Safety
 /// Only for the host, with a `Local` of its environment as data, and only if there is a value of `F`.
-unsafe extern "C" fn callback<F>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value
+unsafe extern "C" fn callback<F, const SHORT: usize>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> sys::napi_value
 where
     F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
 {
@@ -50,7 +68,7 @@ where
     let body = unsafe { NonNull::<F>::dangling().read() };
     let run = |js: Js<'_>| {
         // SAFETY: `info` belongs to the callback that `js` proves to run.
-        let call = unsafe { CallInfo::read(js, info) };
+        let call = unsafe { CallInfo::<SHORT>::read(js, info) };
         let result = call.and_then(|call| {
             // SAFETY: guaranteed by the caller.
             let local = unsafe { &*call.data.cast::<Local>() };
@@ -121,7 +139,14 @@ impl Caller for HostCaller<'_> {
     }
 }
 
-fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepared: Prepared) -> JsResult<JsValue<'a>> {
+/// Carries out what was prepared, in this mode. Returns the carrier of the outcome of a sync call.
+pub(super) fn finish<'a>(
+    js: Js<'a>,
+    local: &'static Local,
+    mode: u32,
+    request: i64,
+    prepared: Prepared,
+) -> JsResult<JsValue<'a>> {
     match mode {
         mode::SYNC => {
             let origin = prepared.remote();
@@ -259,86 +284,6 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     outcome
 }
 
-/// `equip(mode, request, context, equipment)`: puts into a context what sandboxes have, as `EQUIPMENT` declares it. The outcome is a reference to a
-/// list of functions for the library's code in the context, see `sandbox::equip`.
-pub fn equip<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [mode, request, context, record, ..] = args else {
-        return Err(super::js::Refused);
-    };
-    let mode = js.read_number(*mode)? as u32;
-    let request = js.read_number(*request)? as i64;
-    let Some(Value::Handle(Handle::Context(context))) = local.handle(js.read_number(*context)? as usize) else {
-        return Err(super::js::Refused);
-    };
-    let equipment = equipment(execution::read(js, local, *record, &[])?).map_err(|_| super::js::Refused)?;
-    finish(js, local, mode, request, sandbox::equip(&context, equipment))
-}
-
-fn equipment(mut record: Record) -> Result<Equipment, Fault> {
-    let (index, text) =
-        (record.optional_text(equipment::MODULE_INDEX)?, record.optional_text(equipment::MODULE_SOURCES)?);
-    Ok(Equipment {
-        timers: record.optional_function(equipment::TIMERS)?,
-        web: Names::from_bits(record.number(equipment::WEB)? as u32),
-        modules: index.zip(text).map(|(index, text)| Sources { index, text }),
-        log_length: match record.value(equipment::MAX_LOG_LENGTH) {
-            Value::Number(length) => Some(length as usize),
-            _ => None,
-        },
-        is_plugin: record.number(equipment::IS_PLUGIN)? != 0.0,
-    })
-}
-
-/// `runAsActor(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
-/// the function behind the reference `begin` creates from the arguments. A clone of the script's last value settles `request`.
-pub fn run_as_actor<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [request, context, begin, code, file, timeout, deadline, rest @ ..] = args else {
-        return Err(super::js::Refused);
-    };
-    let request = js.read_number(*request)? as i64;
-    let context = local.handle(js.read_number(*context)? as usize);
-    let begin = local.handle(js.read_number(*begin)? as usize);
-    let (code, file) = (carrier::read(js, local, *code)?, carrier::read(js, local, *file)?);
-    let limits = [*timeout, *deadline].map(|limit| js.read_number(limit).map(ops::milliseconds));
-    let [timeout, deadline] = limits;
-    let limits = Limits::new(timeout?, deadline?);
-    let (
-        Some(Value::Handle(Handle::Context(context))),
-        Some(Value::Handle(Handle::Reference(begin))),
-        Ok(Value::String(code)),
-        Ok(Value::String(file)),
-    ) = (context, begin, code, file)
-    else {
-        return Err(super::js::Refused);
-    };
-    let mut arguments = Vec::with_capacity(rest.len());
-    for carrier in rest {
-        match carrier::read(js, local, *carrier)? {
-            Ok(value) => arguments.push(value),
-            Err(fault) => return finish(js, local, mode::ASYNC, request, Prepared::from(fault)),
-        }
-    }
-    let script = sandbox::ActorScript { begin, arguments, code, file, limits };
-    finish(js, local, mode::ASYNC, request, sandbox::run_as_actor(&context, script))
-}
-
-/// `adoptModule(request, context, code, file)`: settles `request` with the specifier by which the code, named `file` in stacks, is
-/// imported, if it is a module.
-pub fn adopt<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [request, context, code, file, ..] = args else {
-        return Err(super::js::Refused);
-    };
-    let request = js.read_number(*request)? as i64;
-    let context = local.handle(js.read_number(*context)? as usize);
-    let (code, file) = (carrier::read(js, local, *code)?, carrier::read(js, local, *file)?);
-    let (Some(Value::Handle(Handle::Context(context))), Ok(Value::String(code)), Ok(Value::String(file))) =
-        (context, code, file)
-    else {
-        return Err(super::js::Refused);
-    };
-    finish(js, local, mode::ASYNC, request, sandbox::adopt(&context, code, file))
-}
-
 /// `abort(request)`: aborts a call whose number has the bit `ABORTABLE`, or the promise that resulted from it.
 pub fn abort<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else {
@@ -427,7 +372,7 @@ pub fn flush_wake_ups<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let run = |js: Js<'_>| {
         // SAFETY: `info` belongs to the callback that `js` proves to run.
-        let opened = unsafe { CallInfo::read(js, info) }.and_then(|call| functions_of(js, &call));
+        let opened = unsafe { CallInfo::<ARGS>::read(js, info) }.and_then(|call| functions_of(js, &call));
         or_throw(js, opened, c"isolated-v8: the environment could not be opened")
     };
     // SAFETY: `env` is the environment of the callback that runs now.
@@ -435,7 +380,7 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
 }
 
 /// Opens the environment with these arguments of `open`.
-fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a>) -> JsResult<JsValue<'a>> {
+fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'a>> {
     let [host, ..] = call.args() else { return Err(super::js::Refused) };
     let is_set = |name| js.read_boolean(js.property(*host, name)?);
     if is_set(c"exposesGc")? {
@@ -456,15 +401,15 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a>) -> JsResult<JsValue<'a>> {
         (c"configure", function(js, local, c"configure", whole::configure)?),
         (c"statistics", function(js, local, c"statistics", whole::statistics)?),
         (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
-        (c"answer", function(js, local, c"answer", asks::answer)?),
-        (c"asked", function(js, local, c"asked", asks::asked)?),
-        (c"askedValue", function(js, local, c"askedValue", asks::asked_value)?),
+        (c"answer", function_of::<_, 1>(js, local, c"answer", asks::answer)?),
+        (c"asked", function_of::<_, 1>(js, local, c"asked", asks::asked)?),
+        (c"askedValue", function_of::<_, 1>(js, local, c"askedValue", asks::asked_value)?),
         (c"drain", function(js, local, c"drain", drain)?),
         (c"pause", function(js, local, c"pause", pause)?),
         (c"wanted", function(js, local, c"wanted", is_wanted)?),
         (c"resume", function(js, local, c"resume", resume)?),
         (c"limits", function(js, local, c"limits", limits)?),
-        (c"equip", function(js, local, c"equip", equip)?),
+        (c"equip", function(js, local, c"equip", equipment::equip)?),
         (c"keepSnapshot", function(js, local, c"keepSnapshot", warm::keep_snapshot)?),
         (c"takeIsolate", function(js, local, c"takeIsolate", warm::take_isolate)?),
         (c"makeWarm", function(js, local, c"makeWarm", warm::make_warm)?),
@@ -472,8 +417,8 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a>) -> JsResult<JsValue<'a>> {
         (c"prewarm", function(js, local, c"prewarm", warm::prewarm)?),
         (c"makeInspectable", function(js, local, c"makeInspectable", warm::make_inspectable)?),
         (c"execute", function(js, local, c"execute", execution::execute)?),
-        (c"runAsActor", function(js, local, c"runAsActor", run_as_actor)?),
-        (c"adoptModule", function(js, local, c"adoptModule", adopt)?),
+        (c"runAsActor", function(js, local, c"runAsActor", equipment::run_as_actor)?),
+        (c"adoptModule", function(js, local, c"adoptModule", equipment::adopt)?),
         (c"executeInProcess", function(js, local, c"executeInProcess", process::execute)?),
         (c"terminateExecution", function(js, local, c"terminateExecution", process::terminate)?),
         (c"checkConfinement", function(js, local, c"checkConfinement", process::survey)?),

@@ -241,6 +241,7 @@ pub fn write_or_refuse<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsRes
 /// Writes the carrier of a value that others have as well.
 pub fn write_shared<'a>(js: Js<'a>, local: &Local, value: &Value) -> JsResult<JsValue<'a>> {
     match value {
+        Value::Number(number) => js.number(*number),
         Value::String(text) if strings::is_copied(&local.adopted, text) => js.text(text),
         value => write_value(js, local, value.clone()),
     }

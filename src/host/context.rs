@@ -18,26 +18,25 @@ pub struct Current {
     pub call: i64,
 }
 
-/// A call of a guest that the surface serves on this thread.
+/// A loop of the surface serves calls of guests on this thread.
 pub struct Asking {
-    pub ask: Rc<Ask>,
-    /// Describes it to the surface, see `ASKED` in its `protocol.js`.
+    /// The call that it serves now, if it does.
+    pub ask: Option<Rc<Ask>>,
+    /// Describes that call to the surface, see `ASKED` in its `protocol.js`.
     pub head: f64,
-    /// What the context had before.
-    pub limits: Limits,
-    pub before: i64,
-    /// How many calls the surface may serve before it returns, this one included.
+    /// How many calls it may serve before it returns, this one included.
     pub left: u32,
-}
-
-impl Asking {
-    /// The isolate that asks, the head, and how many calls are left.
-    pub fn summary(&self) -> (u64, f64, u32) {
-        (self.ask.asker, self.head, self.left)
-    }
+    /// What the context has between two calls.
+    pub limits: Limits,
+    pub request: i64,
 }
 
 impl Context {
+    /// The asynchronous call on whose behalf the chain of this thread is; 0 for none.
+    pub fn request(&self) -> i64 {
+        self.chain.borrow().as_ref().map_or(0, Chain::request)
+    }
+
     /// The chain of this thread is on behalf of the call `request` from now on. Returns that of before.
     pub fn act_for(&self, request: i64) -> i64 {
         let mut chain = self.chain.borrow_mut();
@@ -66,7 +65,7 @@ pub struct Context {
     /// A chain and a reply for the next sync call.
     pub spare_chain: Cell<Option<Chain>>,
     pub spare_reply: Cell<Option<Arc<Reply<Shared>>>>,
-    /// The call of a guest that the surface serves now.
+    /// Calls of guests that the surface serves now.
     pub asking: RefCell<Option<Asking>>,
     /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
     pub pausing: Cell<Option<u64>>,

@@ -10,6 +10,7 @@ mod carrier;
 mod context;
 mod engine;
 mod environment;
+mod equipment;
 mod event;
 mod events;
 mod execution;

@@ -266,12 +266,14 @@ impl Shared {
 
     /// What the guest that waits on this thread asks.
     pub(super) fn take_ask(&self) -> Option<Rc<Ask>> {
-        let ask = HERE.take()?;
-        if ask.host == self.id {
-            return Some(ask);
-        }
-        HERE.set(Some(ask));
-        None
+        HERE.with(|here| {
+            let ask = here.take()?;
+            if ask.host == self.id {
+                return Some(ask);
+            }
+            here.set(Some(ask));
+            None
+        })
     }
 
     pub(super) fn take_call(&self) -> Option<Request> {
@@ -450,19 +452,17 @@ impl Host for Shared {
         }
     }
 
-    fn is_here(&self) -> bool {
-        self.is_own_thread()
-    }
-
     fn ask_here(&self, ask: &Rc<Ask>, chain: &Chain) -> bool {
-        if !Host::is_here(self) || !chain.waits_in(self.id) || self.waiting.closed.load(Ordering::Acquire) {
+        if !self.is_own_thread() || !chain.waits_in(self.id) || self.waiting.closed.load(Ordering::Acquire) {
             return false;
         }
-        // One that is still there is over, or waits for another environment of this thread.
-        let before = HERE.take().filter(|before| !before.is_over());
-        let is_free = before.is_none();
-        HERE.set(before.or_else(|| Some(Rc::clone(ask))));
-        is_free
+        HERE.with(|here| {
+            // One that is still there is over, or waits for another environment of this thread.
+            let before = here.take().filter(|before| !before.is_over());
+            let is_free = before.is_none();
+            here.set(before.or_else(|| Some(Rc::clone(ask))));
+            is_free
+        })
     }
 
     fn ask(&self, request: Request) {

@@ -25,6 +25,10 @@ pub fn begin(scope: &v8::PinScope<'_, '_>, request: i64) {
 /// The host's number for the call; 0 for none.
 pub fn current(scope: &v8::PinScope<'_, '_>) -> i64 {
     let data = scope.get_continuation_preserved_embedder_data();
+    // Nearly always.
+    if data.is_undefined() {
+        return 0;
+    }
     let request = match v8::Local::<v8::Array>::try_from(data) {
         Ok(both) => both.get_index(scope, REQUEST),
         Err(_) => Some(data),

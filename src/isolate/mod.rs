@@ -34,5 +34,7 @@ pub use remote::settings::{IsolateFactory, Settings};
 pub use remote::slots::next_owner_id;
 pub use remote::undelivered::Undelivered;
 pub use thread::borrow;
+pub use thread::current::address_of;
 pub use thread::parking::park;
 pub use thread::sessions::drain;
+pub use thread::suspension;

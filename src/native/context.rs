@@ -1,5 +1,5 @@
-//! What a thread is working for, in one place: a thread of a host exchanges all of it when it begins to run a guest on a fiber, and when
-//! it returns to its own stack. Functions that V8 calls very often find everything with one access to thread-local data.
+//! What a thread is working for, in one place: each fiber has a context of its own, which replaces that of the thread while the fiber runs.
+//! Functions that V8 calls very often find everything with one access to thread-local data, which is a call in a shared library.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -13,10 +13,6 @@ impl Pointer {
         Self(Cell::new(ptr::null()))
     }
 
-    fn swap(&self, other: &Self) {
-        self.0.swap(&other.0);
-    }
-
     pub fn get(&self) -> *const c_void {
         self.0.get()
     }
@@ -25,8 +21,8 @@ impl Pointer {
     ///
     /// # Safety
     ///
-    /// Code that uses it takes it for the type that it knows, and for valid until it is set again, also while the context is exchanged for
-    /// another one.
+    /// Code that uses it takes it for the type that it knows, and for valid until it is set again, also while
+    /// the thread has another context.
     pub unsafe fn replace(&self, pointer: *const c_void) -> *const c_void {
         self.0.replace(pointer)
     }
@@ -40,13 +36,6 @@ pub(super) struct Drawn {
     pub(super) small: Cell<isize>,
 }
 
-impl Drawn {
-    fn swap(&self, other: &Self) {
-        self.quota.swap(&other.quota);
-        self.small.swap(&other.small);
-    }
-}
-
 /// Declares the parts of a context, and what a context without any has.
 macro_rules! context {
     ($($(#[$note:meta])* $visibility:vis $name:ident: $type:ty = $none:expr;)*) => {
@@ -58,13 +47,6 @@ macro_rules! context {
             /// Nothing.
             pub const fn new() -> Self {
                 Self { $($name: $none,)* }
-            }
-
-            /// Exchanges this for what the thread works for now.
-            pub fn exchange(&self) {
-                with(|current| {
-                    $(self.$name.swap(&current.$name);)*
-                });
             }
         }
     };
@@ -100,6 +82,8 @@ context! {
     pub v8_thread: Cell<i32> = Cell::new(0);
     /// The isolate. Only `isolate::current` knows its type.
     pub isolate: Pointer = Pointer::none();
+    /// The fiber with this context. Only `isolate::suspension` knows its type.
+    pub fiber: Pointer = Pointer::none();
 }
 
 impl Context {
@@ -123,18 +107,45 @@ impl Context {
     }
 }
 
+/// A thread.
+pub(super) struct Thread {
+    /// The context of the fiber that runs; null for that of the thread.
+    pub(super) current: Cell<*const Context>,
+    own: Context,
+    /// The fiber that runs now; null on the thread's own stack. Only `fiber` uses it.
+    pub(super) fiber: Cell<*const c_void>,
+    /// The suspended stack of the thread.
+    pub(super) stack: Cell<usize>,
+}
+
 thread_local! {
     // Without a destructor, so that it can be used as long as the thread runs.
-    static CONTEXT: Context = const { Context::new() };
+    static THREAD: Thread = const {
+        Thread {
+            current: Cell::new(ptr::null()),
+            own: Context::new(),
+            fiber: Cell::new(ptr::null()),
+            stack: Cell::new(0),
+        }
+    };
 }
 
 /// A number that no other thread has at the same time.
 pub fn thread() -> usize {
-    with(|context| ptr::from_ref(context) as usize)
+    of_thread(|thread| ptr::from_ref(thread) as usize)
+}
+
+/// Uses what the thread keeps.
+#[inline]
+pub(super) fn of_thread<T>(use_it: impl FnOnce(&Thread) -> T) -> T {
+    THREAD.with(use_it)
 }
 
 /// Uses what this thread works for.
 #[inline]
 pub fn with<T>(use_it: impl FnOnce(&Context) -> T) -> T {
-    CONTEXT.with(use_it)
+    of_thread(|thread| {
+        // SAFETY: it belongs to the fiber that runs. `Fiber::resume`, which has set it and borrows the fiber, resets it when the fiber is suspended.
+        use_it(unsafe { thread.current.get().as_ref() }.unwrap_or(&thread.own))
+    })
 }

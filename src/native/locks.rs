@@ -96,8 +96,17 @@ pub unsafe fn take(
 }
 
 /// True if it was the last one.
+#[cfg(target_os = "linux")]
 fn release() -> bool {
     context::with(|context| context.held.replace(context.held.get().saturating_sub(1)) == 1)
+}
+
+/// True if it was the last one, and the isolate's watch must be notified.
+fn release_last() -> bool {
+    context::with(|context| {
+        let was_last = context.held.replace(context.held.get().saturating_sub(1)) == 1;
+        was_last && quota::has_postponed(context)
+    })
 }
 
 /// Counts as a lock until it is dropped.
@@ -107,7 +116,7 @@ pub struct Hold;
 impl Drop for Hold {
     /// Rust code is never left, so the guest is not left here.
     fn drop(&mut self) {
-        if release() {
+        if release_last() {
             quota::with_current(NativeQuota::notify_postponed);
         }
     }

@@ -43,6 +43,7 @@ mod system;
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "only the linker of the addon redirects calls to it"))]
 mod table;
 mod tasks;
+pub mod ticks;
 mod types;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped_locks;

@@ -270,6 +270,13 @@ pub(super) fn pass_on_small() {
     }
 }
 
+/// Whether the watch of the quota that a thread draws on, which works for this, must be notified.
+pub(super) fn has_postponed(context: &context::Context) -> bool {
+    // SAFETY: as in `with_current`.
+    let quota = unsafe { context.drawn.quota.get().cast::<NativeQuota>().as_ref() };
+    quota.is_some_and(|quota| quota.postponed.iter().any(|postponed| postponed.load(Ordering::Relaxed)))
+}
+
 /// Uses the quota that this thread draws on.
 pub(super) fn with_current(use_it: impl FnOnce(&NativeQuota)) {
     // SAFETY: the `draw` that has set it is running on this thread, and borrows the quota until it returns.

@@ -34,11 +34,6 @@ pub trait Host: Owner {
     /// Makes `isolate` end with this host.
     fn register(&self, isolate: &Arc<dyn Owner>);
 
-    /// Whether this is the thread of the host, and it can answer without a request.
-    fn is_here(&self) -> bool {
-        false
-    }
-
     /// Makes the host answer `ask` as soon as the guest waits for it. False if it is not here, or does not wait at the root of `chain`.
     fn ask_here(&self, _ask: &Rc<Ask>, _chain: &Chain) -> bool {
         false

@@ -8,7 +8,7 @@ const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { released } = require('../core/error.js');
 const { defineClass, privateConstructor } = require('../core/classes.js');
 const {
-  handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, tooFew, wrongParameter, wrongThis,
+  contextArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, tooFew, wrongParameter, wrongThis,
 } = require('../core/options.js');
 const createLinker = require('./linker.js');
 
@@ -86,7 +86,7 @@ module.exports = function createModule(core) {
     if (count < 2) {
       throw tooFew(2);
     }
-    const target = handleArgument(context, KIND.CONTEXT, 1);
+    const target = contextArgument(context, 1);
     if (typeof resolve !== 'function') {
       throw wrongParameter(2, 'a function');
     }

@@ -8,7 +8,7 @@ const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { callSite, released } = require('../core/error.js');
 const { defineClass, privateConstructor } = require('../core/classes.js');
 const {
-  handleArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, readTransfer, tooFew,
+  contextArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, readTransfer, tooFew,
 } = require('../core/options.js');
 
 /** The private state of a `Script`. */
@@ -62,7 +62,7 @@ module.exports = function createScript(core) {
     if (count < 1) {
       throw tooFew(1);
     }
-    const target = handleArgument(context, KIND.CONTEXT, 1);
+    const target = contextArgument(context, 1);
     options = optionsArgument(options, 2);
     /** @type {number} */
     let bits = TRANSFER.OR_UNDEFINED;

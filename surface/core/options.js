@@ -4,7 +4,7 @@
 // must have exactly the right type: nothing is coerced.
 
 const { cutOff, Error, freeze, isArray, sameValue, TypeError } = require('./primordials.js');
-const { kindOf, recordOf } = require('./handle.js');
+const { contextOf, kindOf, recordOf } = require('./handle.js');
 const { FILENAME, KIND, MESSAGE, MIN_MEMORY, MODE, TRANSFER } = require('./protocol.js');
 const { CODE, coded, invalid } = require('./error.js');
 
@@ -76,14 +76,13 @@ function arrayArgument(list, index) {
 }
 
 /**
- * The private record of an argument that must be a handle.
+ * The private record of an argument that must be a `Context`.
  * @param {unknown} value
- * @param {number} kind
  * @param {number} index of the parameter, from 1
  * @returns {any}
  */
-function handleArgument(value, kind, index) {
-  const record = recordOf(value, kind);
+function contextArgument(value, index) {
+  const record = contextOf(value);
   if (record === undefined) {
     throw wrongParameter(index, isObject(value) ? 'something else' : 'an object');
   }
@@ -354,7 +353,7 @@ function readSnapshot(options) {
 }
 
 module.exports = freeze({
-  arrayArgument, FILENAME, handleArgument, illegalInvocation, isObject, MIN_MEMORY, optionsArgument, Origin, readArray, readBoolean,
+  arrayArgument, contextArgument, FILENAME, illegalInvocation, isObject, MIN_MEMORY, optionsArgument, Origin, readArray, readBoolean,
   readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readObject, readSignal, readSnapshot, readString, readTimeout, readTransfer,
   tooFew, wrongParameter, wrongThis,
 });

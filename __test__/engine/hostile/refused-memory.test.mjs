@@ -75,3 +75,26 @@ describe('texts for V8', () => {
   refused('classes of characters', 'size => `RegExp("[" + "\\\\\\\\q{" + Array.from({ length: ${size / 1000} }, (_, i) => "a" + i).join("|") + "}]", "iv").test("A1")`', '() => true', { sizes: [2e5, 2e6, 2e7, 2e8, 8e8] });
   refused('Temporal', 'size => `try { Temporal.ZonedDateTime.from("2020-01-01T00:00[" + "ก".repeat(${size}) + "]") } catch (error) { error.name }`', '() => "RangeError"', { isRefused: false, sizes: [2e5, 2e7, 2e8] });
 });
+
+describe('texts that V8 does not expect to be too long', () => {
+  /** An error in code that was evaluated by 300 functions with a name of 2 MB, each evaluated by the one before. */
+  const origin = (then) => `
+    globalThis.source = '(function ' + 'n'.repeat(2e6) + '(depth) { return depth > 0 ? eval(source)(depth - 1) : new Error("x") })';
+    Error.stackTraceLimit = 1;
+    ${then}
+    (0, eval)(source)(300).stack`;
+  const ends = {
+    'a stack': origin(''),
+    'the origin of a frame': origin('Error.prepareStackTrace = (error, [frame]) => frame.getEvalOrigin();'),
+  };
+  for (const [name, code] of Object.entries(ends)) {
+    test(name, () => passes(`
+      for (const act of ['evalSync', 'eval']) {
+        const one = new ivm.Isolate({ memoryLimit: 64 });
+        const context = one.createContextSync();
+        await assert.rejects(async () => context[act](${JSON.stringify(code)}), { code: 'ERR_ISOLATE_MEMORY' });
+        assert.equal(one.isDisposed, true);
+      }
+      otherWorks();`, { timeout: 60_000 }));
+  }
+});

@@ -187,6 +187,33 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
       }
     });
 
+    test('a pattern that is valid only without the flag `u` counts once', async () => {
+      // Engines stop at `\\-`.
+      const pattern = `^\\-?${Array.from({ length: 900 }, (_, index) => `(?<a${index}>)`).join('')}$`;
+      const schema = { allOf: [{ pattern }, { pattern: `${pattern}|b` }, { pattern: `${pattern}|c` }] };
+      assert.equal(await resultOf(new Sandbox(), 'return await t.f("-")', withSchema(schema), echo), '-');
+    });
+
+    test('a promise for a schema delays only calls of its tool, until the execution ends', async () => {
+      const never = { name: 't:never', description: '', inputSchema: new Promise(() => {}) };
+      const tools = (inputSchema) => [...withSchema(inputSchema), never];
+      const object = { type: 'object', required: ['a'] };
+      const invalid = { type: 'object', $dynamicRef: '#' };
+      const code = 'return [await t.f({ a: 1 }), await t.f({}).then(() => "valid", ({ message }) => message)]';
+      for (const schema of [Promise.resolve(object), thenable(() => (resolve) => { resolve(object); })]) {
+        const [value, message] = await resultOf(new Sandbox(), code, tools(schema), echo);
+        assert.deepEqual(value, { a: 1 });
+        assert.match(message, /params\.a is required/);
+      }
+      assert.deepEqual(await resultOf(new Sandbox(), code, tools(Promise.resolve(standard(() => ({ value: 'checked' })))), echo), ['checked', 'valid']);
+      assert.deepEqual(await resultOf(new Sandbox(), code, tools(Promise.resolve(undefined)), echo), [{ a: 1 }, 'valid']);
+      const failing = 'return await t.f({}).catch(({ message }) => message)';
+      assert.equal(await resultOf(new Sandbox(), failing, tools(Promise.reject(new Error('no schema'))), echo), 'no schema');
+      assert.match(await resultOf(new Sandbox(), failing, tools(Promise.resolve(invalid)), echo), /is not supported: .*\$dynamicRef/);
+      const { failure } = await new Sandbox({ timeout: 500 }).execute('return await t.never({})', tools(object), echo);
+      assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');
+    });
+
     test('a schema that refers to itself takes time in proportion to the params', async () => {
       // Without a memory, each level of the params would double the work.
       const tree = { type: 'object', anyOf: [{ properties: { a: { $ref: '#' }, end: { const: 1 } } }, { properties: { a: { $ref: '#' }, end: { const: 2 } } }] };

@@ -30,6 +30,17 @@ test('the package is few files, which are loaded when they are first used', asyn
   assert.equal(stdout.trim(), '3 3 5 6 6 7 8');
 });
 
+test('a sandbox loads the codec with the first value that needs it', async () => {
+  const { stdout } = await run(`
+    const has = () => Object.keys(require.cache).some((path) => /host[\\\\/]values\\.js$/.test(path));
+    (async () => {
+      console.log((await ivm.createSandbox({}).execute('1 + 1')).result, has());
+      console.log((await ivm.createSandbox({ one: [1] }).execute('one[0]')).result, has());
+    })();
+  `, { commonjs: true });
+  assert.equal(stdout.trim(), '2 false\n1 true');
+});
+
 test('the first isolate needs no large module of Node', { skip: !host.startsWith('node') }, async () => {
   const { stdout } = await run(`
     const large = () => process.moduleLoadList.filter((name) => /^NativeModule (node:)?(perf_hooks|worker_threads)$/.test(name)).length;

@@ -110,6 +110,15 @@ test('a schema whose JSON Schema cannot be had is reported, and its tool cannot 
   unsubscribe('isolated-v8:unhandled-host-error', listener);
 });
 
+test('a JSON Schema that never comes delays only its tool, until the execution ends', async () => {
+  const late = tool({ description: '', inputSchema: jsonSchema(() => new Promise(() => {})), execute: async () => 'called' });
+  const { execute } = createCodeTool({ tools: { late }, timeout: 500 });
+  assert.equal((await execute({ code: 'return 5' })).result, 5);
+  assert.equal((await execute({ code: 'return await tools.late({})' })).error.code, 'ERR_ISOLATE_DEADLINE');
+  const signal = AbortSignal.timeout(100);
+  assert.equal((await createCodeTool({ tools: { late } }).execute({ code: 'return await tools.late({})' }, { abortSignal: signal })).error.code, 'ERR_ISOLATE_ABORTED');
+});
+
 test('params are checked by a JSON Schema that has no function for that', async () => {
   const object = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
   for (const inputSchema of [jsonSchema(object), jsonSchema(async () => object)]) {

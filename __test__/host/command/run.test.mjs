@@ -181,6 +181,20 @@ describe('hostile code', () => {
     assert.doesNotMatch(visible(shown({ [NASTY]: NASTY, error: new Error(NASTY) })), /[^\n\P{Cc}]/u);
   });
 
+  test('the length of long BigInts is shown instead of their digits, wherever they are', () => {
+    const long = 1n << 1_000_000n;
+    const instead = '[BigInt of 1,000,004 bits]';
+    const error = Object.assign(new Error('x', { cause: long }), { own: long });
+    const part = { own: [long, 5n, Object(long), Object(3n)], map: new Map([[long, 1], [2n, long]]), set: new Set([long, 7]), error };
+    const text = shown(part);
+    assert.equal(text.split(instead).length - 1, 7, text);
+    for (const short of ['5n', '[BigInt: 3n]', '2n =>', ', 7 }']) assert.ok(text.includes(short), text);
+    assert.equal(shown(long), instead);
+    // All together, too: half of these have too many digits.
+    const several = shown(Array.from({ length: 8 }, (_, index) => (1n << 60_000n) - BigInt(index)));
+    assert.equal(several.split('[BigInt of 60,000 bits]').length - 1, 4, several.slice(0, 1_000));
+  });
+
   test('JSON has none either, and the same value', () => {
     const text = json({ [NASTY]: [NASTY, 1n] });
     assert.doesNotMatch(text, IN_JSON);

@@ -23,7 +23,6 @@ const KNOWN = {
   'host/shared.rs': 'the request of the guest that was suspended last',
   'isolate/thread/borrow.rs': 'the guests of this thread',
   'isolate/thread/parking.rs': 'only for snapshots',
-  'isolate/thread/suspension.rs': 'the guest that runs now, set at each switch',
   'ops/snapshot.rs': 'only for snapshots',
   'value/spin.rs': 'a measurement of the thread',
   'web/url.rs': 'only within Rust code, which is never left',

@@ -21,4 +21,8 @@ impl Entered {
     pub fn is_same(self, _other: Self) -> bool {
         true
     }
+
+    pub fn is_of(self, _isolate: *const std::ffi::c_void) -> bool {
+        false
+    }
 }

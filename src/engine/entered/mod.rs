@@ -71,6 +71,11 @@ impl Entered {
     pub fn is_same(self, other: Self) -> bool {
         self.isolate == other.isolate
     }
+
+    /// Whether `isolate` is the address of the isolate.
+    pub fn is_of(self, isolate: *const c_void) -> bool {
+        self.isolate.cast_const() == isolate
+    }
 }
 
 #[unsafe(no_mangle)]

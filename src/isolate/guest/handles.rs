@@ -5,7 +5,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::held::Held;
@@ -140,20 +139,20 @@ impl Handles {
         self.entries.borrow().get(&id).map(|entry| entry.carried.clone())
     }
 
-    /// The slot of a carried function that is called synchronously.
-    pub fn sync_function(&self, id: usize) -> Option<Arc<Slot>> {
+    /// Uses the slot of a carried function that is called synchronously.
+    pub fn with_sync_function<T>(&self, id: usize, use_it: impl FnOnce(&Slot) -> T) -> Option<T> {
         match &self.entries.borrow().get(&id)?.carried {
             Carried::Foreign(Value::Function(callable)) if callable.mode == CallbackMode::Sync => {
-                Some(Arc::clone(&callable.slot))
+                Some(use_it(&callable.slot))
             }
             _ => None,
         }
     }
 
-    /// The slot of a carried Reference to a value elsewhere.
-    pub fn foreign_reference(&self, id: usize) -> Option<Arc<Slot>> {
+    /// Uses the slot of a carried Reference to a value elsewhere.
+    pub fn with_foreign_reference<T>(&self, id: usize, use_it: impl FnOnce(&Slot) -> T) -> Option<T> {
         match &self.entries.borrow().get(&id)?.carried {
-            Carried::Foreign(Value::Handle(Handle::Reference(reference))) => Some(Arc::clone(&reference.slot)),
+            Carried::Foreign(Value::Handle(Handle::Reference(reference))) => Some(use_it(&reference.slot)),
             _ => None,
         }
     }

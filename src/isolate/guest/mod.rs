@@ -160,6 +160,11 @@ impl Guest {
         drop(self.surface.take());
     }
 
+    #[inline]
+    pub(super) fn has_agent(&self) -> bool {
+        self.agent.borrow().is_some()
+    }
+
     pub fn agent(&self) -> Option<Rc<Agent>> {
         self.agent.borrow().clone()
     }

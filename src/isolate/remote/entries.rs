@@ -127,24 +127,27 @@ impl Entries {
     }
 
     /// The guest starts to wait. Pauses its timeouts if `timeouts` is true. Pass the result to [`Entries::resume`].
+    #[inline]
     pub fn pause(&self, timeouts: bool) -> Paused {
-        let mut paused = Vec::new();
-        if timeouts && self.timed.load(Ordering::Acquire) {
-            let now = Instant::now();
-            for entry in &mut self.lock().entries {
-                if entry.timeout.as_mut().is_some_and(|timer| timer.pause(now)) {
-                    paused.push(entry.serial);
-                }
-            }
-        }
-        Paused(paused)
+        if timeouts && self.timed.load(Ordering::Acquire) { self.pause_timed() } else { Paused(Vec::new()) }
+    }
+
+    fn pause_timed(&self) -> Paused {
+        let now = Instant::now();
+        let pauses = |entry: &mut Entry| entry.timeout.as_mut().is_some_and(|timer| timer.pause(now));
+        let paused = |entry: &mut Entry| pauses(entry).then_some(entry.serial);
+        Paused(self.lock().entries.iter_mut().filter_map(paused).collect())
     }
 
     /// Resumes the timeouts that [`Entries::pause`] has paused, and no others: entries that began since then have timeouts of their own.
+    #[inline]
     pub fn resume(&self, Paused(paused): &Paused) {
-        if paused.is_empty() {
-            return;
+        if !paused.is_empty() {
+            self.resume_timed(paused);
         }
+    }
+
+    fn resume_timed(&self, paused: &[u64]) {
         let now = Instant::now();
         let mut stack = self.lock();
         for entry in &mut stack.entries {

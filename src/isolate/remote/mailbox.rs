@@ -45,6 +45,7 @@ impl Mailbox {
         lock(&self.inbox)
     }
 
+    #[inline]
     pub fn version(&self) -> u32 {
         self.version.load(Ordering::Acquire)
     }
@@ -97,6 +98,7 @@ impl Mailbox {
     }
 
     /// The next sync call.
+    #[inline]
     pub fn take_call(&self) -> Option<Job> {
         if self.has_call() { self.pop_call(&mut self.lock()) } else { None }
     }

@@ -4,48 +4,39 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::native::ticks;
+
 #[derive(Default)]
 pub struct Meter {
-    /// Nanoseconds for which the guest has run, up to the last time that it stopped.
+    /// Ticks for which the guest has run, up to the last time that it stopped. The isolate's thread writes them.
     cpu: AtomicU64,
     wall: AtomicU64,
-    /// When it started to run, as of [`now`]; 0 while it does not run.
+    /// When it started to run, as of [`ticks::now`]; 0 while it does not run.
     since: AtomicU64,
     /// The most heap bytes that were seen in use.
     heap_peak: AtomicUsize,
     host_calls: AtomicU32,
 }
 
-/// Nanoseconds since an arbitrary moment; never 0. Read several times in each call.
-#[cfg(unix)]
-pub fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a local.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0)).max(1)
-}
-
-#[cfg(not(unix))]
-pub fn now() -> u64 {
-    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
-    u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
+/// Adds to a count that no other thread changes, except to restart it while no job runs.
+fn add(count: &AtomicU64, ticks: u64) {
+    count.store(count.load(Ordering::Relaxed).wrapping_add(ticks), Ordering::Relaxed);
 }
 
 impl Meter {
     /// The guest runs from now on, or waits. Returns whether it ran before. Must be called on the isolate's thread.
     pub fn set_running(&self, running: bool) -> bool {
-        self.set_running_at(running, now)
+        self.set_running_at(running, ticks::now)
     }
 
-    /// The same at a moment that [`now`] returns.
+    /// The same at a moment that [`ticks::now`] returns.
     pub fn set_running_at(&self, running: bool, time: impl FnOnce() -> u64) -> bool {
         let since = self.since.load(Ordering::Relaxed);
         let ran = since != 0;
         if running && !ran {
             self.since.store(time(), Ordering::Relaxed);
         } else if ran && !running {
-            self.cpu.fetch_add(time().saturating_sub(since), Ordering::Relaxed);
+            add(&self.cpu, time().saturating_sub(since));
             self.since.store(0, Ordering::Relaxed);
         }
         ran
@@ -59,16 +50,16 @@ impl Meter {
         self.host_calls.store(0, Ordering::Relaxed);
     }
 
-    /// A job has ended, which took this many nanoseconds.
+    /// A job has ended, which took this many ticks.
     pub fn worked(&self, time: u64) {
-        self.wall.fetch_add(time, Ordering::Relaxed);
+        add(&self.wall, time);
     }
 
     /// Nanoseconds for which the guest has run, up to now.
     pub fn cpu_time(&self) -> u64 {
         let since = self.since.load(Ordering::Relaxed);
-        let running = if since == 0 { 0 } else { now().saturating_sub(since) };
-        self.cpu.load(Ordering::Relaxed) + running
+        let running = if since == 0 { 0 } else { ticks::now().saturating_sub(since) };
+        ticks::nanoseconds(self.cpu.load(Ordering::Relaxed).wrapping_add(running))
     }
 
     pub fn saw_heap(&self, used: usize) {
@@ -86,7 +77,7 @@ impl Meter {
     }
 
     pub fn called_host(&self) {
-        self.host_calls.fetch_add(1, Ordering::Relaxed);
+        self.host_calls.store(self.host_calls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
     /// How often the guest has called a host.
@@ -96,6 +87,6 @@ impl Meter {
 
     /// Nanoseconds of wall-clock time, up to the end of the last job.
     pub fn wall_time(&self) -> u64 {
-        self.wall.load(Ordering::Relaxed)
+        ticks::nanoseconds(self.wall.load(Ordering::Relaxed))
     }
 }

@@ -13,7 +13,7 @@ use super::deferred_disposal::{self, DeferredDisposal};
 use super::entry;
 use super::pulse;
 use super::run;
-use super::suspension::{self, Suspended};
+use super::suspension::Suspended;
 use crate::engine::{self, Entered};
 use crate::isolate::guest::Guest;
 use crate::isolate::job::Job;
@@ -23,7 +23,6 @@ use crate::isolate::remote::body::Body;
 use crate::isolate::remote::lifecycle::{Action, Event};
 use crate::isolate::remote::reason::Stop;
 use crate::native;
-use crate::native::context::Context;
 use crate::native::fiber::{self, Fiber, Pause};
 use crate::value::spin;
 
@@ -32,15 +31,11 @@ struct GuestFiber {
     /// No other fiber has had it.
     id: usize,
     native: Box<Fiber>,
-    /// What the thread is to the guest, while it waits; and to its host, while the guest runs.
-    context: Context,
     guest: Suspended,
     /// What the guest begins with.
     job: Cell<Option<(Box<Body>, Box<Job>)>>,
     /// What it returns.
     body: Cell<Option<Box<Body>>>,
-    /// V8's isolate, once it is entered.
-    entered: Cell<Option<Entered>>,
 }
 
 impl Drop for GuestFibers {
@@ -135,8 +130,9 @@ fn fiber_of(remote: &Remote) -> Option<Rc<GuestFiber>> {
         return None;
     }
     // A thread that is ending has none.
-    let found = FIBERS
-        .try_with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| fiber.guest.is_of(remote)).map(Rc::clone));
+    let found = FIBERS.try_with(|fibers| {
+        fibers.taken.borrow().iter().rev().find(|fiber| fiber.guest.is_of(remote.id())).map(Rc::clone)
+    });
     found.ok().flatten()
 }
 
@@ -186,8 +182,7 @@ pub fn resume() -> Progress {
 
 /// Resumes the guest of this isolate, if it waits on this thread.
 pub fn resume_guest(isolate: u64) {
-    let is_of =
-        |fiber: &&Rc<GuestFiber>| fiber.guest.remote.borrow().as_ref().is_some_and(|remote| remote.id() == isolate);
+    let is_of = |fiber: &&Rc<GuestFiber>| fiber.guest.is_of(isolate);
     let found = FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(is_of).map(Rc::clone));
     if let Some(fiber) = found {
         fiber.resume();
@@ -223,11 +218,9 @@ impl GuestFiber {
         Some(Rc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             native,
-            context: Context::new(),
             guest: Suspended::default(),
             job: Cell::default(),
             body: Cell::default(),
-            entered: Cell::new(None),
         }))
     }
 
@@ -242,33 +235,31 @@ impl GuestFiber {
     }
 
     fn begin(&self, remote: &Arc<Remote>, body: Box<Body>, job: Box<Job>) {
-        self.guest.remote.replace(Some(Arc::clone(remote)));
-        // SAFETY: `self.guest` keeps the isolate until its guest is done, or forever.
-        unsafe { self.context.begin(self.native.reserve(), body.thread(), as_current(remote)) };
-        self.entered.set(body.entered().filter(|_| body.fiber() == Some(self.id)));
+        self.guest.begin(remote);
+        let context = self.native.context();
+        // SAFETY: `self.guest` keeps the isolate until its guest is done, or forever. The thread keeps this fiber until then.
+        unsafe {
+            context.begin(self.native.reserve(), body.thread(), as_current(remote));
+            context.fiber.replace(ptr::from_ref(&self.guest).cast());
+        }
+        self.guest.entered.set(body.entered().filter(|_| body.fiber() == Some(self.id)));
         self.job.set(Some((body, job)));
         // SAFETY: the thread keeps it until its guest is done or left.
         unsafe { self.native.begin(serve, ptr::from_ref(self).cast()) };
     }
 
     fn resume(self: &Rc<Self>) {
-        // SAFETY: the thread keeps this fiber until the guest is done or left, which `set_running` below follows.
-        unsafe { suspension::set_running(&self.guest) };
-        self.context.exchange();
-        if let Some(entered) = self.entered.get() {
+        if let Some(entered) = self.guest.entered.get() {
             // SAFETY: the guest has entered it on this fiber, and has the body.
             unsafe { entered.resume() };
         }
         let pause = self.native.resume();
         Entered::suspend();
-        self.context.exchange();
-        // SAFETY: there is none.
-        unsafe { suspension::set_running(ptr::null()) };
         if pause == Pause::Waiting {
             return;
         }
         FIBERS.with(|fibers| fibers.taken.borrow_mut().retain(|fiber| !Rc::ptr_eq(fiber, self)));
-        let remote = self.guest.remote.take();
+        let remote = self.guest.end();
         if pause == Pause::Done {
             Rc::clone(self).keep();
             if let (Some(remote), Some(body)) = (remote, self.body.take()) {
@@ -319,12 +310,14 @@ fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &mut Body, job: Box<J
             // Dropped before the body, also on a panic.
             let _lent = remote.execution.thread.lend();
             let isolate = body.lock_on(fiber.id);
-            fiber.entered.set(Entered::now());
+            fiber.guest.entered.set(Entered::now());
             // `make` has attached it.
             let Ok(guest) = Guest::of(isolate) else { return remote.abandon("Internal error") };
             guest.tidy(remote);
+            fiber.guest.guest.set(&raw const guest);
             v8::scope!(let scope, isolate);
             entry::run(scope, &guest, remote, *job);
+            fiber.guest.guest.set(ptr::null());
         });
     });
     watch.is_done = true;
@@ -355,7 +348,7 @@ impl Remote {
     fn was_left(self: &Arc<Self>, failed: bool, fiber: &GuestFiber) {
         self.execution.loan.lend(false);
         self.execution.thread.was_left(fiber.native.unguarded());
-        self.give_back_heap(fiber.context.entered());
+        self.give_back_heap(fiber.native.context().entered());
         if failed {
             native::draw_on(self.accounts.quota.as_ref(), engine::abandon_texts);
             self.stop(Stop::Memory);

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::grace::Grace;
 use super::profiling::Profiling;
@@ -16,12 +17,12 @@ use crate::isolate::policy;
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::entries::{Enforcer, Interrupted};
 use crate::isolate::remote::lifecycle::Event;
-use crate::isolate::remote::meter;
 use crate::isolate::remote::reason::Expired;
+use crate::native::ticks;
 use crate::value::{Chain, Charge, Completion, Fault, NoCompletion, Outcome, Text, Value};
 
-/// A job that runs at least this long, in nanoseconds, may have filled the heap.
-const LONG: u64 = 1_000_000;
+/// A job that runs at least this long may have filled the heap.
+const LONG: Duration = Duration::from_millis(1);
 
 impl Enforcer for Remote {
     /// First stage: the running code is interrupted.
@@ -103,7 +104,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     }
     let outermost = guest.push_chain(chain, limits);
     let last_evaluation = guest.modules.last_evaluation();
-    let began = meter::now();
+    let began = ticks::now();
     let ran = remote.accounts.meter.set_running_at(true, || began);
     let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
@@ -120,9 +121,9 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
             outcome = Err(rejection);
         }
     }
-    let took = meter::now().saturating_sub(began);
+    let took = ticks::now().saturating_sub(began);
     // A job that allocates much takes at least this long.
-    if outermost && took >= LONG {
+    if outermost && ticks::is_at_least(took, LONG) {
         remote.check_memory(scope);
     }
     if !outermost && matches!(outcome, Ok(Value::Promise(_))) {

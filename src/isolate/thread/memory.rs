@@ -7,6 +7,8 @@ use std::sync::{Arc, Weak};
 
 use super::current::{address_of, current};
 use super::parking::park;
+#[cfg(target_os = "linux")]
+use crate::engine;
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::accounts::HeapFigures;
 use crate::isolate::remote::reason::Stop;
@@ -70,6 +72,8 @@ pub fn install(isolate: &mut v8::OwnedIsolate) {
     let address = address_of(isolate).cast_mut();
     isolate.add_near_heap_limit_callback(on_near_heap_limit, address);
     isolate.set_oom_error_handler(on_out_of_memory);
+    #[cfg(target_os = "linux")]
+    engine::contain_failed_checks(isolate);
     isolate.add_gc_prologue_callback(before_collection, std::ptr::null_mut(), v8::GCType::kGCTypeAll);
     isolate.add_gc_epilogue_callback(on_collected, std::ptr::null_mut(), v8::GCType::kGCTypeAll);
 }

@@ -14,6 +14,6 @@ pub(super) mod pulse;
 pub(super) mod run;
 pub(super) mod sessions;
 pub(super) mod snapshot_creator;
-pub(super) mod suspension;
+pub mod suspension;
 pub(super) mod tidying;
 pub(super) mod waiting;

@@ -44,7 +44,9 @@ impl Guest {
             if let Some(outcome) = reply.take() {
                 break outcome;
             }
-            drain(self);
+            if self.has_agent() {
+                drain(self);
+            }
             match remote.mailbox.take_call() {
                 Some(job) => {
                     if let Err(fault) = self.run_nested(scope, job) {

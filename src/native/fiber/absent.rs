@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::ffi::c_void;
 
+use super::context::Context;
+
 /// Why control returns to the host's stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pause {
@@ -46,6 +48,10 @@ impl Fiber {
     }
 
     pub fn reserve(&self) -> usize {
+        match self.0 {}
+    }
+
+    pub fn context(&self) -> &Context {
         match self.0 {}
     }
 

@@ -11,6 +11,7 @@ use std::panic::catch_unwind;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::context::{self, Context};
 use super::notice;
 use stack::Stack;
 pub use stack::prepare_thread;
@@ -39,19 +40,8 @@ pub struct Fiber {
     pointer: Cell<usize>,
     work: Cell<Option<Work>>,
     state: Cell<Pause>,
-}
-
-/// What the stack of this thread is, for signal handlers and for functions that V8 calls anywhere.
-struct Thread {
-    /// The fiber that runs now; null on the thread's own stack.
-    active: Cell<*const Fiber>,
-    /// The suspended stack of the thread.
-    own: Cell<usize>,
-}
-
-thread_local! {
-    static THREAD: Thread =
-        const { Thread { active: Cell::new(ptr::null()), own: Cell::new(0) } };
+    /// What the thread works for while the fiber runs.
+    context: Context,
 }
 
 /// There has been a fiber in this process. Without one, signal handlers do without thread-local data.
@@ -67,7 +57,7 @@ pub fn active() -> usize {
     if !exist() {
         return 0;
     }
-    THREAD.try_with(|thread| thread.active.get() as usize).unwrap_or(0)
+    context::of_thread(|thread| thread.fiber.get() as usize)
 }
 
 /// The lowest and the highest address of the stack of the fiber that runs on this thread.
@@ -75,7 +65,7 @@ pub fn bounds() -> Option<(usize, usize)> {
     if !exist() {
         return None;
     }
-    let active = THREAD.try_with(|thread| thread.active.get()).unwrap_or(ptr::null());
+    let active = context::of_thread(|thread| thread.fiber.get()).cast::<Fiber>();
     // SAFETY: the `resume` that has set it borrows the fiber until the fiber is suspended.
     unsafe { active.as_ref() }.map(|fiber| fiber.stack.bounds())
 }
@@ -92,21 +82,22 @@ extern "C" fn main(fiber: usize) -> ! {
     }
 }
 
-/// Returns from [`Fiber::resume`] on the thread's own stack, until the fiber is resumed.
-fn pause(reason: Pause) {
-    THREAD.with(|thread| {
-        // SAFETY: only called on a fiber, which is the active one and is alive, see `bounds`. The other stack is suspended in `resume`.
-        unsafe { switch::switch((*thread.active.get()).pointer.as_ptr(), thread.own.get(), reason as usize) };
-    });
+/// Returns from [`Fiber::resume`] on the thread's own stack, until the fiber is resumed. False if the thread runs on that stack.
+#[inline(always)]
+fn pause(reason: Pause) -> bool {
+    context::of_thread(|thread| {
+        // SAFETY: as in `bounds`.
+        let Some(fiber) = (unsafe { thread.fiber.get().cast::<Fiber>().as_ref() }) else { return false };
+        // SAFETY: the fiber runs. The other stack is suspended in `resume`.
+        unsafe { switch::switch(fiber.pointer.as_ptr(), thread.stack.get(), reason as usize) };
+        true
+    })
 }
 
 /// Suspends the fiber that runs on this thread. False if none does.
+#[inline(always)]
 pub fn suspend() -> bool {
-    let is_fiber = active() != 0;
-    if is_fiber {
-        pause(Pause::Waiting);
-    }
-    is_fiber
+    pause(Pause::Waiting)
 }
 
 /// Leaves the fiber that runs on this thread forever. Returns if none does.
@@ -124,7 +115,7 @@ pub unsafe fn leave(reason: Pause) {
 
 /// The suspended stack of this thread, for [`redirect`].
 pub fn own_stack() -> usize {
-    THREAD.try_with(|thread| thread.own.get()).unwrap_or(0)
+    context::of_thread(|thread| thread.stack.get())
 }
 
 impl Fiber {
@@ -133,8 +124,13 @@ impl Fiber {
         let stack = Stack::new()?;
         EXIST.store(true, Ordering::Relaxed);
         let top = stack.bounds().1;
-        let fiber =
-            Box::new(Self { stack, pointer: Cell::new(0), work: Cell::new(None), state: Cell::new(Pause::Done) });
+        let fiber = Box::new(Self {
+            stack,
+            pointer: Cell::new(0),
+            work: Cell::new(None),
+            state: Cell::new(Pause::Done),
+            context: Context::new(),
+        });
         // SAFETY: the stack is new, and lives as long as the fiber. `main` does not return.
         fiber.pointer.set(unsafe { switch::prepare(top, main, ptr::from_ref(&*fiber) as usize) });
         Some(fiber)
@@ -160,21 +156,33 @@ impl Fiber {
         self.stack.reserve()
     }
 
+    /// What the thread works for while the fiber runs.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// Runs the fiber until it waits, is done or is left. Must be called on the thread's own stack, while the fiber waits.
     pub fn resume(&self) -> Pause {
-        if self.state.get() != Pause::Waiting || active() != 0 {
+        if self.state.get() != Pause::Waiting {
             return self.state.get();
         }
-        let value = THREAD.with(|thread| {
-            thread.active.set(self);
+        let value = context::of_thread(|thread| {
+            if !thread.fiber.get().is_null() {
+                return Pause::Waiting as usize;
+            }
+            thread.fiber.set(ptr::from_ref(self).cast());
+            thread.current.set(&raw const self.context);
             // SAFETY: the fiber waits, so `pointer` is its suspended stack. It does not outlive this call.
-            let value = unsafe { switch::switch(thread.own.as_ptr(), self.pointer.get(), 0) };
-            thread.active.set(ptr::null());
+            let value = unsafe { switch::switch(thread.stack.as_ptr(), self.pointer.get(), 0) };
+            thread.current.set(ptr::null());
+            thread.fiber.set(ptr::null());
             value
         });
         notice::withdraw();
-        let state = [Pause::Done, Pause::Left, Pause::Failed].into_iter().find(|state| *state as usize == value);
-        self.state.set(state.unwrap_or(Pause::Waiting));
+        if value != Pause::Waiting as usize {
+            let state = [Pause::Done, Pause::Left, Pause::Failed].into_iter().find(|state| *state as usize == value);
+            self.state.set(state.unwrap_or(Pause::Waiting));
+        }
         self.state.get()
     }
 }

@@ -211,6 +211,10 @@ function outcomeOf(result) {
  * @param {any} globals from `bridgeGlobals`
  */
 function packGlobals(binding, globals) {
+  // The codec is not loaded for nothing.
+  if (globals === undefined || Object.keys(globals).length === 0) {
+    return undefined;
+  }
   try {
     return binding.pack(globals, TRANSFER.COPY);
   } catch (error) {

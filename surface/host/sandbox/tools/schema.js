@@ -1,8 +1,9 @@
 'use strict';
-// The `inputSchema` of a tool: a Standard Schema, whose own function validates, or a JSON Schema, which `validation.js` evaluates.
+// The `inputSchema` of a tool: a Standard Schema, whose own function validates, a JSON Schema, which `validation.js` evaluates, or a promise for
+// one of these.
 
 const { invalid } = require('../../../core/error.js');
-const { adopt, isThenable } = require('../../host-calls.js');
+const { adopt, discard, isThenable, ORIGIN } = require('../../host-calls.js');
 const { isObject, readJsonSchema } = require('./json-schema.js');
 const { member } = require('../common/options.js');
 const { issuesOf, MAX_ISSUES } = require('./validation.js');
@@ -104,19 +105,45 @@ function jsonCheck(schema, name) {
 }
 
 /**
+ * A schema that is not known yet. Only calls of its tool wait for it, so the execution's limits apply.
+ * @param {any} promise
+ * @param {string} name of the tool
+ * @returns {Check}
+ */
+function lateCheck(promise, name) {
+  const check = adopt(promise).then((schema) => checkOf(schema, name));
+  // There may be no call that gets its error.
+  discard(ORIGIN.TOOL, promise);
+  check.catch(() => {});
+  return async (params, ending) => {
+    const found = await check;
+    return found === undefined ? params : found(params, ending);
+  };
+}
+
+/**
+ * @param {any} schema
+ * @param {string} name of the tool
+ * @returns {Check | undefined} undefined if there is no schema
+ */
+function checkOf(schema, name) {
+  if (schema === undefined || schema === null) {
+    return undefined;
+  }
+  const standard = standardOf(schema);
+  if (standard !== undefined && standard !== null) {
+    return standardCheck(standard, name);
+  }
+  return isThenable(schema) ? lateCheck(schema, name) : jsonCheck(schema, name);
+}
+
+/**
  * @param {any} tool
  * @param {string} name
  * @returns {Check | undefined} undefined if the tool has no schema
  * @throws {TypeError} `ERR_INVALID_ARG` if its schema is invalid, or has keywords that are not supported
  */
-function readSchema(tool, name) {
-  const schema = member(tool, 'inputSchema');
-  if (schema === undefined || schema === null) {
-    return undefined;
-  }
-  const standard = standardOf(schema);
-  return standard === undefined || standard === null ? jsonCheck(schema, name) : standardCheck(standard, name);
-}
+const readSchema = (tool, name) => checkOf(member(tool, 'inputSchema'), name);
 
 /**
  * The JSON Schema of a tool's schema, for its description.

@@ -1,0 +1,58 @@
+//! V8's checks that operations have not failed. V8 takes for granted that some cannot fail, such as putting a few texts together, and ends the
+//! process where one does. A guest can make some of them fail, with sizes that V8 does not expect there. The operation has then failed as it
+//! would elsewhere with an exception, and nothing is corrupt. So it costs the guest's thread and its isolate, as running out of memory does.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use super::abort;
+use crate::native::locks;
+
+unsafe extern "C" {
+    /// `v8::Isolate::SetFatalErrorHandler`, which the crate does not bind.
+    #[link_name = "_ZN2v87Isolate20SetFatalErrorHandlerEPFvPKcS2_E"]
+    fn set_fatal_error_handler(isolate: *mut c_void, handler: extern "C" fn(*const c_char, *const c_char));
+}
+
+/// `MaybeHandle::ToHandleChecked` of V8, as it is reported. Checks with other texts may mean that memory is corrupt.
+const NO_HANDLE: &CStr = c"Check failed: !is_null().";
+
+/// How V8 begins its messages about arrays that are too long, where it has no exception for that.
+const TOO_LONG: &[u8] = b"Fatal JavaScript invalid ";
+
+/// `Maybe::FromJust` and `MaybeLocal::ToLocalChecked`, which V8 itself also uses.
+const NO_VALUE: [&CStr; 2] = [c"v8::FromJust", c"v8::ToLocalChecked"];
+
+/// V8 is about to end the process with this message. Does not return if that can be avoided.
+pub fn failed(message: &CStr) {
+    if message == NO_HANDLE || message.to_bytes().starts_with(TOO_LONG) {
+        park();
+    }
+}
+
+/// From now on, such failures of `isolate` that V8 reports to a handler do not end the process.
+pub fn contain(isolate: &v8::Isolate) {
+    // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has borrowed. The handler exists as long as the
+    // process.
+    unsafe {
+        let isolate: *mut c_void = std::mem::transmute(isolate.as_raw_isolate_ptr());
+        set_fatal_error_handler(isolate, on_api_failure);
+    }
+}
+
+/// Other threads may wait for locks that this one holds.
+fn park() {
+    if !locks::held() {
+        abort::park();
+    }
+}
+
+extern "C" fn on_api_failure(location: *const c_char, message: *const c_char) {
+    // SAFETY: V8 passes two texts.
+    let [location, message] = [location, message].map(|text| unsafe { CStr::from_ptr(text) });
+    if NO_VALUE.contains(&location) {
+        park();
+    }
+    // What V8 does without a handler.
+    eprintln!("\n#\n# Fatal error in {}\n# {}\n#\n", location.to_string_lossy(), message.to_string_lossy());
+    std::process::abort();
+}
