@@ -11,13 +11,14 @@ use super::call_info::CallInfo;
 use super::environment::{Local, Next};
 use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue};
-use super::{asks, carrier, engine as whole, equipment, events, execution, process, replies, warm};
+use super::{asks, carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
 use crate::isolate::borrow::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
-use crate::value::{Chain, Charge, Completion, Fault, Outcome, Reply, Value, spin};
+use crate::sandbox::{self, Equipment};
+use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -139,14 +140,7 @@ impl Caller for HostCaller<'_> {
     }
 }
 
-/// Carries out what was prepared, in this mode. Returns the carrier of the outcome of a sync call.
-pub(super) fn finish<'a>(
-    js: Js<'a>,
-    local: &'static Local,
-    mode: u32,
-    request: i64,
-    prepared: Prepared,
-) -> JsResult<JsValue<'a>> {
+fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepared: Prepared) -> JsResult<JsValue<'a>> {
     match mode {
         mode::SYNC => {
             let origin = prepared.remote();
@@ -284,6 +278,71 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     outcome
 }
 
+/// `equip(mode, request, context, equipment)`: puts into a context what sandboxes have, as `EQUIPMENT` declares it. The outcome is a reference to a
+/// list of functions for the library's code in the context, see `sandbox::equip`.
+pub fn equip<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [mode, request, context, record, ..] = args else {
+        return Err(super::js::Refused);
+    };
+    let mode = js.read_number(*mode)? as u32;
+    let request = js.read_number(*request)? as i64;
+    let Some(Value::Handle(Handle::Context(context))) = local.handle(js.read_number(*context)? as usize) else {
+        return Err(super::js::Refused);
+    };
+    let equipment = Equipment::read(execution::read(js, local, *record, &[])?).map_err(|_| super::js::Refused)?;
+    finish(js, local, mode, request, sandbox::equip(&context, equipment))
+}
+
+/// `runAsActor(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
+/// the function behind the reference `begin` creates from the arguments. A clone of the script's last value settles `request`.
+pub fn run_as_actor<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, context, begin, code, file, timeout, deadline, rest @ ..] = args else {
+        return Err(super::js::Refused);
+    };
+    let request = js.read_number(*request)? as i64;
+    let context = local.handle(js.read_number(*context)? as usize);
+    let begin = local.handle(js.read_number(*begin)? as usize);
+    let (code, file) = (carrier::read(js, local, *code)?, carrier::read(js, local, *file)?);
+    let limits = [*timeout, *deadline].map(|limit| js.read_number(limit).map(ops::milliseconds));
+    let [timeout, deadline] = limits;
+    let limits = Limits::new(timeout?, deadline?);
+    let (
+        Some(Value::Handle(Handle::Context(context))),
+        Some(Value::Handle(Handle::Reference(begin))),
+        Ok(Value::String(code)),
+        Ok(Value::String(file)),
+    ) = (context, begin, code, file)
+    else {
+        return Err(super::js::Refused);
+    };
+    let mut arguments = Vec::with_capacity(rest.len());
+    for carrier in rest {
+        match carrier::read(js, local, *carrier)? {
+            Ok(value) => arguments.push(value),
+            Err(fault) => return finish(js, local, mode::ASYNC, request, Prepared::from(fault)),
+        }
+    }
+    let script = sandbox::ActorScript { begin, arguments, code, file, limits };
+    finish(js, local, mode::ASYNC, request, sandbox::run_as_actor(&context, script))
+}
+
+/// `adoptModule(request, context, code, file)`: settles `request` with the specifier by which the code, named `file` in stacks, is
+/// imported, if it is a module.
+pub fn adopt<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, context, code, file, ..] = args else {
+        return Err(super::js::Refused);
+    };
+    let request = js.read_number(*request)? as i64;
+    let context = local.handle(js.read_number(*context)? as usize);
+    let (code, file) = (carrier::read(js, local, *code)?, carrier::read(js, local, *file)?);
+    let (Some(Value::Handle(Handle::Context(context))), Ok(Value::String(code)), Ok(Value::String(file))) =
+        (context, code, file)
+    else {
+        return Err(super::js::Refused);
+    };
+    finish(js, local, mode::ASYNC, request, sandbox::adopt(&context, code, file))
+}
+
 /// `abort(request)`: aborts a call whose number has the bit `ABORTABLE`, or the promise that resulted from it.
 pub fn abort<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else {
@@ -409,7 +468,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"wanted", function(js, local, c"wanted", is_wanted)?),
         (c"resume", function(js, local, c"resume", resume)?),
         (c"limits", function(js, local, c"limits", limits)?),
-        (c"equip", function(js, local, c"equip", equipment::equip)?),
+        (c"equip", function(js, local, c"equip", equip)?),
         (c"keepSnapshot", function(js, local, c"keepSnapshot", warm::keep_snapshot)?),
         (c"takeIsolate", function(js, local, c"takeIsolate", warm::take_isolate)?),
         (c"makeWarm", function(js, local, c"makeWarm", warm::make_warm)?),
@@ -417,8 +476,8 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"prewarm", function(js, local, c"prewarm", warm::prewarm)?),
         (c"makeInspectable", function(js, local, c"makeInspectable", warm::make_inspectable)?),
         (c"execute", function(js, local, c"execute", execution::execute)?),
-        (c"runAsActor", function(js, local, c"runAsActor", equipment::run_as_actor)?),
-        (c"adoptModule", function(js, local, c"adoptModule", equipment::adopt)?),
+        (c"runAsActor", function(js, local, c"runAsActor", run_as_actor)?),
+        (c"adoptModule", function(js, local, c"adoptModule", adopt)?),
         (c"executeInProcess", function(js, local, c"executeInProcess", process::execute)?),
         (c"terminateExecution", function(js, local, c"terminateExecution", process::terminate)?),
         (c"checkConfinement", function(js, local, c"checkConfinement", process::survey)?),

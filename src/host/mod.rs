@@ -10,7 +10,6 @@ mod carrier;
 mod context;
 mod engine;
 mod environment;
-mod equipment;
 mod event;
 mod events;
 mod execution;

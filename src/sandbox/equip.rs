@@ -12,7 +12,8 @@ use super::timers::{self, Timers};
 use super::{actors, console, shadows};
 use crate::convert;
 use crate::isolate::{Limits, Place, Remote};
-use crate::ops::{self, Prepared, Transfer};
+use crate::ops::{self, Prepared, Record, Transfer};
+use crate::protocol::equipment;
 use crate::value::{
     Callable, Chain, Charge, Code, Completion, ContextHandle, Fault, NoCompletion, Outcome, Text, Value,
 };
@@ -27,6 +28,24 @@ pub struct Equipment {
     pub log_length: Option<usize>,
     /// Whether the context is that of a plugin, which has a console in any case, and actors.
     pub is_plugin: bool,
+}
+
+impl Equipment {
+    /// Reads what the host declares, see `EQUIPMENT`.
+    pub fn read(mut record: Record) -> Result<Equipment, Fault> {
+        let (index, text) =
+            (record.optional_text(equipment::MODULE_INDEX)?, record.optional_text(equipment::MODULE_SOURCES)?);
+        Ok(Self {
+            timers: record.optional_function(equipment::TIMERS)?,
+            web: Names::from_bits(record.number(equipment::WEB)? as u32),
+            modules: index.zip(text).map(|(index, text)| Sources { index, text }),
+            log_length: match record.value(equipment::MAX_LOG_LENGTH) {
+                Value::Number(length) => Some(length as usize),
+                _ => None,
+            },
+            is_plugin: record.number(equipment::IS_PLUGIN)? != 0.0,
+        })
+    }
 }
 
 /// Equips the context before other code runs there. Contexts of one isolate share their timers. Returns a list of functions for the library's

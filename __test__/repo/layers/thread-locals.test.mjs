@@ -8,8 +8,7 @@ import { root } from '../../harness.mjs';
 
 /** Why each may stay as it is when a guest is suspended or left. Everything else belongs into `src/native/context.rs`. */
 const KNOWN = {
-  'native/context.rs': 'exchanged with each guest',
-  'native/fiber/mod.rs': 'which stack the thread runs on',
+  'native/context.rs': 'which fiber runs, each with a context of its own',
   'native/fiber/stack.rs': "the thread's stack for signal handlers",
   'native/notice.rs': 'withdrawn when the guest is suspended or left',
   'native/wrapped_locks.rs': 'the last lock, only for its identity',
