@@ -29,14 +29,14 @@ const names = (count, of) => Array.from({ length: count }, (_, index) => of(inde
 test('reads the imports of this repository', () => {
   const { rust, script } = readSources(root);
   assert.deepEqual(check({ rust, script }), []);
-  assert.ok(rust.graph.get('src/isolate/run.rs').has('src/isolate/remote.rs'));
+  assert.ok(rust.graph.get('src/isolate/thread/run.rs').has('src/isolate/remote/mod.rs'));
   assert.ok(rust.graph.get('src/host/call.rs').has('src/ops/mod.rs'), 'a function of a module is called by its path');
-  assert.ok(rust.graph.get('src/web/url.rs').has('src/isolate/place.rs'), 'a name is traced to the module that defines it');
-  assert.ok(rust.graph.get('src/isolate/memory.rs').has('src/isolate/ending.rs'), 'a method is traced to the file that defines it');
+  assert.ok(rust.graph.get('src/web/url.rs').has('src/isolate/guest/place.rs'), 'a name is traced to the module that defines it');
+  assert.ok(rust.graph.get('src/isolate/thread/memory.rs').has('src/isolate/thread/ending.rs'), 'a method is traced to the file that defines it');
   assert.ok(!rust.graph.has('src/isolate/tests.rs'));
   assert.ok(script.graph.get('surface/host/wire/reader.js').has('surface/host/wire/pausable-reader.js'));
   assert.ok(rust.structs.some(({ name, fields }) => name === 'Remote' && fields === 15));
-  assert.ok(rust.functions.some(({ file, name, parameters }) => file === 'src/isolate/entry.rs' && name === 'run' && parameters === 4));
+  assert.ok(rust.functions.some(({ file, name, parameters }) => file === 'src/isolate/thread/entry.rs' && name === 'run' && parameters === 4));
   assert.ok(script.functions.some(({ name, parameters }) => name === 'putAside' && parameters === 7));
 });
 

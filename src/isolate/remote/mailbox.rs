@@ -1,0 +1,137 @@
+//! The jobs that wait for an isolate, and the sleep of its thread.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::isolate::job::{Job, Kind};
+use crate::native::{Guard, lock};
+
+/// Tasks that may be queued before a sleeping thread is woken for them. With more, the thread starts while others are still being sent.
+const MAX_UNWOKEN_TASKS: usize = 16;
+
+#[derive(Default)]
+pub struct Inbox {
+    calls: VecDeque<Job>,
+    tasks: VecDeque<Job>,
+    /// The thread sleeps on `ready` and has not been woken yet.
+    parked: bool,
+}
+
+#[derive(Default)]
+pub struct Mailbox {
+    inbox: Mutex<Inbox>,
+    ready: Condvar,
+    /// Counts the changes that a waiting thread must look at.
+    version: AtomicU32,
+    /// The number of queued sync calls.
+    calls: AtomicU32,
+}
+
+impl Inbox {
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.tasks.is_empty()
+    }
+
+    /// The thread sleeps, and a task need not wake it yet.
+    pub fn can_wait(&self) -> bool {
+        self.parked && self.tasks.len() < MAX_UNWOKEN_TASKS
+    }
+}
+
+impl Mailbox {
+    pub fn lock(&self) -> Guard<'_, Inbox> {
+        lock(&self.inbox)
+    }
+
+    #[inline]
+    pub fn version(&self) -> u32 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Records a change without waking the thread.
+    pub fn touch(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Records a change, and wakes the thread if it sleeps.
+    pub fn notify(&self, inbox: Guard<'_, Inbox>) {
+        self.touch();
+        self.wake(inbox);
+    }
+
+    /// Wakes the thread if it sleeps.
+    pub fn wake(&self, mut inbox: Guard<'_, Inbox>) {
+        // Taken, so that no other caller wakes the thread again before it runs.
+        let parked = std::mem::take(&mut inbox.parked);
+        drop(inbox);
+        if parked {
+            self.ready.notify_all();
+        }
+    }
+
+    pub fn push(&self, inbox: &mut Inbox, job: Job) {
+        if job.kind == Kind::Call {
+            inbox.calls.push_back(job);
+            self.calls.fetch_add(1, Ordering::Release);
+        } else {
+            inbox.tasks.push_back(job);
+        }
+    }
+
+    fn pop_call(&self, inbox: &mut Inbox) -> Option<Job> {
+        let job = inbox.calls.pop_front()?;
+        self.calls.fetch_sub(1, Ordering::Release);
+        Some(job)
+    }
+
+    /// The next job: sync calls first.
+    pub fn take(&self) -> Option<Job> {
+        let mut inbox = self.lock();
+        self.pop_call(&mut inbox).or_else(|| inbox.tasks.pop_front())
+    }
+
+    /// Whether a sync call is queued.
+    pub fn has_call(&self) -> bool {
+        self.calls.load(Ordering::Acquire) > 0
+    }
+
+    /// The next sync call.
+    #[inline]
+    pub fn take_call(&self) -> Option<Job> {
+        if self.has_call() { self.pop_call(&mut self.lock()) } else { None }
+    }
+
+    /// Takes all jobs.
+    pub fn drain(&self) -> Vec<Job> {
+        let mut inbox = self.lock();
+        self.calls.store(0, Ordering::Release);
+        let Inbox { calls, tasks, .. } = &mut *inbox;
+        calls.drain(..).chain(tasks.drain(..)).collect()
+    }
+
+    /// Sleeps until something has changed since `version`, at most for `limit`. False if nothing has.
+    pub fn park(&self, version: u32, limit: Option<Duration>) -> bool {
+        let until = limit.map(|limit| Instant::now() + limit);
+        let mut inbox = self.lock();
+        let changed = loop {
+            if self.version() != version {
+                break true;
+            }
+            inbox.parked = true;
+            inbox = match until {
+                None => inbox.wait(&self.ready),
+                Some(until) => {
+                    let now = Instant::now();
+                    if now >= until {
+                        break false;
+                    }
+                    inbox.wait_for(&self.ready, until - now)
+                }
+            };
+        };
+        inbox.parked = false;
+        changed
+    }
+}

@@ -1,0 +1,361 @@
+//! An idle isolate runs one sync call on the thread of the host that makes the call, on a fiber. So the call needs no other thread.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::ptr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::current::as_current;
+use super::deferred_disposal::{self, DeferredDisposal};
+use super::entry;
+use super::pulse;
+use super::run;
+use super::suspension::Suspended;
+use crate::engine::{self, Entered};
+use crate::isolate::guest::Guest;
+use crate::isolate::job::Job;
+use crate::isolate::policy;
+use crate::isolate::remote::Remote;
+use crate::isolate::remote::body::Body;
+use crate::isolate::remote::lifecycle::{Action, Event};
+use crate::isolate::remote::reason::Stop;
+use crate::native;
+use crate::native::fiber::{self, Fiber, Pause};
+use crate::value::spin;
+
+/// A fiber of this thread, with what its guest needs. It is used for one call after another.
+struct GuestFiber {
+    /// No other fiber has had it.
+    id: usize,
+    native: Box<Fiber>,
+    guest: Suspended,
+    /// What the guest begins with.
+    job: Cell<Option<(Box<Body>, Box<Job>)>>,
+    /// What it returns.
+    body: Cell<Option<Box<Body>>>,
+}
+
+impl Drop for GuestFibers {
+    /// The thread ends. Nothing runs on the stacks of guests that still wait, but V8's own threads may refer to them.
+    fn drop(&mut self) {
+        let taken = self.taken.take();
+        for remote in taken.iter().filter_map(|fiber| fiber.guest.remote.try_borrow().ok()?.clone()) {
+            remote.execution.loan.lose_lender();
+        }
+        std::mem::forget(taken);
+    }
+}
+
+#[derive(Default)]
+struct GuestFibers {
+    /// Those with a guest, in the order in which they were taken. Their guests wait, except one that runs now.
+    taken: RefCell<Vec<Rc<GuestFiber>>>,
+    spare: RefCell<Vec<Rc<GuestFiber>>>,
+    /// What V8 allows code on this thread to do when no guest runs on it.
+    allowed: Cell<Option<engine::Allowed>>,
+}
+
+thread_local! {
+    static FIBERS: GuestFibers = GuestFibers::default();
+}
+
+/// Whether sync calls run on the caller's thread.
+pub fn is_wanted() -> bool {
+    policy::on_caller()
+}
+
+/// Whether guests can run on threads of hosts here.
+pub fn is_available() -> bool {
+    engine::knows_code_of_v8()
+}
+
+/// A thread of ours that has just answered the previous call returns the isolate within this time.
+const SPIN: Duration = Duration::from_micros(20);
+
+/// Fibers that a thread keeps. Each takes the memory that the deepest guest has used.
+const MAX_SPARE: usize = 4;
+
+impl Remote {
+    /// Begins `job` on this thread, if the isolate is idle. Returns the job if it is not. [`resume`] must follow until it is done.
+    pub fn begin_here(self: &Arc<Self>, job: Box<Job>) -> Result<(), Box<Job>> {
+        // V8 may report fatal errors where it reads a snapshot of a host; threads of ours survive these.
+        let keeps_thread = self.settings.inspector || self.settings.snapshot.is_some();
+        if keeps_thread || self.inspector.profiles.are_wanted() || fiber::active() != 0 {
+            return Err(job);
+        }
+        let Some(body) = self.borrow_body() else { return Err(job) };
+        let Some(fiber) = GuestFiber::find(&body) else {
+            self.take_back(body);
+            return Err(job);
+        };
+        pulse::watch(self);
+        fiber.begin(self, body, job);
+        FIBERS.with(|fibers| fibers.taken.borrow_mut().push(Rc::clone(&fiber)));
+        fiber.resume();
+        Ok(())
+    }
+
+    /// Takes the V8 side, if the isolate is idle or just about to be.
+    fn borrow_body(&self) -> Option<Box<Body>> {
+        for _ in 0..2 {
+            let inbox = self.mailbox.lock();
+            if let Action::Enter(body) = self.transition(&inbox, Event::Borrow).action {
+                self.execution.loan.lend(true);
+                return Some(body);
+            }
+            // If a thread of ours has it, that returns it as soon as there is no work.
+            self.execution.loan.want();
+            let is_empty = inbox.is_empty();
+            drop(inbox);
+            let has_work = !is_empty || self.entries.runs(None);
+            if has_work || !spin(SPIN, || self.lifecycle.is_idle()) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Whether a guest of this isolate waits on this thread.
+    pub fn waits_here(&self) -> bool {
+        fiber_of(self).is_some()
+    }
+}
+
+/// The fiber of the guest of `remote`, if that has one on this thread.
+fn fiber_of(remote: &Remote) -> Option<Rc<GuestFiber>> {
+    if !fiber::exist() {
+        return None;
+    }
+    // A thread that is ending has none.
+    let found = FIBERS.try_with(|fibers| {
+        fibers.taken.borrow().iter().rev().find(|fiber| fiber.guest.is_of(remote.id())).map(Rc::clone)
+    });
+    found.ok().flatten()
+}
+
+/// Resumes the guest of `remote`, which was stopped while it waited on this thread, until it has returned.
+pub fn unwind(remote: &Remote) {
+    while let Some(fiber) = fiber_of(remote).filter(|_| remote.is_stopping()) {
+        fiber.guest.pulsed.set(false);
+        fiber.resume();
+    }
+}
+
+/// Whether guests wait on this thread.
+pub fn any() -> bool {
+    fiber::exist() && FIBERS.with(|fibers| !fibers.taken.borrow().is_empty())
+}
+
+/// What the guests of this thread need.
+pub enum Progress {
+    /// One has run.
+    Resumed,
+    /// One has run for long. The host must look whether it is alive.
+    Pulsed,
+    /// None has anything to look at.
+    None,
+}
+
+/// Resumes a guest that waits on this thread, if one has something to look at.
+pub fn resume() -> Progress {
+    if !fiber::exist() {
+        return Progress::None;
+    }
+    let found =
+        FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| fiber.guest.has_changed()).map(Rc::clone));
+    match found {
+        Some(fiber) if fiber.guest.pulsed.get() => {
+            // Next time, it is resumed.
+            fiber.guest.pulsed.set(false);
+            Progress::Pulsed
+        }
+        Some(fiber) => {
+            fiber.resume();
+            Progress::Resumed
+        }
+        None => Progress::None,
+    }
+}
+
+/// Resumes the guest of this isolate, if it waits on this thread.
+pub fn resume_guest(isolate: u64) {
+    let is_of = |fiber: &&Rc<GuestFiber>| fiber.guest.is_of(isolate);
+    let found = FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(is_of).map(Rc::clone));
+    if let Some(fiber) = found {
+        fiber.resume();
+    }
+}
+
+/// The isolate with this number, if its guest waits on this thread.
+pub fn guest(isolate: u64) -> Option<Arc<Remote>> {
+    FIBERS.with(|fibers| {
+        fibers
+            .taken
+            .borrow()
+            .iter()
+            .find_map(|fiber| fiber.guest.remote.borrow().clone().filter(|remote| remote.id() == isolate))
+    })
+}
+
+impl GuestFiber {
+    /// A fiber without a guest, if possible the one that has the isolate's lock; `None` if this thread can have no more.
+    fn find(body: &Body) -> Option<Rc<Self>> {
+        let spare = FIBERS.with(|fibers| {
+            let mut spare = fibers.spare.borrow_mut();
+            let found = spare.iter().position(|fiber| Some(fiber.id) == body.fiber());
+            found.map(|index| spare.swap_remove(index)).or_else(|| spare.pop())
+        });
+        if spare.is_some() {
+            return spare;
+        }
+        let is_ready = fiber::prepare_thread() && engine::accept_suspension();
+        let native = if is_ready { Fiber::new() } else { None }?;
+        FIBERS.with(|fibers| fibers.allowed.set(Some(engine::Allowed::now())));
+        static NEXT_ID: AtomicUsize = AtomicUsize::new(0);
+        Some(Rc::new(Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            native,
+            guest: Suspended::default(),
+            job: Cell::default(),
+            body: Cell::default(),
+        }))
+    }
+
+    /// Keeps it for other calls.
+    fn keep(self: Rc<Self>) {
+        FIBERS.with(|fibers| {
+            let mut spare = fibers.spare.borrow_mut();
+            if spare.len() < MAX_SPARE {
+                spare.push(self);
+            }
+        });
+    }
+
+    fn begin(&self, remote: &Arc<Remote>, body: Box<Body>, job: Box<Job>) {
+        self.guest.begin(remote);
+        let context = self.native.context();
+        // SAFETY: `self.guest` keeps the isolate until its guest is done, or forever. The thread keeps this fiber until then.
+        unsafe {
+            context.begin(self.native.reserve(), body.thread(), as_current(remote));
+            context.fiber.replace(ptr::from_ref(&self.guest).cast());
+        }
+        self.guest.entered.set(body.entered().filter(|_| body.fiber() == Some(self.id)));
+        self.job.set(Some((body, job)));
+        // SAFETY: the thread keeps it until its guest is done or left.
+        unsafe { self.native.begin(serve, ptr::from_ref(self).cast()) };
+    }
+
+    fn resume(self: &Rc<Self>) {
+        if let Some(entered) = self.guest.entered.get() {
+            // SAFETY: the guest has entered it on this fiber, and has the body.
+            unsafe { entered.resume() };
+        }
+        let pause = self.native.resume();
+        Entered::suspend();
+        if pause == Pause::Waiting {
+            return;
+        }
+        FIBERS.with(|fibers| fibers.taken.borrow_mut().retain(|fiber| !Rc::ptr_eq(fiber, self)));
+        let remote = self.guest.end();
+        if pause == Pause::Done {
+            Rc::clone(self).keep();
+            if let (Some(remote), Some(body)) = (remote, self.body.take()) {
+                remote.take_back(body);
+            }
+            return;
+        }
+        if let Some(allowed) = FIBERS.with(|fibers| fibers.allowed.get()) {
+            allowed.restore();
+        }
+        if let Some(remote) = remote {
+            remote.was_left(pause == Pause::Failed, self);
+        }
+        // V8's own threads may refer to its frames.
+        std::mem::forget(Rc::clone(self));
+    }
+}
+
+/// Runs on `fiber`.
+fn serve(fiber: *const c_void) {
+    // SAFETY: `GuestFiber::begin` passes the fiber, which the thread keeps.
+    let fiber = unsafe { &*fiber.cast::<GuestFiber>() };
+    let remote = fiber.guest.remote.borrow().clone();
+    if let (Some((mut body, job)), Some(remote)) = (fiber.job.take(), remote) {
+        run_job(fiber, &remote, &mut body, job);
+        // When nothing runs here any more, as another thread may take it at once.
+        fiber.body.set(Some(body));
+    }
+}
+
+fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &mut Body, job: Box<Job>) {
+    /// A panic is a bug of ours; without this, the callers of the isolate would wait forever.
+    struct Watch<'a> {
+        remote: &'a Arc<Remote>,
+        is_done: bool,
+    }
+    impl Drop for Watch<'_> {
+        fn drop(&mut self) {
+            if !self.is_done {
+                self.remote.abandon("Internal error");
+            }
+        }
+    }
+    let mut watch = Watch { remote, is_done: false };
+    let accounts = &remote.accounts;
+    engine::draw_on(&accounts.budget, &accounts.space, || {
+        native::draw_on(accounts.quota.as_ref(), || {
+            // Dropped before the body, also on a panic.
+            let _lent = remote.execution.thread.lend();
+            let isolate = body.lock_on(fiber.id);
+            fiber.guest.entered.set(Entered::now());
+            // `make` has attached it.
+            let Ok(guest) = Guest::of(isolate) else { return remote.abandon("Internal error") };
+            guest.tidy(remote);
+            fiber.guest.guest.set(&raw const guest);
+            v8::scope!(let scope, isolate);
+            entry::run(scope, &guest, remote, *job);
+            fiber.guest.guest.set(ptr::null());
+        });
+    });
+    watch.is_done = true;
+}
+
+impl Remote {
+    /// The call that has borrowed the isolate is over. If there is more work, a thread of ours continues.
+    fn take_back(self: &Arc<Self>, body: Box<Body>) {
+        let inbox = self.mailbox.lock();
+        self.execution.loan.lend(false);
+        let body = if inbox.is_empty() && !self.is_disposed() {
+            match self.transition(&inbox, Event::Rest(body)).action {
+                Action::Continue(body) => body,
+                _ => return,
+            }
+        } else {
+            body
+        };
+        drop(inbox);
+        if self.is_disposed() {
+            deferred_disposal::defer(DeferredDisposal::Stopped(body, Arc::clone(self)));
+        } else {
+            run::start(Arc::clone(self), Some(body));
+        }
+    }
+
+    /// Its guest was left on `fiber`. It `failed`: V8 cannot continue, because it has run out of memory.
+    fn was_left(self: &Arc<Self>, failed: bool, fiber: &GuestFiber) {
+        self.execution.loan.lend(false);
+        self.execution.thread.was_left(fiber.native.unguarded());
+        self.give_back_heap(fiber.native.context().entered());
+        if failed {
+            native::draw_on(self.accounts.quota.as_ref(), engine::abandon_texts);
+            self.stop(Stop::Memory);
+            self.abandon("Catastrophic out-of-memory error");
+        } else {
+            self.abandon("Script failed to terminate");
+        }
+        self.accounts.account.freeze();
+    }
+}

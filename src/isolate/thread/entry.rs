@@ -1,0 +1,217 @@
+//! How a job runs under its limits, and how an expired limit ends the right job.
+//!
+//! An expired limit is enforced in three stages. First, an interrupt records the running stack frames and terminates execution. Second,
+//! execution is terminated from outside, for guests that handle no interrupts. Third, after the grace period, the isolate is abandoned.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::grace::Grace;
+use super::profiling::Profiling;
+use crate::convert;
+use crate::isolate::async_context;
+use crate::isolate::guest::Guest;
+use crate::isolate::job::{IsolateScope, Job, Kind, Limits};
+use crate::isolate::policy;
+use crate::isolate::remote::Remote;
+use crate::isolate::remote::entries::{Enforcer, Interrupted};
+use crate::isolate::remote::lifecycle::Event;
+use crate::isolate::remote::reason::Expired;
+use crate::native::ticks;
+use crate::value::{Chain, Charge, Completion, Fault, NoCompletion, Outcome, Text, Value};
+
+/// A job that runs at least this long may have filled the heap.
+const LONG: Duration = Duration::from_millis(1);
+
+impl Enforcer for Remote {
+    /// First stage: the running code is interrupted.
+    fn expire(self: Arc<Self>, serial: u64, expired: Expired) {
+        let mut stack = self.entries.lock();
+        if !stack.expire(serial, expired) {
+            return;
+        }
+        // V8 does not wake a guest that waits in Rust.
+        let action = self.lifecycle.transition(Event::Expire).action;
+        self.execution.interrupt(on_interrupt);
+        drop(stack);
+        self.execution.perform(action);
+        self.abandon_after(Some(serial), Grace::begin(&self.execution.thread));
+    }
+}
+
+impl Remote {
+    /// The caller no longer waits for `completion`: answers it with [`Fault::aborted`] and stops the work for it.
+    pub fn abort(self: &Arc<Self>, completion: &Arc<dyn Completion>) {
+        completion.complete(Err(Fault::aborted()));
+        if let Some(serial) = self.entries.of(completion) {
+            Arc::clone(self).expire(serial, Expired::Aborted);
+        }
+    }
+
+    /// Removes entry `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a
+    /// host. If a limit has expired, also returns the call for which the stopped code ran.
+    fn leave(&self, serial: u64, request: i64, outcome: Outcome) -> (Outcome, Option<i64>) {
+        let mut stack = self.entries.lock();
+        let Some((entry, outer)) = self.entries.remove(&mut stack, serial) else { return (outcome, None) };
+        if let Some(reason) = self.stop_reason() {
+            return (Err(reason.fault()), None);
+        }
+        // Under the lock: no stage can terminate execution between the removal of the entry and this call.
+        if entry.expired.is_some() && outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
+            self.execution.cancel_termination();
+        }
+        drop(stack);
+        match (entry.expired, outcome) {
+            (Some(expired), _) => {
+                let Interrupted { stack, request } =
+                    entry.interrupted.unwrap_or(Interrupted { stack: Text::from(""), request });
+                let fault = expired.fault(stack);
+                if matches!(expired, Expired::Timeout) && request != 0 {
+                    self.promises.fail(request, &fault);
+                }
+                (Err(fault), Some(request))
+            }
+            (None, Err(Fault::Stopped)) => {
+                let stopped = outer.map_or_else(Fault::disposed_during_execution, |outer| outer.fault(Text::from("")));
+                (Err(stopped), None)
+            }
+            (None, outcome) => (outcome, None),
+        }
+    }
+}
+
+/// Runs one job under its limits. After the outermost job, also runs microtasks and takes unhandled rejections.
+pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, job: Job) {
+    let Job { kind, limits, chain, completion, work, charge, overdue } = job;
+    let limits = match kind {
+        Kind::Call | Kind::Task | Kind::Timer => limits,
+        Kind::Detached => limits.renewed(),
+        Kind::Background => guest.last_limits().renewed(),
+    };
+    let request = chain.request();
+    let serial = remote.entries.enter(limits, &completion, charge);
+    // The entry now has an alarm of its own.
+    drop(overdue);
+    // After `enter`: from here on, an abort also stops the entry.
+    if completion.is_complete() {
+        let _ = remote.leave(serial, request, Err(Fault::Stopped));
+        return;
+    }
+    // After `enter`: from here on, stopping the isolate also answers the entry and waits for it.
+    if remote.is_disposed() {
+        return completion.complete(remote.leave(serial, request, Err(Fault::Stopped)).0);
+    }
+    let outermost = guest.push_chain(chain, limits);
+    let last_evaluation = guest.modules.last_evaluation();
+    let began = ticks::now();
+    let ran = remote.accounts.meter.set_running_at(true, || began);
+    let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
+    let mut outcome = {
+        v8::scope!(let scope, scope);
+        work(scope)
+    };
+    if outermost && !remote.is_stopping() {
+        scope.perform_microtask_checkpoint();
+        // An error of the call itself takes precedence, as in isolated-vm.
+        if guest.has_rejections()
+            && let Some(rejection) = take_rejection(scope, guest)
+            && outcome.is_ok()
+        {
+            outcome = Err(rejection);
+        }
+    }
+    let took = ticks::now().saturating_sub(began);
+    // A job that allocates much takes at least this long.
+    if outermost && ticks::is_at_least(took, LONG) {
+        remote.check_memory(scope);
+    }
+    if !outermost && matches!(outcome, Ok(Value::Promise(_))) {
+        guest.linger(remote);
+    }
+    guest.pop_chain();
+    if outermost {
+        guest.stop_lingering(remote);
+    }
+    if let Some(profiling) = profiling {
+        profiling.finish(remote);
+    }
+    remote.accounts.meter.set_running_at(ran, || began + took);
+    if outermost {
+        remote.accounts.meter.worked(took);
+        // Before the answer: its receiver checks whether the guest has more work.
+        remote.note_detached(scope, kind);
+    }
+    let stopped = outermost && remote.is_stopping();
+    let aborted = stopped && remote.entries.was_aborted(serial);
+    let (outcome, stopped_request) = remote.leave(serial, request, outcome);
+    if let Some(request) = stopped_request {
+        guest.stop_modules(scope, request, last_evaluation);
+    }
+    completion.complete(outcome);
+    if stopped && !remote.is_disposed() {
+        let renewed = limits.renewed();
+        // The caller of an aborted job does not need the rest of it; other calls may.
+        let brief = Limits::new(Some(policy::termination_grace()), None);
+        finish_microtasks(scope, guest, remote, if aborted { renewed.within(brief) } else { renewed });
+    }
+}
+
+/// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped.
+fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fault> {
+    v8::scope!(let scope, scope);
+    let rejection = guest.take_rejection(scope)?;
+    scope.perform_microtask_checkpoint();
+    guest.forget_rejections();
+    Some(rejection)
+}
+
+/// Runs the microtasks that a stopped job has left in the queue, under `limits`: promises that other calls await may depend on them, and
+/// the next call must not pay for them. Drops the microtasks that remain when a limit expires.
+fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) {
+    let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
+    let serial = remote.entries.enter(limits, &completion, Charge::default());
+    guest.push_chain(Chain::default(), limits);
+    if !remote.is_stopping() {
+        scope.perform_microtask_checkpoint();
+    }
+    if remote.is_stopping() {
+        // V8 clears a termination once it has unwound the stack. With a new one, V8 drops the microtasks.
+        scope.terminate_execution();
+        scope.perform_microtask_checkpoint();
+    }
+    guest.forget_rejections();
+    guest.pop_chain();
+    // Nothing waits for the outcome.
+    let (_, stopped_request) = remote.leave(serial, 0, Err(Fault::Stopped));
+    let last_evaluation = guest.modules.last_evaluation();
+    if let Some(request) = stopped_request
+        && guest.stop_modules(scope, request, last_evaluation)
+    {
+        // After the next job, V8 runs the microtasks of those that wait for these modules.
+        let work = Box::new(|_: &mut IsolateScope<'_, '_>| Ok(Value::Undefined));
+        remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
+    }
+}
+
+/// V8 calls this on the guest's thread, between two instructions of the guest.
+unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std::ffi::c_void) {
+    // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
+    let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
+    let Ok(guest) = Guest::of(&isolate) else {
+        return;
+    };
+    let (Ok(remote), Some(realm)) = (guest.remote(), guest.realms.any()) else {
+        return;
+    };
+    let noted = remote.entries.note_interrupted(|| {
+        // SAFETY: the interrupt runs inside V8 on this isolate's thread, as a callback scope requires.
+        v8::callback_scope!(unsafe let scope, &mut isolate);
+        let context = v8::Local::new(scope, &realm.context);
+        let scope = &v8::ContextScope::new(scope, context);
+        Interrupted { stack: convert::current_frames(scope), request: async_context::current(scope) }
+    });
+    if noted || remote.is_disposed() {
+        isolate.terminate_execution();
+    }
+}

@@ -1,0 +1,75 @@
+//! A guest that runs on a thread of its host for long lets the host's loop run now and then: whether the host is being terminated.
+
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use crate::isolate::clock;
+use crate::isolate::remote::Remote;
+use crate::native::lock;
+
+/// How often.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// An isolate that was lent lately, and the number of its loan when it was looked at.
+struct Watched(Weak<Remote>, u32);
+
+static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
+
+/// `remote` has been lent.
+pub fn watch(remote: &Arc<Remote>) {
+    let loan = &remote.execution.loan;
+    if loan.watched.load(Ordering::SeqCst) || loan.watched.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let mut watched = lock(&WATCHED);
+    watched.push(Watched(Arc::downgrade(remote), 0));
+    let is_first = watched.len() == 1;
+    drop(watched);
+    if is_first {
+        clock::after(INTERVAL, look);
+    }
+}
+
+/// Looks at all of them. Isolates that were not lent since the last time are forgotten.
+fn look() {
+    // An isolate must not be dropped under the lock.
+    let (mut all, mut long) = (Vec::new(), Vec::new());
+    let mut watched = lock(&WATCHED);
+    watched.retain_mut(|Watched(remote, seen)| {
+        let Some(remote) = remote.upgrade() else { return false };
+        let loan = &remote.execution.loan;
+        let count = loan.count.load(Ordering::SeqCst);
+        let is_new = std::mem::replace(seen, count) != count;
+        let lasts = loan.is_lent();
+        // In this order: a loan that begins meanwhile has counted before it looks.
+        let is_watched = lasts || is_new || {
+            loan.watched.store(false, Ordering::SeqCst);
+            loan.count.load(Ordering::SeqCst) != count && !loan.watched.swap(true, Ordering::SeqCst)
+        };
+        if lasts && !is_new {
+            long.push(Arc::clone(&remote));
+        }
+        all.push(remote);
+        is_watched
+    });
+    let is_empty = watched.is_empty();
+    drop(watched);
+    for remote in long {
+        if !remote.execution.loan.pulsed.swap(true, Ordering::SeqCst) {
+            remote.execution.interrupt(on_pulse);
+        }
+    }
+    if !is_empty {
+        clock::after(INTERVAL, look);
+    }
+}
+
+/// V8 calls this on the guest's thread, between two instructions of the guest.
+unsafe extern "C" fn on_pulse(_isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
+    if let Some(remote) = super::current::current() {
+        remote.execution.loan.pulsed.store(false, Ordering::SeqCst);
+        remote.let_host_poll();
+    }
+}

@@ -1,0 +1,133 @@
+//! How the thread that a guest waits on is used meanwhile: it spins, sleeps, or returns to its host, if the guest runs on a fiber.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::ptr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::engine::Entered;
+use crate::isolate::guest::Guest;
+use crate::isolate::remote::Remote;
+use crate::native::{context, fiber};
+use crate::value::spin;
+
+/// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
+const SPIN: Duration = Duration::from_micros(30);
+
+/// Threads that spin at this moment. At most one may: with few cores, more would take time from threads that work.
+static SPINNING: AtomicUsize = AtomicUsize::new(0);
+
+/// A guest on a fiber, as the thread that resumes it sees it.
+#[derive(Default)]
+pub struct Suspended {
+    /// The isolate whose guest it is, and its number; 0 for none.
+    pub remote: RefCell<Option<Arc<Remote>>>,
+    isolate: Cell<u64>,
+    /// V8's isolate, once it is entered.
+    pub entered: Cell<Option<Entered>>,
+    /// The guest, while its job runs; null otherwise.
+    pub guest: Cell<*const Rc<Guest>>,
+    /// The version of the mailbox when the guest began to wait.
+    version: Cell<u32>,
+    /// The guest waits only to let the host's loop look around.
+    pub pulsed: Cell<bool>,
+}
+
+impl Suspended {
+    /// A guest of this isolate begins.
+    pub fn begin(&self, remote: &Arc<Remote>) {
+        self.remote.replace(Some(Arc::clone(remote)));
+        self.isolate.set(remote.id());
+        // It is still set if the previous job has panicked.
+        self.guest.set(ptr::null());
+    }
+
+    /// The guest is done or was left. Returns its isolate.
+    pub fn end(&self) -> Option<Arc<Remote>> {
+        self.isolate.set(0);
+        self.remote.take()
+    }
+
+    pub fn is_of(&self, isolate: u64) -> bool {
+        self.isolate.get() == isolate
+    }
+
+    /// Whether the guest has something to look at.
+    pub fn has_changed(&self) -> bool {
+        self.remote.borrow().as_ref().is_some_and(|remote| remote.mailbox.version() != self.version.get())
+    }
+
+    /// The guest, which runs, waits until something has changed since `version`.
+    #[inline(always)]
+    fn suspend(&self, version: u32) {
+        self.version.set(version);
+        fiber::suspend();
+    }
+}
+
+/// The guest that runs on a fiber of this thread. The thread keeps the fiber until its guest is done or left, so it outlives everything that runs
+/// on it.
+#[inline(always)]
+fn running<'fiber>() -> Option<&'fiber Suspended> {
+    let running = context::with(|context| context.fiber.get()).cast::<Suspended>();
+    // SAFETY: as above. Each fiber sets what its context has here.
+    unsafe { running.as_ref() }
+}
+
+/// Uses the guest that runs on a fiber of this thread, if it is that of the isolate with this address, without counting.
+#[inline(always)]
+pub fn with_guest<T>(isolate: *const c_void, use_it: impl FnOnce(&Rc<Guest>, &Remote) -> T) -> Option<T> {
+    let (fiber, remote) = context::with(|context| (context.fiber.get(), context.isolate.get()));
+    // SAFETY: as in `running`.
+    let fiber = unsafe { fiber.cast::<Suspended>().as_ref() }?;
+    if !fiber.entered.get()?.is_of(isolate) {
+        return None;
+    }
+    // SAFETY: the fiber keeps the isolate. `run_job`, which has set the guest and runs on the fiber below this function, keeps the guest.
+    let (guest, remote) = unsafe { (fiber.guest.get().as_ref()?, remote.cast::<Remote>().as_ref()?) };
+    Some(use_it(guest, remote))
+}
+
+impl Remote {
+    /// Spins for a short time. True if something has changed since `version`.
+    #[inline]
+    pub(in crate::isolate) fn spin(&self, version: u32) -> bool {
+        if self.execution.loan.is_lent() { self.mailbox.version() != version } else { self.spin_on_thread(version) }
+    }
+
+    fn spin_on_thread(&self, version: u32) -> bool {
+        let changed = || self.mailbox.version() != version;
+        let others = SPINNING.fetch_add(1, Ordering::Relaxed);
+        let result = if others > 0 { changed() } else { spin(SPIN, changed) };
+        SPINNING.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    /// The guest waits until something has changed since `version`. This does not count as running time.
+    #[inline(always)]
+    pub(in crate::isolate) fn sleep(&self, version: u32) {
+        let ran = self.accounts.meter.set_running(false);
+        match running().filter(|fiber| fiber.is_of(self.id())) {
+            Some(fiber) => {
+                self.execution.loan.set_waiting(true);
+                fiber.suspend(version);
+                self.execution.loan.set_waiting(false);
+            }
+            None => {
+                self.mailbox.park(version, None);
+            }
+        }
+        self.accounts.meter.set_running(ran);
+    }
+
+    /// The guest, which runs on this thread, lets the host's loop run.
+    pub(in crate::isolate) fn let_host_poll(&self) {
+        if let Some(fiber) = running().filter(|fiber| fiber.is_of(self.id())) {
+            fiber.pulsed.set(true);
+            fiber.suspend(self.mailbox.version().wrapping_sub(1));
+        }
+    }
+}

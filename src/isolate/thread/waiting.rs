@@ -1,0 +1,69 @@
+//! How a guest waits on its thread: for a reply, while it serves sync calls to its isolate.
+
+use std::rc::Rc;
+
+use super::entry;
+use super::sessions::drain;
+use crate::isolate::guest::Guest;
+use crate::isolate::job::{IsolateScope, Job};
+use crate::isolate::remote::Remote;
+use crate::value::{Awaited, Fault, Outcome};
+
+impl Guest {
+    /// Runs `job` nested in the running job.
+    pub fn run_nested(self: &Rc<Self>, scope: &mut IsolateScope<'_, '_>, job: Job) -> Result<(), Fault> {
+        let remote = self.remote()?;
+        entry::run(scope, self, &remote, job);
+        Ok(())
+    }
+
+    /// Waits on this thread until `reply` is answered. Serves sync calls to this isolate meanwhile. Timeouts are paused if the guest waits
+    /// for a `host`. If it waits for another guest, they are not.
+    pub fn wait(self: &Rc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &impl Awaited, host: bool) -> Outcome {
+        self.with_remote(|remote| self.wait_in(scope, remote, reply, host))?
+    }
+
+    /// The same in this isolate, `remote`.
+    #[inline(always)]
+    pub fn wait_in(
+        self: &Rc<Self>,
+        scope: &mut IsolateScope<'_, '_>,
+        remote: &Remote,
+        reply: &impl Awaited,
+        host: bool,
+    ) -> Outcome {
+        let paused = remote.entries.pause(host);
+        let outcome = loop {
+            let version = remote.mailbox.version();
+            // First: an answer may have come, and a stopped guest must not continue with it.
+            if remote.is_stopping() {
+                reply.give_up();
+                self.terminate(scope);
+                break Err(Fault::Stopped);
+            }
+            if let Some(outcome) = reply.take() {
+                break outcome;
+            }
+            if self.has_agent() {
+                drain(self);
+            }
+            match remote.mailbox.take_call() {
+                Some(job) => {
+                    if let Err(fault) = self.run_nested(scope, job) {
+                        break Err(fault);
+                    }
+                }
+                None if remote.spin(version) => {}
+                None => {
+                    // The thread is about to sleep, so there is time for this. A thread of a host has other work.
+                    if !remote.execution.loan.is_lent() {
+                        remote.check_memory(scope);
+                    }
+                    remote.sleep(version);
+                }
+            }
+        };
+        remote.entries.resume(&paused);
+        outcome
+    }
+}
