@@ -355,6 +355,17 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
       }`));
   }
 
+  test('end at their memory limit in built-in functions that do not stop, long before the memory for unwinding is used up', () => here(`
+    const { readFileSync } = await import('node:fs');
+    const peak = () => Number(/VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024;
+    ivm.configureEngine({ terminationGrace: 60_000 });
+    const before = peak();
+    for (const code of ['"x".repeat(1e7).replace(/x/g, "$&$&$&$&$&$&$&$&$&$&$&")', 'JSON.parse("[" + "[1],".repeat(2e7) + "1]")']) {
+      assert.throws(() => new ivm.Isolate({ memoryLimit: 16 }).createContextSync().evalSync(code), { code: 'ERR_ISOLATE_MEMORY' });
+      otherWorks();
+    }
+    assert.ok(peak() - before < 600, peak() - before + ' MB more');`));
+
   test('end by a time limit of `node:vm` in a worker, which continues', () => here(`
     const { Worker } = await import('node:worker_threads');
     const worker = new Worker(${JSON.stringify(TIME_LIMIT)}, { eval: true });

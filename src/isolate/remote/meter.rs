@@ -16,6 +16,31 @@ pub struct Meter {
     /// The most heap bytes that were seen in use.
     heap_peak: AtomicUsize,
     host_calls: AtomicU32,
+    pub overrun: Overrun,
+}
+
+/// Collections of a heap whose guest was stopped because of its memory, and does not stop.
+#[derive(Default)]
+pub struct Overrun {
+    collections: AtomicU32,
+    /// Bytes in use after the first of them.
+    first: AtomicUsize,
+}
+
+/// A guest that stops needs little memory for that, or much for one object.
+const MIN_COLLECTIONS: u32 = 4;
+const MIN_GROWTH: usize = 8 << 20;
+
+impl Overrun {
+    /// There was another collection, after which `used` bytes are in use. Whether the guest fills the heap in code that does not check whether
+    /// it must stop.
+    pub fn goes_on(&self, used: usize) -> bool {
+        let before = self.collections.fetch_add(1, Ordering::Relaxed);
+        if before == 0 {
+            self.first.store(used, Ordering::Relaxed);
+        }
+        before >= MIN_COLLECTIONS && used >= self.first.load(Ordering::Relaxed).saturating_add(MIN_GROWTH)
+    }
 }
 
 /// Adds to a count that no other thread changes, except to restart it while no job runs.
@@ -88,5 +113,21 @@ impl Meter {
     /// Nanoseconds of wall-clock time, up to the end of the last job.
     pub fn wall_time(&self) -> u64 {
         ticks::nanoseconds(self.wall.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MIN_COLLECTIONS, MIN_GROWTH, Overrun};
+
+    #[test]
+    fn a_guest_that_stops_has_few_collections_or_grows_little() {
+        let grows = |by: usize| {
+            let overrun = Overrun::default();
+            (0..100).position(|n| overrun.goes_on(1000 + n * by))
+        };
+        assert_eq!(grows(MIN_GROWTH / 100), None);
+        assert_eq!(grows(MIN_GROWTH), Some(MIN_COLLECTIONS as usize));
+        assert_eq!(grows(MIN_GROWTH / 8), Some(8));
     }
 }

@@ -14,7 +14,7 @@ use crate::isolate::remote::accounts::HeapFigures;
 use crate::isolate::remote::reason::Stop;
 use crate::isolate::remote::registry::Footprint;
 use crate::isolate::remote::settings::Settings;
-use crate::native::{NativeQuota, TypeBudget, Watch, locks};
+use crate::native::{NativeQuota, TypeBudget, Watch, fiber, locks};
 use crate::protocol::heap_statistic;
 use crate::value::Fault;
 
@@ -116,6 +116,12 @@ impl Remote {
         }
     }
 
+    /// Whether the guest fills its heap, in which `used` bytes are in use, although it was stopped because of that, while the thread of a host
+    /// waits for it to return. On a thread of ours it may take its time: its calls have failed.
+    fn holds_host_up(&self, used: usize) -> bool {
+        fiber::active() != 0 && self.stop_reason() == Some(Stop::Memory) && self.accounts.meter.overrun.goes_on(used)
+    }
+
     /// Makes sure that a value of about this many bytes fits into the heap. Collects garbage if necessary.
     pub fn make_room(&self, isolate: &mut v8::Isolate, bytes: usize) -> Result<(), Fault> {
         let limit = self.settings.memory_limit;
@@ -185,11 +191,12 @@ unsafe extern "C" fn on_collected(
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
     let Some(remote) = current() else { return };
     remote.measure(&mut isolate);
-    if isolate.get_heap_statistics().used_heap_size() <= remote.settings.memory_limit {
+    let used = isolate.get_heap_statistics().used_heap_size();
+    if used <= remote.settings.memory_limit {
         return;
     }
-    if cfg!(target_os = "linux") && remote.is_gone() && !locks::held() {
-        // It was abandoned and still runs, in code of V8 that does not stop: it would take all of the memory that is lent for unwinding.
+    // In code of V8 that does not stop, it would take all of the memory that is lent for unwinding.
+    if cfg!(target_os = "linux") && (remote.is_gone() || remote.holds_host_up(used)) && !locks::held() {
         park(false);
     }
     if kind == v8::GCType::kGCTypeMarkSweepCompact {
