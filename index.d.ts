@@ -338,8 +338,9 @@ declare namespace ivm {
     /**
      * Shows guests where the host's code is: the stacks of errors that host functions throw or return keep files and lines. Such
      * stacks also keep them when they return to the host through a guest. Without this option, a stack has one line for the host's
-     * frames: the name of the innermost function, and `<host>`. Isolates made by guests have it only if their maker has it. Default
-     * false. Not part of isolated-vm, whose guests always see files.
+     * frames: the name of the innermost function, and `<host>`; and the error for a function that cannot be copied has its name, but not its
+     * source. Isolates made by guests have it only if their maker has it. Default false. Not part of isolated-vm, whose guests always see
+     * files.
      */
     hostStacks?: boolean;
     /**

@@ -4,7 +4,7 @@
 
 const { cutOff } = require('../core/primordials.js');
 const { contextOf, scriptOf } = require('../core/handle.js');
-const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
+const { MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { callSite, released } = require('../core/error.js');
 const { defineClass, privateConstructor } = require('../core/classes.js');
 const {

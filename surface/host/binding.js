@@ -5,6 +5,7 @@
 const { types } = require('node:util');
 const { CODE, coded } = require('../core/error.js');
 const { FAULT, KIND, TAG } = require('../core/protocol.js');
+const { queueMicrotask } = require('./clock.js');
 const { createLifecycle } = require('./diagnostics.js');
 const { Owned } = require('./owned.js');
 const { bind, Callers } = require('./callers.js');

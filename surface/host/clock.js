@@ -6,9 +6,11 @@
 const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
 const { bigint } = process.hrtime;
 
+const { queueMicrotask } = globalThis;
+
 const NANOSECONDS = 1e6;
 
 /** @returns {number} milliseconds from a point in the past that is the same for all callers */
 const now = () => Number(bigint()) / NANOSECONDS;
 
-module.exports = { clearTimeout, now, setImmediate, setTimeout };
+module.exports = { clearTimeout, now, queueMicrotask, setImmediate, setTimeout };

@@ -8,6 +8,7 @@ const { APPLY_HEAD, CALLBACK, INVOKE_HEAD, KIND, MESSAGE, MODE, OP, TAG, TRANSFE
 const { CallbackRecord } = require('../api/callback.js');
 const { invalid, refused, released } = require('../core/error.js');
 const { createClone } = require('./clone.js');
+const { queueMicrotask } = require('./clock.js');
 const { adopt, notify, ORIGIN, passOn } = require('./host-calls.js');
 const { checkArgument } = require('./pack.js');
 const { isPrimitive } = require('./primitive.js');

@@ -7,6 +7,7 @@ const { kindOf, recordOf } = require('../core/handle.js');
 const { CALLBACK, KIND, MESSAGE, OP, TAG, TRANSFER } = require('../core/protocol.js');
 const { CODE, coded, invalid } = require('../core/error.js');
 const { thrownText } = require('./wire/faults.js');
+const { describeWithoutSource } = require('./wire/refusal.js');
 const { isThenable, notify, ORIGIN } = require('./host-calls.js');
 const { read, remove, write } = require('./reflect.js');
 
@@ -190,12 +191,7 @@ function errorFor(thrown) {
   if (typeof thrown === 'object' && thrown !== null) {
     return thrown;
   }
-  try {
-    return new Error(thrownText(thrown));
-  } catch {
-    // A function whose own `toString` throws.
-    return new Error('A value without a string form was thrown');
-  }
+  return new Error(typeof thrown === 'function' ? describeWithoutSource(thrown) : thrownText(thrown));
 }
 
 /** @type {WeakSet<Function>} */

@@ -134,6 +134,33 @@ test('guests do not see paths of the host\'s code', ours, () => withContext(({ c
   assert.match(stack, /at named \(<host>\)/);
 }));
 
+test('guests do not see the source of the host\'s functions', ours, () => withContext(async ({ context }) => {
+  const secret = { named: () => 'password', Class: class { value = 'password'; } };
+  const { global } = context;
+  const expected = /^function named\(\) \{ \[native code\] \} could not be cloned\.$/;
+  const messageOf = (code) => context.evalSync(`try { ${code} } catch (error) { error.message }`);
+  global.setSync('returns', new ivm.Callback(() => secret));
+  global.setSync('refer', new ivm.Reference(secret));
+  global.setSync('apply', new ivm.Reference(() => [secret.named]));
+  global.setSync('late', new ivm.Reference(async () => secret));
+  global.setSync('nested', new ivm.Callback(() => {
+    try { return global.setSync('value', secret, { copy: true }); } catch (error) { throw new Error('m', { cause: error }); }
+  }));
+  for (const code of ['returns()', 'refer.copySync()', 'refer.getSync("named", { copy: true })', 'apply.applySync(undefined, [], { result: { copy: true } })']) assert.match(messageOf(code), expected, code);
+  assert.match(messageOf('refer.getSync("Class", { copy: true })'), /^function Class\(\) \{ \[native code\] \} could/);
+  assert.match(context.evalSync('try { nested() } catch (error) { error.cause.message }'), expected);
+  assert.match(await context.eval('late.apply(undefined, [], { result: { promise: true, copy: true } }).catch((error) => error.message)', { promise: true }), expected);
+  assert.doesNotMatch(messageOf('returns()') + context.evalSync('try { returns() } catch (error) { error.stack }'), /password/);
+  // The host does.
+  assert.match(caught(() => global.setSync('value', secret, { copy: true })).message, /password/);
+  const shown = new ivm.Isolate({ hostStacks: true }).createContextSync();
+  shown.global.setSync('returns', new ivm.Callback(() => secret));
+  assert.match(shown.evalSync('try { returns() } catch (error) { error.message }'), /password/);
+  // Nor what a tool throws.
+  const throws = await new ivm.AgentSandbox().execute('return await tools.f({}).catch((error) => error.message)', [{ name: 'tools:f', description: '' }], async () => { throw secret.named; });
+  assert.equal(throws.result, 'function named() { [native code] }');
+}));
+
 test('errors inside copies are errors', () => withContext(({ context }) => {
   const { error } = context.evalSync('({ error: new RangeError("w") })', { copy: true });
   assert.ok(error instanceof RangeError);
@@ -191,7 +218,8 @@ test('every error of the library has a code', ours, () => withContext(async ({ i
 }));
 
 test('the error for an argument that is not transferable keeps its code if the guest does not catch it', ours, () => withContext(async ({ context }) => {
-  const refused = (error) => error.name === 'TypeError' && error.message === 'f() {} could not be cloned.' && error.code === 'ERR_ISOLATE_TRANSFER';
+  const messages = ['f() {} could not be cloned.', 'function f() { [native code] } could not be cloned.'];
+  const refused = (error) => error.name === 'TypeError' && messages.includes(error.message) && error.code === 'ERR_ISOLATE_TRANSFER';
   context.global.setSync('call', new ivm.Callback(() => {}));
   context.global.setSync('give', new ivm.Callback(() => ({ f() {} })));
   context.global.setSync('ignored', new ivm.Callback(() => {}, { ignored: true }));

@@ -13,6 +13,8 @@ const FAKE = String.raw`
     performance.now = () => time;
     Date.now = () => time;
   };
+  // Nothing may call it, whether it does something later or not.
+  const fakeMicrotasks = () => { globalThis.queueMicrotask = () => { throw new Error('faked'); }; };
   const large = '"x".repeat(500_000)';
   const lengthOf = async () => {
     const { result, error } = await ivm.createSandbox({}, { timeout: 5_000 }).execute(large);
@@ -23,6 +25,18 @@ const FAKE = String.raw`
 `;
 
 describe('fake timers', () => {
+  test('and fake microtasks, after the package was loaded', () => passes(`${FAKE}
+    fakeMicrotasks();
+    let calls = 0;
+    context.global.setSync('count', new ivm.Callback(() => { calls += 1; return { calls }; }));
+    context.global.setSync('ignored', new ivm.Callback(() => { calls += 1; }, { ignored: true }));
+    assert.equal(context.evalSync('count().calls'), 1);
+    context.evalIgnored('ignored()');
+    await waitFor(() => calls === 2);
+    const { result, error } = await ivm.createSandbox({ f: { double: async (n) => 2 * n } }, { timeout: 5_000 }).execute('return f.double(21)');
+    assert.deepEqual([result, error], [42, undefined]);
+    isolate.dispose();`));
+
   for (const [name, time] of [['in the past', -1e6], ['in the future', 1e9]]) {
     test(`${name}, before the first use`, () => passes(`${FAKE} fake(${time}); assert.equal(await lengthOf(), 500_000); assert.equal(await endless(), 'ERR_ISOLATE_DEADLINE'); isolate.dispose();`));
 

@@ -7,6 +7,7 @@ const {
 } = require('../../core/primordials.js');
 const { BOUNDARY, classOf, eachLine, FRAME, framesOf } = require('../../core/error.js');
 const { CODE, CODE_PREFIX, MESSAGE, TAG } = require('../../core/protocol.js');
+const { messageWithoutSource } = require('./refusal.js');
 
 
 /** A longer BigInt is not written in decimal: that takes time in proportion to the square of its length. */
@@ -160,7 +161,7 @@ function hasOwnName(object) {
 function faultOf(thrown, showPaths, details) {
   const made = constructorName(thrown);
   const standard = made === 'Error' || classOf(made) !== Error;
-  const message = textOf(thrown, 'message');
+  const message = (showPaths ? undefined : messageWithoutSource(thrown)) ?? textOf(thrown, 'message');
   const stack = stackOf(thrown);
   if (!standard && message === undefined && stack === undefined) {
     return [TAG.FAULT, 'Error', undefined, MESSAGE.NOT_AN_ERROR, '', undefined, undefined];

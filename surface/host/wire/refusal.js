@@ -58,6 +58,15 @@ function describe(value) {
   return `[object ${typeof tag === 'string' ? slice(tag, 0, 1000) : isArray(object) ? 'Array' : 'Object'}]`;
 }
 
+/**
+ * What guests see instead of the source text of a function of this host.
+ * @param {Function} value
+ */
+function describeWithoutSource(value) {
+  const name = isProxy(value) ? undefined : getOwnPropertyDescriptor(value, 'name')?.value;
+  return `function ${typeof name === 'string' ? slice(name, 0, MAX_LENGTH) : ''}() { [native code] }`;
+}
+
 /** Values that could not be cloned, by the error for them. @type {WeakMap<object, unknown>} */
 const culprits = new WeakMap();
 
@@ -73,6 +82,16 @@ function uncloneable(value) {
  * @returns {unknown} the value that could not be cloned, if the error is about one; a getter may have created it
  */
 const culpritOf = (error) => culprits.get(error);
+
+/**
+ * The message for guests if an error is about a function that could not be cloned: its own message has the function's source.
+ * @param {object} error
+ * @returns {string | undefined}
+ */
+function messageWithoutSource(error) {
+  const culprit = culprits.get(error);
+  return typeof culprit === 'function' ? `${describeWithoutSource(culprit)} could not be cloned.` : undefined;
+}
 
 const detached = () => refused(MESSAGE.DETACHED);
 
@@ -110,4 +129,4 @@ function malformed(reason) {
 /** @param {any} error */
 const isMalformation = (error) => malformations.has(error);
 
-module.exports = { culpritOf, detached, isMalformation, malformed, tooDeep, tooHeavy, tooLarge, uncloneable, unreadable };
+module.exports = { culpritOf, describeWithoutSource, detached, isMalformation, malformed, messageWithoutSource, tooDeep, tooHeavy, tooLarge, uncloneable, unreadable };

@@ -2,7 +2,7 @@
 // Sends the arguments of events to plugins. They are packed once for all listeners of one `emit`, and delivered in slices, so that an
 // event with many listeners neither multiplies memory nor blocks the event loop.
 
-const { now, setImmediate } = require('../../clock.js');
+const { now, queueMicrotask, setImmediate } = require('../../clock.js');
 const { stamp } = require('../../../core/handle.js');
 const { KIND, MODE, OP, TAG, TRANSFER } = require('../../../core/protocol.js');
 
