@@ -3,6 +3,7 @@
 //! would elsewhere with an exception, and nothing is corrupt. So it costs the guest's thread and its isolate, as running out of memory does.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::io::{self, Write as _};
 
 use super::abort;
 use crate::native::locks;
@@ -53,6 +54,11 @@ extern "C" fn on_api_failure(location: *const c_char, message: *const c_char) {
         park();
     }
     // What V8 does without a handler.
-    eprintln!("\n#\n# Fatal error in {}\n# {}\n#\n", location.to_string_lossy(), message.to_string_lossy());
+    let _ = writeln!(
+        io::stderr(),
+        "\n#\n# Fatal error in {}\n# {}\n#\n",
+        location.to_string_lossy(),
+        message.to_string_lossy()
+    );
     std::process::abort();
 }

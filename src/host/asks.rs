@@ -10,20 +10,18 @@ use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use crate::isolate::borrow;
 use crate::ops::{Transfer, op};
-use crate::protocol::{asked, tag};
+use crate::protocol::{APPLY_HEAD, asked, tag};
 use crate::value::{Ask, Fault, Outcome, Owner, Value};
 
 /// Calls that the loop serves before the waiting thread looks at other things.
 const MAX_ASKS: u32 = 32;
 
-/// Arguments of an application of a Reference before its own: bits, timeout, deadline, receiver.
-const APPLY_HEAD: usize = 4;
-
 /// The receiver, if there is one, and the arguments.
 fn values_of(ask: &Ask) -> (Option<&Value>, &[Value]) {
-    match &*ask.args {
-        [_, _, _, receiver, args @ ..] if ask.op == op::REF_APPLY => (Some(receiver), args),
-        args => (None, args),
+    // The receiver is the last one before the arguments.
+    match ask.args.split_at_checked(APPLY_HEAD as usize) {
+        Some((head, args)) if ask.op == op::REF_APPLY => (head.last(), args),
+        _ => (None, &ask.args),
     }
 }
 
@@ -32,7 +30,7 @@ fn head_of(ask: &Ask) -> Option<f64> {
     let shows = if ask.shows_stacks { op::SHOWS_STACKS } else { 0 };
     let mut head = match (ask.op, ask.args.first()) {
         (op::CALL, _) => shows,
-        (op::REF_APPLY, Some(Value::Number(bits))) if ask.args.len() >= APPLY_HEAD => {
+        (op::REF_APPLY, Some(Value::Number(bits))) if ask.args.len() >= APPLY_HEAD as usize => {
             (*bits as u32 & Transfer::ALL) | op::REFERENCE | shows
         }
         _ => return None,

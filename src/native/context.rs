@@ -67,6 +67,7 @@ context! {
     /// The thread was refused memory.
     pub(super) refused: Cell<bool> = Cell::new(false);
     /// V8 allocates a segment of a zone, which its parser and compilers use on one thread.
+    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
     pub(super) segment: Cell<bool> = Cell::new(false);
     /// The number of V8's tasks that the thread is running.
     pub(super) entered: Cell<usize> = Cell::new(0);
@@ -80,8 +81,10 @@ context! {
     /// The current work can handle a failed allocation of ICU.
     pub expects_refusals: Cell<bool> = Cell::new(false);
     /// ICU is about to create the cache of numbering systems, or a table of another kind.
+    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
     pub creates_numbering_systems: Cell<bool> = Cell::new(false);
     /// ICU adds an entry to a cache of dates, and holds its lock.
+    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
     pub adds_date: Cell<bool> = Cell::new(false);
     /// The budgets for pages. Only `engine::pages` uses it.
     pub pages: Pointer = Pointer::none();
