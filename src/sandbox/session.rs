@@ -261,7 +261,7 @@ fn prepare_globals(scope: &mut v8::PinScope<'_, '_>, at: &Place, spec: &Spec) ->
     if spec.freeze_builtins {
         let settings = &at.guest.remote()?.settings;
         let is_ready =
-            settings.snapshot.is_none() && (settings.engine)().is_ok_and(crate::engine::Engine::follows_recipe);
+            settings.snapshot.is_none() && (settings.engine)().is_ok_and(crate::engine::Engine::has_startup_snapshot);
         if (!is_ready && builtins::prepare(scope).is_none()) || builtins::freeze(scope, global).is_none() {
             return Err(failed(scope));
         }
