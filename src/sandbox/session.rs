@@ -53,7 +53,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
     let began = Instant::now();
     let remote = match &supply {
         Supply::Pool(pool, wanted) => pool.take(&spec.template, *wanted, settings),
-        Supply::Warm(warm) if warm.enlist() => Arc::clone(warm),
+        Supply::Warm(warm) if warm.take_into_use() => Arc::clone(warm),
         Supply::Made(made) => Arc::clone(made),
         Supply::Warm(_) | Supply::New => {
             Remote::create_prepared(spec.template.settings(settings), spec.template.preparation())
