@@ -18,7 +18,7 @@ pub use settings::settings;
 
 use crate::convert::{self, Exchange};
 use crate::engine::{BOOTSTRAP, BootstrapScript, SnapshotSource};
-use crate::isolate::{Binding, Guest, Held, Place};
+use crate::isolate::{Binding, Guest, Place, SlotValue};
 use crate::ops;
 use crate::protocol::{kind, message};
 use crate::value::{Code, Completion, ErrorClass, Fault, Handle, Settlement, Value};
@@ -91,8 +91,8 @@ impl Binding for GuestBinding {
                     .guest
                     .owns(&reference.slot)
                     .then(|| {
-                        at.guest.held(&reference.slot, |held| match held {
-                            Held::Value(_, value) => Some(v8::Local::new(scope, value)),
+                        at.guest.read_slot(&reference.slot, |value| match value {
+                            SlotValue::Value(_, value) => Some(v8::Local::new(scope, value)),
                             _ => None,
                         })
                     })
