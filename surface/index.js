@@ -35,7 +35,7 @@ const createReference = require('./api/reference.js');
  * @property {(request: number) => void} [begun] called when an asynchronous call starts
  * @property {(request: number, limits: { until: number, stopped: () => Error | undefined }) => () => void} [limitReading] limits the
  *   reading of a call's outcome until the returned function is called; hosts only
- * @property {() => { readonly isWanted: boolean, release(): void } | undefined} [hold] keeps the request that is being
+ * @property {() => { readonly isWanted: boolean, release(): void } | undefined} [defer] keeps the request that is being
  *   served open after its function has returned; hosts only
  * @property {Signals} [signals] present if calls can be aborted
  * @property {Lifecycle} [lifecycle] hosts only

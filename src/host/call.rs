@@ -187,7 +187,7 @@ fn write_result<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsV
     let before = local.context.current.take();
     let carrier = carrier::write(js, local, outcome);
     local.context.current.set(before);
-    local.context.kept.take();
+    local.context.retained.take();
     carrier
 }
 

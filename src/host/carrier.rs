@@ -287,7 +287,7 @@ fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<
         Value::Dereference(reference) => {
             if local.owns(&reference.slot) {
                 let index = reference.slot.index();
-                local.keep_for_reader(reference);
+                local.retain_for_reader(reference);
                 return js.array(&[js.number(f64::from(tag::DEREF))?, js.number(f64::from(index))?]);
             }
             write_fault(js, local, Fault::refused(message::WRONG_ISOLATE))
@@ -310,7 +310,7 @@ fn write_entry<'a>(js: Js<'a>, local: &Local, entry: Entry) -> JsResult<JsValue<
             let key = local.shared_key(&memory);
             let buffer = if key == 0 { local.adopted.buffer(js, &memory)? } else { None };
             let length = memory.len();
-            local.keep_for_reader(memory);
+            local.retain_for_reader(memory);
             js.array(&[
                 js.number(f64::from(tag::SHARED))?,
                 js.number(f64::from(key))?,

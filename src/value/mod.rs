@@ -4,6 +4,7 @@
 //! and a table of what bytes cannot hold (buffers, shared memory, handles).
 
 mod ask;
+pub mod block_pool;
 mod budget;
 mod bytes;
 mod chain;
@@ -11,7 +12,6 @@ mod completion;
 mod details;
 mod fault;
 mod handle;
-pub mod kept;
 mod module;
 mod owner;
 mod spin;

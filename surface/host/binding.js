@@ -129,7 +129,7 @@ function createHostBinding(native, equipment) {
       release: bound.release,
       begun: (request) => callers.begun(request),
       limitReading: (request, limits) => exchange().arrivals.limit(request, limits),
-      hold: () => exchange().arrivals.hold(),
+      defer: () => exchange().arrivals.defer(),
       signals: Object.freeze(signals),
       lifecycle,
       equipment: (web, timers, console) => equipment().contextEquipment(web, timers, console),

@@ -50,7 +50,7 @@ struct Running {
     /// One per entry on the stack.
     chains: RefCell<Vec<(Chain, Limits)>>,
     /// The host's event loop stays alive until the running job ends.
-    lingers: Cell<bool>,
+    keeps_host_alive: Cell<bool>,
     /// Limits of the last call that had any; tasks that V8 runs by itself get them.
     last_limits: Cell<Limits>,
     /// For the next call of a host.
@@ -304,16 +304,16 @@ impl Guest {
     }
 
     /// A promise that others await may settle only after the running job has ended. Keeps their host alive until then.
-    pub(super) fn linger(&self, remote: &Remote) {
-        if !self.running.lingers.replace(true) {
-            remote.keep_alives.hold();
+    pub(super) fn keep_host_alive(&self, remote: &Remote) {
+        if !self.running.keeps_host_alive.replace(true) {
+            remote.keep_alives.begin_running();
         }
     }
 
     /// The outermost job has ended.
-    pub(super) fn stop_lingering(&self, remote: &Remote) {
-        if self.running.lingers.take() {
-            remote.keep_alives.release(|| remote.is_disposed());
+    pub(super) fn release_host(&self, remote: &Remote) {
+        if self.running.keeps_host_alive.take() {
+            remote.keep_alives.end_running(|| remote.is_disposed());
         }
     }
 

@@ -13,7 +13,7 @@ const { createEventCopies, inSlices } = require('./event-copies.js');
 const { Gate } = require('./gate.js');
 const { Listeners } = require('./listeners.js');
 const { plain } = require('../common/plain.js');
-const { HeldArguments, refusalOf } = require('../common/quota.js');
+const { ArgumentBudget, refusalOf } = require('../common/quota.js');
 const { Recent } = require('./recent.js');
 const { clearTimeout, now, setTimeout } = require('../../clock.js');
 const { types } = require('node:util');
@@ -75,7 +75,7 @@ class PluginIsolate {
   /** settles when the events so far have been sent, if some wait for a slice @type {Promise<void> | undefined} */
   #sending = undefined;
   #copyFor;
-  #held;
+  #argumentBudget;
   #inTurns;
   #executions = 0;
   #underWay = 0;
@@ -110,7 +110,7 @@ class PluginIsolate {
     this.#isolate = equipment.take(this.#plugin.memoryLimit);
     this.#budget = new Budget(this.#isolate, this.#plugin.cpuLimit, () => this.#exhausted());
     this.#copyFor = createEventCopies(core);
-    this.#held = new HeldArguments(this.#plugin.memoryLimit);
+    this.#argumentBudget = new ArgumentBudget(this.#plugin.memoryLimit);
     this.#inTurns = createInTurns(core.binding);
     this.#listeners = new Listeners((id, event, args, bus, listener) => this.#deliver(id, event, args, bus, listener));
   }
@@ -210,7 +210,7 @@ class PluginIsolate {
    * @param {number} deadline milliseconds
    */
   async #run(execution, reading, context, signal, deadline) {
-    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, this.#held, this.#inTurns);
+    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, this.#argumentBudget, this.#inTurns);
     const data = {
       number: execution.actor.number,
       gate: this.#gates.add(gate),
