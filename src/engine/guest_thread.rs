@@ -151,7 +151,7 @@ impl GuestThread {
     pub fn heap_size(&self) -> Option<usize> {
         let heap = self.heap.get()?;
         // The observer is not suspended: it counts as a thread that holds a lock.
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         self.observers.fetch_add(1, Ordering::SeqCst);
         // In this order: either this sees that the thread has left, or the thread sees the observer.
         let size = self.is_here.load(Ordering::SeqCst).then(|| {

@@ -38,7 +38,7 @@ unsafe impl Sync for Function {}
 impl Signal {
     /// Makes the event loop handle its events soon. May be called on any thread. Returns false if the environment is gone.
     pub fn raise(&self) -> bool {
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         let Some(Function(function)) = &*function else { return false };
         // SAFETY: it is open, since it is still here.

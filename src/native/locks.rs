@@ -111,9 +111,9 @@ fn release_last() -> bool {
 
 /// Counts as a lock until it is dropped.
 #[must_use]
-pub struct Hold;
+pub struct LockScope;
 
-impl Drop for Hold {
+impl Drop for LockScope {
     /// Rust code is never left, so the guest is not left here.
     fn drop(&mut self) {
         if release_last() {
@@ -122,7 +122,9 @@ impl Drop for Hold {
     }
 }
 
-pub fn hold() -> Hold {
-    begin();
-    Hold
+impl LockScope {
+    pub fn enter() -> Self {
+        begin();
+        Self
+    }
 }

@@ -99,10 +99,10 @@ impl Remote {
         self.slots.owner_id()
     }
 
-    /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes so far; `None` if it has ended or another ledger
+    /// Reports the isolate's memory to `observer` from now on. Returns the bytes it takes so far; `None` if it has ended or another observer
     /// tracks it.
-    pub fn charge(&self, ledger: Weak<dyn MemoryObserver>) -> Option<usize> {
-        self.accounts.account.charge(ledger)
+    pub fn charge(&self, observer: Weak<dyn MemoryObserver>) -> Option<usize> {
+        self.accounts.account.charge(observer)
     }
 
     /// Whether the guest has work of its own that no call waits for yet.
