@@ -146,7 +146,7 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       }
       /** @type {import('../common/execution.js').Execution | undefined} */
       let running;
-      const calls = new ToolCalls({ toolExecutor, calling: this.#calling, count: callCounter(this.#quota.calls), until, isStopped: isGone, make });
+      const calls = new ToolCalls({ toolExecutor, calling: this.#calling, count: callCounter(this.#quota.calls), until, isStopped: isGone, signal, make });
       /** @type {import('../common/execution.js').Outcome | undefined} */
       let outcome;
       try {
@@ -175,7 +175,7 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
           },
         });
       } finally {
-        calls.end(outcome, signal);
+        calls.end(outcome);
         if (running !== undefined) {
           this.#running.delete(running);
         }

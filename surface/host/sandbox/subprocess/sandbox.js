@@ -246,7 +246,8 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
         calling: this.#calling,
         count: callCounter(this.#quota.calls),
         until,
-        isStopped: () => isGone() || signal?.aborted === true,
+        isStopped: isGone,
+        signal,
         make,
         parse: (text, ending) => parseJson(text, { ...ending, maxWeight: this.#template.memoryLimit * BYTES_PER_MB }),
       });
@@ -270,7 +271,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
           },
         });
       } finally {
-        calls.end(outcome, signal);
+        calls.end(outcome);
         if (running !== undefined) {
           this.#running.delete(running);
         }
