@@ -17,7 +17,7 @@ use crate::isolate::borrow::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
-use crate::sandbox::{self, Equipment};
+use crate::sandbox::{self, ContextGlobals};
 use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
@@ -278,9 +278,9 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     outcome
 }
 
-/// `equip(mode, request, context, equipment)`: puts into a context what sandboxes have, as `EQUIPMENT` declares it. The outcome is a reference to a
-/// list of functions for the library's code in the context, see `sandbox::equip`.
-pub fn equip<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+/// `installGlobals(mode, request, context, globals)`: installs globals of sandboxes in a context, as `CONTEXT_GLOBALS` declares them. The outcome is a reference to a
+/// list of functions for the library's code in the context, see `sandbox::install`.
+pub fn install_globals<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [mode, request, context, record, ..] = args else {
         return Err(super::js::Refused);
     };
@@ -289,8 +289,8 @@ pub fn equip<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsR
     let Some(Value::Handle(Handle::Context(context))) = local.handle(js.read_number(*context)? as usize) else {
         return Err(super::js::Refused);
     };
-    let equipment = Equipment::read(execution::read(js, local, *record, &[])?).map_err(|_| super::js::Refused)?;
-    finish(js, local, mode, request, sandbox::equip(&context, equipment))
+    let globals = ContextGlobals::read(execution::read(js, local, *record, &[])?).map_err(|_| super::js::Refused)?;
+    finish(js, local, mode, request, sandbox::install(&context, globals))
 }
 
 /// `runAsActor(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
@@ -468,7 +468,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"wanted", function(js, local, c"wanted", is_wanted)?),
         (c"resume", function(js, local, c"resume", resume)?),
         (c"limits", function(js, local, c"limits", limits)?),
-        (c"equip", function(js, local, c"equip", equip)?),
+        (c"installGlobals", function(js, local, c"installGlobals", install_globals)?),
         (c"keepSnapshot", function(js, local, c"keepSnapshot", warm::keep_snapshot)?),
         (c"takeIsolate", function(js, local, c"takeIsolate", warm::take_isolate)?),
         (c"makeWarm", function(js, local, c"makeWarm", warm::make_warm)?),

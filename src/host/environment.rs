@@ -81,8 +81,8 @@ impl Local {
         let shared = Shared::open();
         let host: Weak<dyn Host> = shared.me.clone();
         let maker = Arc::downgrade(&shared.warm_pool);
-        let equip_snapshot = crate::web::install_for_snapshot;
-        let settings = Settings { host: Some(host), maker: Some(maker), equip_snapshot, ..settings };
+        let install_snapshot_web = crate::web::install_for_snapshot;
+        let settings = Settings { host: Some(host), maker: Some(maker), install_snapshot_web, ..settings };
         let mut handles = Slab::new();
         handles.insert(Value::Handle(Handle::Ivm));
         handles.insert(Value::Handle(Handle::Lib));
