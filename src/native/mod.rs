@@ -18,8 +18,6 @@ mod malloc;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod managed;
 mod mutex;
-#[cfg(target_os = "linux")]
-pub mod notice;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the addon on Linux knows what blocks are for, and has V8's threads count")
@@ -38,6 +36,8 @@ mod share;
 mod small;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub mod stack;
+#[cfg(target_os = "linux")]
+pub mod stop_request;
 mod system;
 #[cfg(any(target_os = "linux", test))]
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "only the linker of the addon redirects calls to it"))]
