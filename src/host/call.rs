@@ -480,7 +480,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"adoptModule", function(js, local, c"adoptModule", adopt)?),
         (c"executeInProcess", function(js, local, c"executeInProcess", process::execute)?),
         (c"terminateExecution", function(js, local, c"terminateExecution", process::terminate)?),
-        (c"checkConfinement", function(js, local, c"checkConfinement", process::survey)?),
+        (c"checkConfinement", function(js, local, c"checkConfinement", process::check_confinement)?),
         (c"release", function(js, local, c"release", release)?),
         (c"reply", function(js, local, c"reply", replies::reply)?),
         (c"recipient", function(js, local, c"recipient", replies::recipient)?),

@@ -134,7 +134,7 @@ function readRequired(names) {
  * @param {string | undefined} launcher
  */
 function createSubprocessSandboxes(core, environment, { strip, make }, readSnapshot, launcher) {
-  const { execute, survey } = createProcessCalls(core, environment, launcher);
+  const { execute, checkConfinement } = createProcessCalls(core, environment, launcher);
 
   class SubprocessSandbox {
     /** @type {Set<{ terminate(): void }>} */ #running = new Set();
@@ -305,7 +305,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
 
     /** The confinement of this sandbox's processes, layer by layer. */
     async confinement() {
-      return survey(this.#current);
+      return checkConfinement(this.#current);
     }
   }
 
