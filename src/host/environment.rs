@@ -119,7 +119,7 @@ impl Local {
     /// Closes the environment, which is shutting down.
     pub fn close(&self) {
         self.wake_ups.unwoken.take();
-        let holders = self.pins.revoke_loans();
+        let holders = self.pins.revoke_host_memory();
         self.shared.close();
         // Their memory ends with the environment. An isolate that does not stop is abandoned after a while, so this wait ends.
         for remote in holders {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 pub use ask::Ask;
 pub use budget::{Budget, Charge};
-pub use bytes::{Bytes, Lease, Lent, Loan};
+pub use bytes::{Bytes, HostBlock, HostMemory, HostMemoryUse};
 pub use chain::Chain;
 pub use completion::{Awaited, Completion, Moment, NoCompletion, Reply, Settlement, Wake};
 pub use details::{Details, DetailsRoom, is_cause};
