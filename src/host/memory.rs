@@ -103,7 +103,7 @@ impl<T> External<T> {
     }
 }
 
-/// The hold of a host's buffer on a guest's memory. While the buffer lives, the guest's budget is charged for it.
+/// The reference of a buffer of the host to memory of a guest. While the buffer lives, the guest's budget is charged for it.
 type ExternalShared = External<Arc<SharedMemory>>;
 
 struct Buffer {
