@@ -18,7 +18,7 @@ class Permissions {
 
   /**
    * @param {import('./manifest.js').Plugin} plugin
-   * @param {import('./log.js').PluginLog} log
+   * @param {import('./context/log.js').PluginLog} log
    */
   constructor(plugin, log) {
     this.#plugin = plugin;

@@ -2,7 +2,7 @@
 // Processes in slices what a guest sent to a function of the host. The event loop turns between the slices. The guest gets its answer
 // afterwards. Later messages from the same isolate wait, so that their order is kept.
 
-const { Work } = require('../../work.js');
+const { Work } = require('../../../work.js');
 
 /** The call that needs the work has been stopped. */
 const UNWANTED = new Error('The call was stopped');
@@ -14,18 +14,18 @@ const UNWANTED = new Error('The call was stopped');
 
 /** @typedef {ReturnType<typeof createInTurns>} InTurns */
 
-/** @param {{ defer?: () => import('../../arrivals.js').Deferral | undefined }} binding */
+/** @param {{ defer?: () => import('../../../arrivals.js').Deferral | undefined }} binding */
 function createInTurns({ defer }) {
   /**
    * Performs a task for the call that is being served.
    * @template {Task} T
-   * @param {import('../../work.js').WorkLimits} limits
+   * @param {import('../../../work.js').WorkLimits} limits
    * @param {(work: InstanceType<typeof Work>) => T} begin
    * @returns {T | Promise<T>} the task when it is done, or a promise for it if it takes longer than a slice; the promise never settles once
    *   the call no longer waits for the answer
    */
   return function inTurns(limits, begin) {
-    /** @type {{ deferral: import('../../arrivals.js').Deferral | undefined }} */
+    /** @type {{ deferral: import('../../../arrivals.js').Deferral | undefined }} */
     const call = { deferral: undefined };
     const stopped = () => (call.deferral === undefined || call.deferral.isWanted ? undefined : UNWANTED);
     const work = new Work({ ...limits, stopped });
@@ -46,7 +46,7 @@ function createInTurns({ defer }) {
  * @template {Task} T
  * @param {T} task
  * @param {InstanceType<typeof Work>} work
- * @param {import('../../arrivals.js').Deferral} deferral
+ * @param {import('../../../arrivals.js').Deferral} deferral
  * @returns {Promise<T>}
  */
 async function finish(task, work, deferral) {

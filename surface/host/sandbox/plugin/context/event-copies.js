@@ -2,9 +2,9 @@
 // Sends the arguments of events to plugins. They are packed once for all listeners of one `emit`, and delivered in slices, so that an
 // event with many listeners neither multiplies memory nor blocks the event loop.
 
-const { now, queueMicrotask, setImmediate } = require('../../clock.js');
-const { stamp } = require('../../../core/handle.js');
-const { KIND, MODE, OP, TAG, TRANSFER } = require('../../../core/protocol.js');
+const { now, queueMicrotask, setImmediate } = require('../../../clock.js');
+const { stamp } = require('../../../../core/handle.js');
+const { KIND, MODE, OP, TAG, TRANSFER } = require('../../../../core/protocol.js');
 
 /** Milliseconds of deliveries before the event loop gets a turn. */
 const SLICE = 16;
@@ -60,7 +60,7 @@ function bytesOf(carrier) {
 /** The `emit` whose listeners are being called, as far as this file knows. @type {Emit | undefined} */
 let last;
 
-/** @param {import('../../../index.js').Core} core */
+/** @param {import('../../../../index.js').Core} core */
 function createEventCopies(core) {
   const { binding, entries } = core;
 
@@ -157,7 +157,7 @@ function goOn() {
 
 /**
  * Runs a delivery now, or in a later slice if this turn's slice is used up.
- * @param {import('../../../index.js').Binding} binding
+ * @param {import('../../../../index.js').Binding} binding
  * @param {() => void} deliver does not throw
  * @returns {Promise<void> | undefined} undefined if it has run; otherwise a promise that resolves when it has
  */

@@ -3,17 +3,17 @@
 // its name may have such an address. It limits what it reads. Arguments and results are data, since they cross the boundary of an isolate.
 
 const { Buffer } = require('node:buffer');
-const { clearTimeout, setTimeout } = require('../../clock.js');
-const { CODE, coded, invalid } = require('../../../core/error.js');
+const { clearTimeout, setTimeout } = require('../../../clock.js');
+const { CODE, coded, invalid } = require('../../../../core/error.js');
 const { isPublic } = require('./addresses.js');
 const { connect, Pace } = require('./connections.js');
 const { Lookups } = require('./lookups.js');
-const { readDomains } = require('./manifest.js');
-const { checkOptions, own, readNumber, wrong } = require('../common/options.js');
+const { readDomains } = require('../manifest.js');
+const { checkOptions, own, readNumber, wrong } = require('../../common/options.js');
 const { Body, Memory, tooMany } = require('./response-body.js');
-const { isAllowed, readText } = require('./urls.js');
-const { BRAND, brandOf, isView } = require('../../wire/brand.js');
-const { noteOf } = require('../../wire/notes.js');
+const { isAllowed, readText } = require('../urls/urls.js');
+const { BRAND, brandOf, isView } = require('../../../wire/brand.js');
+const { noteOf } = require('../../../wire/notes.js');
 
 const OPTIONS = Object.freeze(['allowedDomains', 'privateDomains', 'maxRedirects', 'maxBodySize', 'timeout', 'ca']);
 const INIT = Object.freeze(['method', 'headers', 'body', 'redirect', 'responseType']);

@@ -1,8 +1,8 @@
 'use strict';
 // One execution of a plugin's code: its file name, its usage, and the position of its failure.
 
-const { now } = require('../../clock.js');
-const { FILE } = require('../common/failure.js');
+const { now } = require('../../../clock.js');
+const { FILE } = require('../../common/failure.js');
 const { locate } = require('./failure.js');
 
 const NANOSECONDS = 1e6;
@@ -42,7 +42,7 @@ class Execution {
     return this.#actor;
   }
 
-  /** @returns {import('../common/execution.js').Usage} up to now */
+  /** @returns {import('../../common/execution.js').Usage} up to now */
   get usage() {
     const { cpu, heapPeak } = this.#meter(false);
     return { cpuMs: (cpu - this.#cpu) / NANOSECONDS, wallMs: now() - this.#start, heapPeak, hostCalls: this.#actor.calls };

@@ -5,7 +5,7 @@
 
 const dns = require('node:dns');
 const net = require('node:net');
-const { clearTimeout, setTimeout } = require('../../clock.js');
+const { clearTimeout, setTimeout } = require('../../../clock.js');
 const { isPublic } = require('./addresses.js');
 
 /** Most lookups of one function at a time, since each takes a descriptor or two. */

@@ -5,8 +5,8 @@ const { Buffer } = require('node:buffer');
 const { performance } = require('node:perf_hooks');
 const { types } = require('node:util');
 const { Expiries } = require('./expiries.js');
-const { measurementOf, TOLERANCE } = require('../common/size.js');
-const { invalid } = require('../../../core/error.js');
+const { measurementOf, TOLERANCE } = require('../../common/size.js');
+const { invalid } = require('../../../../core/error.js');
 
 /** Methods of a cache that a plugin may call, and how many arguments follow the key. Other methods and arguments do not reach the host's cache. */
 const METHODS = Object.freeze({
@@ -347,7 +347,7 @@ async function afterAll(answers, next) {
  * Begins to measure a value before it is set.
  * @param {unknown} value
  * @param {number} quota
- * @param {import('../common/size.js').Budget} work
+ * @param {import('../../common/size.js').Budget} work
  */
 const valueSize = (value, quota, work) => measurementOf(value, quota + TOLERANCE, work);
 

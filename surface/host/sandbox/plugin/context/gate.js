@@ -3,14 +3,14 @@
 // host, and checks that the manifest permits the call first. Arguments arrive as clones: data without functions.
 
 const { types } = require('node:util');
-const { URL_LIMITS, UrlCheck } = require('./url-gate.js');
+const { URL_LIMITS, UrlCheck } = require('../urls/check.js');
 const { METHODS: CACHE_METHODS, readArguments, valueSize } = require('./storage.js');
-const { invalid } = require('../../../core/error.js');
-const { adopt, discard, discardThrown, guard, isThenable, ORIGIN } = require('../../host-calls.js');
-const { member } = require('../common/options.js');
+const { invalid } = require('../../../../core/error.js');
+const { adopt, discard, discardThrown, guard, isThenable, ORIGIN } = require('../../../host-calls.js');
+const { member } = require('../../common/options.js');
 const { ANSWER } = require('./guest-context.js');
 const { entryLimits, Shown } = require('./log.js');
-const { weightOf } = require('../../wire/notes.js');
+const { weightOf } = require('../../../wire/notes.js');
 
 const LOGGER_METHODS = Object.freeze(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
 const BUS_METHODS = Object.freeze(['on', 'once', 'off', 'emit', 'emitAsync', 'listenerCount', 'eventNames', 'removeAllListeners']);
@@ -58,12 +58,12 @@ class Gate {
 
   /**
    * @param {any} context the host's
-   * @param {import('./permissions.js').PluginPermissions} permissions
+   * @param {import('../permissions.js').PluginPermissions} permissions
    * @param {import('./storage.js').StorageAccount} storage
    * @param {import('./listeners.js').PluginListeners} listeners
-   * @param {import('./budget.js').PluginBudget} budget
-   * @param {import('../common/quota.js').PluginArguments} argumentBudget
-   * @param {import('./turns.js').InTurns} inTurns
+   * @param {import('../isolate/budget.js').PluginBudget} budget
+   * @param {import('../../common/quota.js').PluginArguments} argumentBudget
+   * @param {import('../isolate/turns.js').InTurns} inTurns
    */
   constructor(context, permissions, storage, listeners, budget, argumentBudget, inTurns) {
     this.#permissions = permissions;
@@ -97,7 +97,7 @@ class Gate {
    * Calls a method for the plugin.
    * @param {unknown} number
    * @param {unknown} args
-   * @param {import('./actors.js').Caller} caller
+   * @param {import('../isolate/actors.js').Caller} caller
    * @returns {unknown[] | Promise<unknown[]>} an answer: one of ANSWER, and the value
    */
   call(number, args, caller) {
@@ -124,7 +124,7 @@ class Gate {
    * @param {Method} method
    * @param {Promise<any>} prepared
    * @param {number} bytes of the arguments
-   * @param {import('./actors.js').Caller} caller
+   * @param {import('../isolate/actors.js').Caller} caller
    */
   async #callLater(method, prepared, bytes, caller) {
     const args = await prepared;

@@ -2,10 +2,10 @@
 // What a plugin may still refer to by number: contexts and actors. Those that are no longer in use are kept for a while, since only the
 // plugin's garbage collector could tell whether the plugin still refers to them.
 
-/** @typedef {{ readonly isInUse: boolean }} Kept */
+/** @typedef {{ readonly isInUse: boolean }} Usable */
 
-/** @template {Kept} T */
-class Recent {
+/** @template {Usable} T */
+class RecentlyUsed {
   /** @type {Map<number, T>} the one used last is the last */ #all = new Map();
   #last = 0;
   #maxIdle;
@@ -55,8 +55,8 @@ class Recent {
 }
 
 /**
- * @template {Kept} T
- * @typedef {Recent<T>} RecentOnes
+ * @template {Usable} T
+ * @typedef {RecentlyUsed<T>} RecentlyUsedTable
  */
 
-module.exports = { Recent };
+module.exports = { RecentlyUsed };

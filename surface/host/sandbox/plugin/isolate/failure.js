@@ -1,15 +1,15 @@
 'use strict';
 // Describes why a plugin's code failed, as the other sandboxes do: in addition to the error, with the lines where it occurred.
 
-const { BOUNDARY, coded } = require('../../../core/error.js');
-const { detailsOf } = require('../../error-details.js');
-const { failureOf } = require('../common/failure.js');
-const { libraryCode } = require('../common/execution.js');
-const { bare } = require('../common/options.js');
+const { BOUNDARY, coded } = require('../../../../core/error.js');
+const { detailsOf } = require('../../../error-details.js');
+const { failureOf } = require('../../common/failure.js');
+const { libraryCode } = require('../../common/execution.js');
+const { bare } = require('../../common/options.js');
 
 const FRAME = '\n    at ';
 
-/** @typedef {import('../common/failure.js').Failure} Failure */
+/** @typedef {import('../../common/failure.js').Failure} Failure */
 
 /**
  * The frames of a guest in the stack of an error that came from the guest.
@@ -29,7 +29,7 @@ const stacks = new WeakMap();
 
 /**
  * The error for an outcome.
- * @param {import('../common/execution.js').Outcome} outcome of a failure
+ * @param {import('../../common/execution.js').Outcome} outcome of a failure
  */
 function errorOf({ value, code, name, stack = '' }) {
   const Class = name === 'SyntaxError' ? /** @type {ErrorConstructor} */ (SyntaxError) : Error;

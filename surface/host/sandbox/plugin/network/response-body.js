@@ -2,7 +2,7 @@
 // What the requests of plugins receive: each body has a largest size, and all bodies of a function share memory.
 
 const { Buffer } = require('node:buffer');
-const { CODE, coded } = require('../../../core/error.js');
+const { CODE, coded } = require('../../../../core/error.js');
 
 /** Most pieces of a response with fewer bytes than `SMALL_PIECE`. Each costs more than its bytes. */
 const MAX_SMALL_PIECES = 100_000;

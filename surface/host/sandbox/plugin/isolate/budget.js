@@ -2,7 +2,7 @@
 // The CPU time of a plugin for everything that its host causes: executions and events, and what the plugin continues through promises
 // afterwards. The engine limits each of these separately; this file limits their sum.
 
-const { now, setTimeout } = require('../../clock.js');
+const { now, setTimeout } = require('../../../clock.js');
 
 const NANOSECONDS = 1_000_000;
 /** Milliseconds between two checks of a plugin that is busy. */

@@ -2,8 +2,8 @@
 // A plugin's listeners on its host's event bus. The bus holds functions of this file. The plugin's own functions have numbers, and are
 // called inside the isolate.
 
-const { adopt, discard, isThenable, ORIGIN, report } = require('../../host-calls.js');
-const { member } = require('../common/options.js');
+const { adopt, discard, isThenable, ORIGIN, report } = require('../../../host-calls.js');
+const { member } = require('../../common/options.js');
 
 /** Most listeners of one plugin at a time. */
 const MAX_LISTENERS = 1_000;

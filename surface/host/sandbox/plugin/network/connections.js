@@ -3,7 +3,7 @@
 // each of which takes more time than a kilobyte. So it is passed on in small pieces, and all connections share a slice of each turn of the event loop.
 
 const { Duplex } = require('node:stream');
-const { Work } = require('../../work.js');
+const { Work } = require('../../../work.js');
 
 /** Bytes that are parsed between two looks at the clock. */
 const PIECE = 16_384;

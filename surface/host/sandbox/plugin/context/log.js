@@ -2,11 +2,11 @@
 // Writes a plugin sandbox's entries to its host's logger. Failures of the logger have no effect, and one plugin cannot flood it.
 
 const { Buffer } = require('node:buffer');
-const { CODE } = require('../../../core/error.js');
-const { thrownText } = require('../../wire/faults.js');
-const { notify, ORIGIN } = require('../../host-calls.js');
-const { bare, member } = require('../common/options.js');
-const { measurementOf } = require('../common/size.js');
+const { CODE } = require('../../../../core/error.js');
+const { thrownText } = require('../../../wire/faults.js');
+const { notify, ORIGIN } = require('../../../host-calls.js');
+const { bare, member } = require('../../common/options.js');
+const { measurementOf } = require('../../common/size.js');
 
 /** Most entries that one execution of a plugin can cause. */
 const MAX_ENTRIES = 10_000;
@@ -100,21 +100,21 @@ class Log {
 /**
  * The limits of the work for one entry.
  * @param {number} [length] as for `Shown`
- * @returns {import('../../work.js').WorkLimits}
+ * @returns {import('../../../work.js').WorkLimits}
  */
 const entryLimits = (length = MAX.length) => ({ steps: Math.max(MIN_STEPS, length * STEPS_PER_BYTE) });
 
 /** What a plugin logs, shortened so that it does not overload a logger. */
 class Shown {
   /** @type {unknown[]} */ values = [];
-  /** @type {import('../common/size.js').SizeMeasurement | undefined} of the next value */ #measurement;
+  /** @type {import('../../common/size.js').SizeMeasurement | undefined} of the next value */ #measurement;
   #args;
   #work;
   #length;
 
   /**
    * @param {unknown[]} args clones
-   * @param {import('../common/size.js').Budget} work
+   * @param {import('../../common/size.js').Budget} work
    * @param {number} [length] characters of a text, or bytes of anything else
    */
   constructor(args, work, length = MAX.length) {

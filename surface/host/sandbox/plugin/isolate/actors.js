@@ -2,9 +2,9 @@
 // The actors in a plugin: its executions, and each delivery of an event. Calls of the host that an actor causes, at once or later, count
 // as its calls.
 
-const { released } = require('../../../core/error.js');
-const { callCounter } = require('../common/quota.js');
-const { Recent } = require('./recent.js');
+const { released } = require('../../../../core/error.js');
+const { callCounter } = require('../../common/quota.js');
+const { RecentlyUsed } = require('./recently-used.js');
 
 /** Most actors that are remembered after they have ended, since some of their work may continue. */
 const MAX_IDLE = 1_000;
@@ -32,7 +32,7 @@ class Actor {
 }
 
 class Actors {
-  /** @type {import('./recent.js').RecentOnes<Actor>} */ #recent = new Recent(MAX_IDLE);
+  /** @type {import('./recently-used.js').RecentlyUsedTable<Actor>} */ #recent = new RecentlyUsed(MAX_IDLE);
   #limit;
   /** The actor whose call the host handles at this moment. @type {Actor | undefined} */ #calling = undefined;
 

@@ -1,15 +1,15 @@
 'use strict';
 // Provides isolates for plugins, the globals in them other than ECMAScript's built-ins, `context` and `console`, and reads plugins' code.
 
-const { CallbackRecord } = require('../../../api/callback.js');
-const { recordOf, stamp } = require('../../../core/handle.js');
-const { CALLBACK, KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
-const { CONTEXT_GLOBALS, METER, record } = require('../../protocol.js');
-const { readModules } = require('../common/modules.js');
-const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readPoolSize, readQuota, readWeb } = require('../common/options.js');
-const { namingOption } = require('../common/syntax.js');
+const { CallbackRecord } = require('../../../../api/callback.js');
+const { recordOf, stamp } = require('../../../../core/handle.js');
+const { CALLBACK, KIND, MODE, OP, TRANSFER } = require('../../../../core/protocol.js');
+const { CONTEXT_GLOBALS, METER, record } = require('../../../protocol.js');
+const { readModules } = require('../../common/modules.js');
+const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readPoolSize, readQuota, readWeb } = require('../../common/options.js');
+const { namingOption } = require('../../common/syntax.js');
 const { errorOf } = require('./failure.js');
-const { readingOf } = require('../common/reading.js');
+const { readingOf } = require('../../common/reading.js');
 
 const MAX_MEMORY = 0x7fff_ffff;
 const OPTIONS = Object.freeze(['timers', 'warm', ...COMMON]);
@@ -22,7 +22,7 @@ const MODULES_DEADLINE = 30_000;
  * @typedef {object} PluginRuntime
  * @property {boolean} timers
  * @property {(memoryLimit: number) => { output: number, calls: number }} quotaOf the quota of each execution of a plugin with this memory limit
- * @property {import('../common/options.js').Logging} console
+ * @property {import('../../common/options.js').Logging} console
  * @property {ReadonlyMap<string, string> | undefined} texts of the modules, as their author wrote them
  * @property {(memoryLimit: number) => any} take returns an unused isolate with this memory limit
  * @property {(isolate: object, restart: boolean) => { cpu: number, heapPeak: number, memory: number }} meter returns nanoseconds of its CPU
@@ -34,17 +34,17 @@ const MODULES_DEADLINE = 30_000;
  *   ending: { timeout: number, deadline: number, signal: any }) => Promise<unknown>} runAsActor runs a script for the actor that `begin`, a
  *   Reference to a function, creates from the arguments; resolves to a clone of its last value, which is awaited if it is a promise
  * @property {(code: string, file: string, ending: { timeout: number, signal: any }) =>
- *   import('../common/reading.js').Reading | Promise<import('../common/reading.js').Reading>} read
- * @property {(context: object, reading: import('../common/reading.js').Reading, file: string) => Promise<string | undefined> | undefined} moduleOf
+ *   import('../../common/reading.js').Reading | Promise<import('../../common/reading.js').Reading>} read
+ * @property {(context: object, reading: import('../../common/reading.js').Reading, file: string) => Promise<string | undefined> | undefined} moduleOf
  *   the name by which to import code that is a module
  * @property {(thrown: unknown, message: string, code: string) => string} describe explains the message of what `code` failed with
  */
 
 /**
- * @param {import('../../../index.js').Core} core
+ * @param {import('../../../../index.js').Core} core
  * @param {any} environment the native one
- * @param {import('../common/typescript.js').Strip} strip
- * @param {import('../common/snapshot.js').ReadSnapshot} readSnapshot
+ * @param {import('../../common/typescript.js').Strip} strip
+ * @param {import('../../common/snapshot.js').ReadSnapshot} readSnapshot
  */
 function createReadRuntime(core, environment, strip, readSnapshot) {
   /**
@@ -79,7 +79,7 @@ function createReadRuntime(core, environment, strip, readSnapshot) {
         return { cpu: figures[METER.CPU], heapPeak: figures[METER.HEAP_PEAK], memory: figures[METER.MEMORY] };
       },
       async collect(isolate, signal) {
-        const call = /** @type {import('../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readRuntime, signal));
+        const call = /** @type {import('../../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readRuntime, signal));
         const carrier = core.binding.invoke(OP.HEAP_STATISTICS, MODE.ASYNC, call.request, recordOf(isolate, KIND.ISOLATE).entry.id, true);
         return core.conclude(MODE.ASYNC, call, carrier, readRuntime);
       },
@@ -105,7 +105,7 @@ function createReadRuntime(core, environment, strip, readSnapshot) {
           throw core.binding.signals?.reason(signal);
         }
         const packed = args.map((arg) => core.binding.pack(arg, TRANSFER.COPY));
-        const call = /** @type {import('../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readRuntime, signal));
+        const call = /** @type {import('../../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readRuntime, signal));
         const carrier = environment.runAsActor(call.request, recordOf(context, KIND.CONTEXT).entry.id, recordOf(begin, KIND.REFERENCE).entry.id,
           text, file, timeout, deadline, ...packed);
         return core.conclude(MODE.ASYNC, call, carrier, readRuntime);

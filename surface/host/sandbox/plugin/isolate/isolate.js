@@ -1,27 +1,27 @@
 'use strict';
 // One isolate of a plugin, with the realm that its executions share.
 
-const { CALLBACK, KIND } = require('../../../core/protocol.js');
-const { CallbackRecord } = require('../../../api/callback.js');
-const { stamp } = require('../../../core/handle.js');
-const { ORIGIN } = require('../../host-calls.js');
-const { answerLater } = require('../../serve.js');
+const { CALLBACK, KIND } = require('../../../../core/protocol.js');
+const { CallbackRecord } = require('../../../../api/callback.js');
+const { stamp } = require('../../../../core/handle.js');
+const { ORIGIN } = require('../../../host-calls.js');
+const { answerLater } = require('../../../serve.js');
 const { Actors } = require('./actors.js');
 const { Budget } = require('./budget.js');
-const { BOOTSTRAP, ENTER } = require('./guest-context.js');
-const { createEventCopies, inSlices } = require('./event-copies.js');
-const { Gate } = require('./gate.js');
-const { Listeners } = require('./listeners.js');
-const { plain } = require('../common/plain.js');
-const { ArgumentBudget, refusalOf } = require('../common/quota.js');
-const { Recent } = require('./recent.js');
-const { clearTimeout, now, setTimeout } = require('../../clock.js');
+const { BOOTSTRAP, ENTER } = require('../context/guest-context.js');
+const { createEventCopies, inSlices } = require('../context/event-copies.js');
+const { Gate } = require('../context/gate.js');
+const { Listeners } = require('../context/listeners.js');
+const { plain } = require('../../common/plain.js');
+const { ArgumentBudget, refusalOf } = require('../../common/quota.js');
+const { RecentlyUsed } = require('./recently-used.js');
+const { clearTimeout, now, setTimeout } = require('../../../clock.js');
 const { types } = require('node:util');
-const { CODE, coded, released } = require('../../../core/error.js');
-const { bare, member } = require('../common/options.js');
+const { CODE, coded, released } = require('../../../../core/error.js');
+const { bare, member } = require('../../common/options.js');
 const { Execution } = require('./execution.js');
 const { errorOf } = require('./failure.js');
-const { entryLimits, Shown } = require('./log.js');
+const { entryLimits, Shown } = require('../context/log.js');
 const { createInTurns } = require('./turns.js');
 
 /** Milliseconds that an execution may take by default, including everything that it waits for. */
@@ -37,13 +37,13 @@ const MAX_EVENTS = 1_000;
 const MAX_EVENT_BYTES = 64 * 2 ** 20;
 const LEVELS = Object.freeze(['log', 'info', 'debug', 'warn', 'error']);
 
-/** @typedef {import('./log.js').Level} Level */
+/** @typedef {import('../context/log.js').Level} Level */
 
 /**
  * @typedef {object} Ending how an execution may end, and the listener for its usage
  * @property {any} signal from `readSignal`
  * @property {number | undefined} deadline milliseconds
- * @property {((usage: import('../common/execution.js').Usage) => void) | undefined} onUsage
+ * @property {((usage: import('../../common/execution.js').Usage) => void) | undefined} onUsage
  */
 
 
@@ -65,11 +65,11 @@ class PluginIsolate {
   #budget;
   #runtime;
   #quota;
-  /** The contexts that the plugin may still use: each execution has one. @type {import('./recent.js').RecentOnes<import('./gate.js').PluginGate>} */
-  #gates = new Recent(MAX_IDLE);
+  /** The contexts that the plugin may still use: each execution has one. @type {import('./recently-used.js').RecentlyUsedTable<import('../context/gate.js').PluginGate>} */
+  #gates = new RecentlyUsed(MAX_IDLE);
   #actors;
   #events = 0;
-  /** the arguments of events that wait, with the number of deliveries of each @type {Map<import('./event-copies.js').Copy, number>} */
+  /** the arguments of events that wait, with the number of deliveries of each @type {Map<import('../context/event-copies.js').Copy, number>} */
   #copies = new Map();
   #eventBytes = 0;
   /** settles when the events so far have been sent, if some wait for a slice @type {Promise<void> | undefined} */
@@ -86,11 +86,11 @@ class PluginIsolate {
   isExhausted = false;
 
   /**
-   * @param {import('../../../index.js').Core} core
+   * @param {import('../../../../index.js').Core} core
    * @param {Classes} ivm
-   * @param {import('./permissions.js').PluginPermissions} permissions
-   * @param {import('./storage.js').StorageAccount} storage
-   * @param {import('./log.js').PluginLog} log
+   * @param {import('../permissions.js').PluginPermissions} permissions
+   * @param {import('../context/storage.js').StorageAccount} storage
+   * @param {import('../context/log.js').PluginLog} log
    * @param {PluginRuntime} runtime
    * @param {string} isolateId the host's id for it
    * @param {(error: unknown) => Error} failed called with every failure; returns the error for the host
@@ -137,7 +137,7 @@ class PluginIsolate {
 
   /**
    * @param {unknown} number
-   * @returns {import('./gate.js').PluginGate}
+   * @returns {import('../context/gate.js').PluginGate}
    */
   #gate(number) {
     const gate = this.#gates.use(number);
@@ -204,7 +204,7 @@ class PluginIsolate {
 
   /**
    * @param {import('./execution.js').PluginExecution} execution
-   * @param {import('../common/reading.js').Reading} reading
+   * @param {import('../../common/reading.js').Reading} reading
    * @param {any} context
    * @param {any} signal
    * @param {number} deadline milliseconds
@@ -310,7 +310,7 @@ class PluginIsolate {
 
   /**
    * Counts a delivery of an event's arguments. Deliveries of the same arguments share their bytes.
-   * @param {import('./event-copies.js').Copy} copy
+   * @param {import('../context/event-copies.js').Copy} copy
    * @returns {boolean} false if too many bytes already wait
    */
   #hold(copy) {
@@ -325,7 +325,7 @@ class PluginIsolate {
     return true;
   }
 
-  /** @param {import('./event-copies.js').Copy} copy */
+  /** @param {import('../context/event-copies.js').Copy} copy */
   #letGo(copy) {
     const deliveries = /** @type {number} */ (this.#copies.get(copy)) - 1;
     if (deliveries > 0) {

@@ -3,9 +3,9 @@
 // checked.
 
 const { types } = require('node:util');
-const { CODE } = require('../../../core/error.js');
-const { EVENT, ROLE, Visitor } = require('../../visit.js');
-const { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, REQUESTS, SERVER, SOCKETS } = require('./url-members.js');
+const { CODE } = require('../../../../core/error.js');
+const { EVENT, ROLE, Visitor } = require('../../../visit.js');
+const { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, REQUESTS, SERVER, SOCKETS } = require('./members.js');
 const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
 
 const { isArray } = Array;
@@ -88,7 +88,7 @@ class UrlCheck {
   /**
    * @param {readonly string[]} domains from `readDomain`
    * @param {unknown[]} args clones
-   * @param {import('../../work.js').WorkBudget} work with `URL_LIMITS`
+   * @param {import('../../../work.js').WorkBudget} work with `URL_LIMITS`
    */
   constructor(domains, args, work) {
     this.#domains = domains;
