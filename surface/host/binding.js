@@ -7,10 +7,10 @@ const { CODE, coded } = require('../core/error.js');
 const { FAULT, KIND, TAG } = require('../core/protocol.js');
 const { queueMicrotask } = require('./clock.js');
 const { createLifecycle } = require('./diagnostics.js');
-const { Owned } = require('./owned.js');
-const { bind, Callers } = require('./callers.js');
-const { runMicrotasks } = require('./microtasks.js');
-const { isCarrier } = require('./primitive.js');
+const { Owned } = require('./values/owned.js');
+const { bind, Callers } = require('./calls/callers.js');
+const { runMicrotasks } = require('./calls/microtasks.js');
+const { isCarrier } = require('./values/primitive.js');
 
 const { bigint: now } = process.hrtime;
 const isDeno = process.versions.deno !== undefined;

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { createRequire } from 'node:module';
 import { difference, read, readHooks, Reader, write } from '../../wire/helper.mjs';
 
-const { EVENT, ROLE, Visitor } = createRequire(import.meta.url)('../../../surface/host/visit.js');
+const { EVENT, ROLE, Visitor } = createRequire(import.meta.url)('../../../surface/host/values/visit.js');
 
 const varint = (number) => {
   const bytes = [];

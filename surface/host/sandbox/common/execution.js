@@ -7,7 +7,7 @@ const { CODE, coded, refused } = require('../../../core/error.js');
 const { thrownText } = require('../../wire/faults.js');
 const { recordOf } = require('../../../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
-const { Unreadable } = require('../../unpack.js');
+const { Unreadable } = require('../../values/unpack.js');
 const { EXECUTION, FORM, record, RESULT } = require('../../protocol.js');
 const { Inspection } = require('./inspection.js');
 const { pathOfRefused } = require('./globals.js');
@@ -39,7 +39,7 @@ const NANOSECONDS = 1e6;
  * @property {unknown[]} tools namespace, method and Callback of each
  * @property {number} warm isolates to keep ready for the next executions
  * @property {object | undefined} snapshot an ExternalCopy
- * @property {import('../../signals.js').Signal | undefined} signal from `readSignal`
+ * @property {import('../../calls/signals.js').Signal | undefined} signal from `readSignal`
  * @property {import('./inspection.js').Inspect} [inspect] called before the code runs
  * @property {(running: Execution) => void} [onStart]
  */
@@ -321,7 +321,7 @@ function createExecute(core, environment) {
       spec.onStart?.(running);
       const outcome = outcomeOf(await call.promise);
       life?.endWith(outcome.ok ? undefined : outcome.code, outcome.value);
-      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../../signals.js').Signal} */ (spec.signal)) } : outcome;
+      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../../calls/signals.js').Signal} */ (spec.signal)) } : outcome;
     } finally {
       unfollow?.();
       unlimit?.();

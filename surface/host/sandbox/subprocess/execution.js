@@ -4,7 +4,7 @@
 const { now } = require('../../clock.js');
 const { CODE } = require('../../../core/error.js');
 const { TRANSFER } = require('../../../core/protocol.js');
-const { Unreadable } = require('../../unpack.js');
+const { Unreadable } = require('../../values/unpack.js');
 const { isMalformation } = require('../../wire/refusal.js');
 const { EXECUTION, PROCESS, record, RESULT } = require('../../protocol.js');
 const { abortedBy, disposed, outcomeOf, refusedBy } = require('../common/execution.js');

@@ -4,7 +4,7 @@
 const { MESSAGE } = require('../../../core/protocol.js');
 const { now } = require('../../clock.js');
 const { CODE, coded, invalid } = require('../../../core/error.js');
-const { parseJson } = require('../../json.js');
+const { parseJson } = require('../../values/json.js');
 const { createProcessCalls } = require('./execution.js');
 const { DISPOSED, follow, gone } = require('../common/execution.js');
 const { observed } = require('../../diagnostics.js');

@@ -2,7 +2,7 @@
 // A plugin's listeners on its host's event bus. The bus holds functions of this file. The plugin's own functions have numbers, and are
 // called inside the isolate.
 
-const { adopt, discard, isThenable, ORIGIN, report } = require('../../../host-calls.js');
+const { adopt, discard, isThenable, ORIGIN, report } = require('../../../calls/host-calls.js');
 const { member } = require('../../common/options.js');
 
 /** Most listeners of one plugin at a time. */

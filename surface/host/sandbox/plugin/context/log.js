@@ -4,7 +4,7 @@
 const { Buffer } = require('node:buffer');
 const { CODE } = require('../../../../core/error.js');
 const { thrownText } = require('../../../wire/faults.js');
-const { notify, ORIGIN } = require('../../../host-calls.js');
+const { notify, ORIGIN } = require('../../../calls/host-calls.js');
 const { bare, member } = require('../../common/options.js');
 const { measurementOf } = require('../../common/size.js');
 

@@ -2,7 +2,7 @@
 // Describes why a plugin's code failed, as the other sandboxes do: in addition to the error, with the lines where it occurred.
 
 const { BOUNDARY, coded } = require('../../../../core/error.js');
-const { detailsOf } = require('../../../error-details.js');
+const { detailsOf } = require('../../../values/error-details.js');
 const { failureOf } = require('../../common/failure.js');
 const { libraryCode } = require('../../common/execution.js');
 const { bare } = require('../../common/options.js');

@@ -4,8 +4,8 @@
 const { CALLBACK, KIND } = require('../../../../core/protocol.js');
 const { CallbackRecord } = require('../../../../api/callback.js');
 const { stamp } = require('../../../../core/handle.js');
-const { ORIGIN } = require('../../../host-calls.js');
-const { answerLater } = require('../../../serve.js');
+const { ORIGIN } = require('../../../calls/host-calls.js');
+const { answerLater } = require('../../../requests/serve.js');
 const { Actors } = require('./actors.js');
 const { Budget } = require('./budget.js');
 const { BOOTSTRAP, ENTER } = require('../context/guest-context.js');

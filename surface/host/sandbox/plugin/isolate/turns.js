@@ -14,7 +14,7 @@ const UNWANTED = new Error('The call was stopped');
 
 /** @typedef {ReturnType<typeof createInTurns>} InTurns */
 
-/** @param {{ defer?: () => import('../../../arrivals.js').Deferral | undefined }} binding */
+/** @param {{ defer?: () => import('../../../requests/arrivals.js').Deferral | undefined }} binding */
 function createInTurns({ defer }) {
   /**
    * Performs a task for the call that is being served.
@@ -25,7 +25,7 @@ function createInTurns({ defer }) {
    *   the call no longer waits for the answer
    */
   return function inTurns(limits, begin) {
-    /** @type {{ deferral: import('../../../arrivals.js').Deferral | undefined }} */
+    /** @type {{ deferral: import('../../../requests/arrivals.js').Deferral | undefined }} */
     const call = { deferral: undefined };
     const stopped = () => (call.deferral === undefined || call.deferral.isWanted ? undefined : UNWANTED);
     const work = new Work({ ...limits, stopped });
@@ -46,7 +46,7 @@ function createInTurns({ defer }) {
  * @template {Task} T
  * @param {T} task
  * @param {InstanceType<typeof Work>} work
- * @param {import('../../../arrivals.js').Deferral} deferral
+ * @param {import('../../../requests/arrivals.js').Deferral} deferral
  * @returns {Promise<T>}
  */
 async function finish(task, work, deferral) {

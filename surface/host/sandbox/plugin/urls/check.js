@@ -4,7 +4,7 @@
 
 const { types } = require('node:util');
 const { CODE } = require('../../../../core/error.js');
-const { EVENT, ROLE, Visitor } = require('../../../visit.js');
+const { EVENT, ROLE, Visitor } = require('../../../values/visit.js');
 const { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, REQUESTS, SERVER, SOCKETS } = require('./members.js');
 const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
 

@@ -3,17 +3,17 @@
 // carriers; `serve` never throws.
 
 const { types } = require('node:util');
-const { kindOf, recordOf } = require('../core/handle.js');
-const { CALLBACK, KIND, MESSAGE, OP, TAG, TRANSFER } = require('../core/protocol.js');
-const { CODE, coded, invalid } = require('../core/error.js');
-const { thrownText } = require('./wire/faults.js');
-const { describeWithoutSource } = require('./wire/refusal.js');
-const { isThenable, notify, ORIGIN } = require('./host-calls.js');
-const { read, remove, write } = require('./reflect.js');
+const { kindOf, recordOf } = require('../../core/handle.js');
+const { CALLBACK, KIND, MESSAGE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
+const { CODE, coded, invalid } = require('../../core/error.js');
+const { thrownText } = require('../wire/faults.js');
+const { describeWithoutSource } = require('../wire/refusal.js');
+const { isThenable, notify, ORIGIN } = require('../calls/host-calls.js');
+const { read, remove, write } = require('../values/reflect.js');
 
 /**
  * @param {object} host
- * @param {import('./owned.js').Table} host.owned
+ * @param {import('../values/owned.js').Table} host.owned
  * @param {(request: number, carrier: any) => void} host.reply
  * @param {(value: unknown, bits: number) => any} host.pack
  * @param {(value: unknown, bits: number, origin: string) => any} host.packResult

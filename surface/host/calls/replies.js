@@ -3,8 +3,8 @@
 // guests decide how many calls they make, and how large the replies are. Converting the results blocks this thread, so each turn converts
 // for a limited time. The rest waits for the next turns, in its order for each recipient; recipients take turns.
 
-const { now, setImmediate } = require('./clock.js');
-const { inner } = require('../core/primordials.js');
+const { now, setImmediate } = require('../clock.js');
+const { inner } = require('../../core/primordials.js');
 const { bind } = require('./callers.js');
 
 /** Milliseconds of work in one turn of the event loop. */

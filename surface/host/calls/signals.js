@@ -2,9 +2,9 @@
 // `AbortSignal`s that are passed to calls. Any object with that interface is accepted: a host may have several realms, and some
 // packages have their own signals.
 
-const { MESSAGE } = require('../core/protocol.js');
-const { CODE, coded } = require('../core/error.js');
-const { alone } = require('../core/primordials.js');
+const { MESSAGE } = require('../../core/protocol.js');
+const { CODE, coded } = require('../../core/error.js');
+const { alone } = require('../../core/primordials.js');
 const { discard, notify, ORIGIN, report } = require('./host-calls.js');
 
 /** @type {any} */
@@ -164,7 +164,7 @@ function guard(signal) {
 
 /**
  * @param {any} native
- * @returns {import('../index.js').Signals}
+ * @returns {import('../../index.js').Signals}
  */
 const createSignals = (native) => Object.freeze({
   isSignal,

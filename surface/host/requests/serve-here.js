@@ -2,11 +2,11 @@
 // Calls of this host's functions by guests that run on its own thread, with primitives only. Everything else is a request (serve.js). Guests
 // make many such calls in a row, so one loop serves them: the native side resumes the guest, and returns what it asks next.
 
-const { kindOf, recordOf } = require('../core/handle.js');
-const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../core/protocol.js');
-const { ORIGIN } = require('./host-calls.js');
-const { isPrimitive } = require('./primitive.js');
-const { ASKED } = require('./protocol.js');
+const { kindOf, recordOf } = require('../../core/handle.js');
+const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../../core/protocol.js');
+const { ORIGIN } = require('../calls/host-calls.js');
+const { isPrimitive } = require('../values/primitive.js');
+const { ASKED } = require('../protocol.js');
 const { isAnsweredLater } = require('./serve.js');
 
 /** Instead of a carrier: nothing was called, and the call must be a request. */
@@ -15,7 +15,7 @@ const AGAIN = Object.freeze([TAG.AGAIN]);
 /**
  * @param {object} host
  * @param {any} host.native
- * @param {import('./owned.js').Table} host.owned
+ * @param {import('../values/owned.js').Table} host.owned
  * @param {(value: unknown, bits: number, origin: string) => any} host.packResult
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
  */

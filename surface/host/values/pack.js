@@ -2,20 +2,20 @@
 // Packs values of this host for isolates. Primitives stay as they are; everything else becomes a carrier that the native side can read.
 
 const { types } = require('node:util');
-const { kindOf, recordOf, releasedText, typeNameOf } = require('../core/handle.js');
-const { alone } = require('../core/primordials.js');
-const { CALLBACK, KIND, MESSAGE, OP, TAG, TRANSFER } = require('../core/protocol.js');
-const { CallbackRecord } = require('../api/callback.js');
-const { invalid, refused, released } = require('../core/error.js');
-const { faultOf, hidePaths } = require('./wire/faults.js');
+const { kindOf, recordOf, releasedText, typeNameOf } = require('../../core/handle.js');
+const { alone } = require('../../core/primordials.js');
+const { CALLBACK, KIND, MESSAGE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
+const { CallbackRecord } = require('../../api/callback.js');
+const { invalid, refused, released } = require('../../core/error.js');
+const { faultOf, hidePaths } = require('../wire/faults.js');
 const { codec } = require('./codec.js');
 const { detailsOf } = require('./error-details.js');
-const { adopt, discard, discardThrown, guard, ORIGIN, passOn } = require('./host-calls.js');
+const { adopt, discard, discardThrown, guard, ORIGIN, passOn } = require('../calls/host-calls.js');
 const { take } = require('./moving.js');
 const { isPrimitive, MIN_ONE_BYTE } = require('./primitive.js');
-const { hasTime, postpone, timed } = require('./replies.js');
+const { hasTime, postpone, timed } = require('../calls/replies.js');
 const { checkShareable, keyOf } = require('./shared.js');
-const { isDetached } = require('./wire/views.js');
+const { isDetached } = require('../wire/views.js');
 
 /** Whether an object is copied, unless it is a handle. @param {number} bits of TRANSFER */
 function isCopied(bits) {
@@ -168,7 +168,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     return [TAG.SHARED, new Uint8Array(buffer), keyOf(buffer), buffer];
   }
 
-  /** @param {import('../api/callback.js').Described} record */
+  /** @param {import('../../api/callback.js').Described} record */
   const packFunction = (record) => [TAG.FUNCTION, owned.offer(record.target), record.name, record.length, record.mode];
 
   /**
@@ -228,7 +228,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     return [TAG.DEREF, source.entry.id, source.entry];
   }
 
-  /** @param {{ entry?: import('../core/handle.js').Row, transferIn: boolean, checked?: boolean }} record */
+  /** @param {{ entry?: import('../../core/handle.js').Row, transferIn: boolean, checked?: boolean }} record */
   function packCopyInto(record) {
     const { entry } = record;
     if (entry === undefined) {

@@ -4,7 +4,7 @@
 // promise that it returned settles.
 
 const { AsyncResource } = require('node:async_hooks');
-const { TAG } = require('../core/protocol.js');
+const { TAG } = require('../../core/protocol.js');
 
 /** Captures the current context. The destroy event is emitted by `#drop`, and not by the garbage collector, which costs more. */
 const capture = () => new AsyncResource('isolated-v8', { requireManualDestroy: true });
@@ -16,7 +16,7 @@ class Callers {
   /** @type {Map<number, number>} the requests that returned promises, by the promises' numbers */
   #promised = new Map();
 
-  /** @param {import('./owned.js').Table} owned */
+  /** @param {import('../values/owned.js').Table} owned */
   constructor(owned) {
     this.#owned = owned;
   }

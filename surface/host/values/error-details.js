@@ -3,8 +3,8 @@
 // are primitive values. Getters and traps of proxies do not run.
 
 const { types: { isNativeError, isProxy } } = require('node:util');
-const { faultOf, isOurCode } = require('./wire/faults.js');
-const { DETAIL, FAULT, MAX_CAUSES, MAX_DETAIL, MAX_DETAILS, MAX_PROPERTIES, RESERVED_PROPERTIES } = require('../core/protocol.js');
+const { faultOf, isOurCode } = require('../wire/faults.js');
+const { DETAIL, FAULT, MAX_CAUSES, MAX_DETAIL, MAX_DETAILS, MAX_PROPERTIES, RESERVED_PROPERTIES } = require('../../core/protocol.js');
 
 const { getOwnPropertyDescriptor, getPrototypeOf, hasOwn, keys } = Object;
 const ErrorPrototype = Error.prototype;

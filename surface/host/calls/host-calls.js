@@ -4,10 +4,10 @@
 // receiver are reported.
 
 const { types } = require('node:util');
-const { TRANSFER } = require('../core/protocol.js');
+const { TRANSFER } = require('../../core/protocol.js');
 const { keysOf, searchAll, searchBeginning, searchResolved } = require('./promise-search.js');
 const { reportUnhandled } = require('./unhandled.js');
-const { culpritOf } = require('./wire/refusal.js');
+const { culpritOf } = require('../wire/refusal.js');
 
 const { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
 const { hasOwn } = Object;

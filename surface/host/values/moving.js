@@ -1,9 +1,9 @@
 'use strict';
 // Transfers buffers of this host: their memory moves to buffers that only a carrier refers to.
 
-const { refused } = require('../core/error.js');
-const { MESSAGE, TAG } = require('../core/protocol.js');
-const { isDetached } = require('./wire/views.js');
+const { refused } = require('../../core/error.js');
+const { MESSAGE, TAG } = require('../../core/protocol.js');
+const { isDetached } = require('../wire/views.js');
 
 /**
  * Node never transfers memory that it does not own, such as memory of other addons or of a file. Bun and Deno do. A guest would then hold

@@ -5,10 +5,10 @@
 // The visitor keeps its own stack, makes no list of the keys of a large container (see wire/notes.js), skips the holes of a sparse
 // array, and counts each step in a work budget.
 
-const { isArray, uncurryThis, getPrototypeOf } = require('../core/primordials.js');
-const { kindOf } = require('../core/handle.js');
-const { BRAND, brandOf, isProxy, isView, ObjectPrototype } = require('./wire/brand.js');
-const { noteOf } = require('./wire/notes.js');
+const { isArray, uncurryThis, getPrototypeOf } = require('../../core/primordials.js');
+const { kindOf } = require('../../core/handle.js');
+const { BRAND, brandOf, isProxy, isView, ObjectPrototype } = require('../wire/brand.js');
+const { noteOf } = require('../wire/notes.js');
 
 /** What `Visitor.next()` has reached. */
 const EVENT = Object.freeze({

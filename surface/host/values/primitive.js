@@ -1,7 +1,7 @@
 'use strict';
 // Values that cross as they are.
 
-const { TRANSFER } = require('../core/protocol.js');
+const { TRANSFER } = require('../../core/protocol.js');
 
 /** Shorter strings are read at once, whatever their characters are. */
 const MIN_ONE_BYTE = 16_384;

@@ -4,8 +4,8 @@
 // `accessors` allows.
 
 const { types } = require('node:util');
-const { MESSAGE, TRANSFER } = require('../core/protocol.js');
-const { invalid } = require('../core/error.js');
+const { MESSAGE, TRANSFER } = require('../../core/protocol.js');
+const { invalid } = require('../../core/error.js');
 
 const { getOwnPropertyDescriptor, getPrototypeOf, defineProperty, deleteProperty } = Reflect;
 const { hasOwn } = Object;

@@ -3,9 +3,9 @@
 // values are, and how many there are.
 
 const { types } = require('node:util');
-const { now, setImmediate } = require('./clock.js');
-const { noteOf } = require('./wire/notes.js');
-const { Work } = require('./work.js');
+const { now, setImmediate } = require('../clock.js');
+const { noteOf } = require('../wire/notes.js');
+const { Work } = require('../work.js');
 
 const { apply, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
 const { hasOwn } = Object;
@@ -127,7 +127,7 @@ class Search {
     unfinished -= 1;
   }
 
-  /** @param {import('./work.js').WorkBudget} work */
+  /** @param {import('../work.js').WorkBudget} work */
   #runSlice(work) {
     while (!this.run(PARTS_PER_CHECK)) {
       work.check();

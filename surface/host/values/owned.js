@@ -3,7 +3,7 @@
 // slot when it reads a carrier. It reports slots that have lost their last holder on a turn of the event loop, and before each request that
 // it delivers, even while a call of this realm waits.
 
-const { queueMicrotask } = require('./clock.js');
+const { queueMicrotask } = require('../clock.js');
 
 /** No tickets. */
 const NOTHING = [0, 0];

@@ -2,17 +2,17 @@
 // Parses JSON that a guest made, in slices. `JSON.parse` parses a text in one piece, which takes seconds if keys collide, and has no depth
 // limit.
 
-const { define, isArray, ownKeys, parse, uncurryThis } = require('../core/primordials.js');
-const { indexOfName, leavesGap, makeSparse } = require('./wire/indices.js');
-const { WEIGHT } = require('./wire/leaf-reader.js');
-const { MAX_WITHOUT_NOTE, note, noteOf } = require('./wire/notes.js');
-const { malformed, tooDeep, tooHeavy } = require('./wire/refusal.js');
-const { FIXED_TIME, TIME_PER_BYTE } = require('./wire/pausable-reader.js');
+const { define, isArray, ownKeys, parse, uncurryThis } = require('../../core/primordials.js');
+const { indexOfName, leavesGap, makeSparse } = require('../wire/indices.js');
+const { WEIGHT } = require('../wire/leaf-reader.js');
+const { MAX_WITHOUT_NOTE, note, noteOf } = require('../wire/notes.js');
+const { malformed, tooDeep, tooHeavy } = require('../wire/refusal.js');
+const { FIXED_TIME, TIME_PER_BYTE } = require('../wire/pausable-reader.js');
 const {
   BYTES_PER_CHARACTER, EMPTY, INDEXED, learn, MAX_SHAPED, MIN_TABLE, names, newShape, numbers, placeOf, shapeWith,
-} = require('./wire/shapes.js');
-const { DEFAULT_MAX_DEPTH } = require('./wire/tags.js');
-const { Work } = require('./work.js');
+} = require('../wire/shapes.js');
+const { DEFAULT_MAX_DEPTH } = require('../wire/tags.js');
+const { Work } = require('../work.js');
 
 const { prototype: ArrayPrototype } = Array;
 const { hasOwn: isOwn, prototype: ObjectPrototype } = Object;

@@ -2,7 +2,7 @@
 // Reports errors of host functions that have no receiver.
 
 const { channel } = require('node:diagnostics_channel');
-const { stackOf, thrownText } = require('./wire/faults.js');
+const { stackOf, thrownText } = require('../wire/faults.js');
 
 /** The channel of `diagnostics_channel`, and the code of the process warning. Both are documented. */
 const CHANNEL = 'isolated-v8:unhandled-host-error';

@@ -3,15 +3,15 @@
 // sent them. Large messages are read in pieces, and the event loop turns in between. While one is read, the native side holds back
 // the messages that follow it from the same isolate. All messages that are being read share the time, and the memory that one may take.
 
-const { now, setImmediate } = require('./clock.js');
-const { codec } = require('./codec.js');
-const { CODE, coded } = require('../core/error.js');
-const { alone } = require('../core/primordials.js');
-const { MESSAGE, TAG } = require('../core/protocol.js');
-const { ORIGIN } = require('./host-calls.js');
-const { runMicrotasks } = require('./microtasks.js');
-const { LIMIT, WANTED } = require('./protocol.js');
-const { Work } = require('./work.js');
+const { now, setImmediate } = require('../clock.js');
+const { codec } = require('../values/codec.js');
+const { CODE, coded } = require('../../core/error.js');
+const { alone } = require('../../core/primordials.js');
+const { MESSAGE, TAG } = require('../../core/protocol.js');
+const { ORIGIN } = require('../calls/host-calls.js');
+const { runMicrotasks } = require('../calls/microtasks.js');
+const { LIMIT, WANTED } = require('../protocol.js');
+const { Work } = require('../work.js');
 
 /** Messages of up to this many bytes are read at once, since that takes negligible time, unless they have regular expressions. */
 const SMALL = 4096;
@@ -98,13 +98,13 @@ class Message {
   /** Why the remaining values are not read. @type {Error | undefined} */
   failure = undefined;
   #work;
-  /** Reads the next value. @type {InstanceType<typeof import('./wire/index.js').Reader> | undefined} */
+  /** Reads the next value. @type {InstanceType<typeof import('../wire/index.js').Reader> | undefined} */
   #reader = undefined;
   #hooks;
 
   /**
    * @param {any[]} carriers
-   * @param {import('./wire/leaf-reader.js').ReadHooks} hooks
+   * @param {import('../wire/leaf-reader.js').ReadHooks} hooks
    * @param {() => void} deliver called when the message is read
    * @param {() => void} drop called when the message is abandoned
    * @param {ReadLimits} limits
@@ -185,7 +185,7 @@ class Message {
  *   called with the number that `pause()` returns; `wanted(number)` returns one of `WANTED`, and `WANTED.NO` also counts as
  *   `resume()`; `limits()` returns the milliseconds until the deadline of the message just delivered;
  *   `drain()`; `reply(request, carrier)`
- * @param {import('./wire/leaf-reader.js').ReadHooks} host.hooks
+ * @param {import('../wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
  * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
  * @param {(head: number, first: unknown) => void} host.serveHere

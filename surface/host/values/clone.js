@@ -1,8 +1,8 @@
 'use strict';
 // Copies of values that stay in their realm. The codec makes them as if they had crossed to an isolate and back.
 
-const { alone } = require('../core/primordials.js');
-const { TAG } = require('../core/protocol.js');
+const { alone } = require('../../core/primordials.js');
+const { TAG } = require('../../core/protocol.js');
 const { codec } = require('./codec.js');
 
 /**

@@ -3,13 +3,13 @@
 // back: copies are copied, functions become delegates, and handles become second handles to the same thing.
 
 const { types } = require('node:util');
-const { kindOf, recordOf } = require('../core/handle.js');
-const { APPLY_HEAD, CALLBACK, INVOKE_HEAD, KIND, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
-const { CallbackRecord } = require('../api/callback.js');
-const { invalid, refused, released } = require('../core/error.js');
+const { kindOf, recordOf } = require('../../core/handle.js');
+const { APPLY_HEAD, CALLBACK, INVOKE_HEAD, KIND, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
+const { CallbackRecord } = require('../../api/callback.js');
+const { invalid, refused, released } = require('../../core/error.js');
 const { createClone } = require('./clone.js');
-const { queueMicrotask } = require('./clock.js');
-const { adopt, notify, ORIGIN, passOn } = require('./host-calls.js');
+const { queueMicrotask } = require('../clock.js');
+const { adopt, notify, ORIGIN, passOn } = require('../calls/host-calls.js');
 const { checkArgument } = require('./pack.js');
 const { isPrimitive } = require('./primitive.js');
 const { read, remove, write } = require('./reflect.js');
@@ -19,7 +19,7 @@ const { delegate } = require('./unpack.js');
 /**
  * @param {object} host
  * @param {any} host.native
- * @param {() => ReturnType<typeof import('../index.js')>} host.surface
+ * @param {() => ReturnType<typeof import('../../index.js')>} host.surface
  * @param {(carrier: any, method?: Function) => any} host.unpack
  */
 function createLocal({ native, surface, unpack }) {
@@ -136,7 +136,7 @@ function createLocal({ native, surface, unpack }) {
     return source.value;
   }
 
-  /** @param {{ entry?: import('../core/handle.js').Row, transferIn: boolean }} record */
+  /** @param {{ entry?: import('../../core/handle.js').Row, transferIn: boolean }} record */
   function copyInto(record) {
     const { entry } = record;
     if (entry === undefined) {
@@ -150,7 +150,7 @@ function createLocal({ native, surface, unpack }) {
     }
   }
 
-  /** @param {import('../api/callback.js').Described} record */
+  /** @param {import('../../api/callback.js').Described} record */
   const delegateOf = (record) => delegateTo(record.target, record.name, record.length, record.mode);
 
   /**
@@ -204,7 +204,7 @@ function createLocal({ native, surface, unpack }) {
   /** @param {unknown} target */
   const functionOf = (target) => (kindOf(target) === KIND.CALLBACK ? recordOf(target, KIND.CALLBACK).target : target);
 
-  /** @type {import('../index.js').Local} */
+  /** @type {import('../../index.js').Local} */
   const local = {
     cross,
     get(target, key, bits) {

@@ -1,15 +1,15 @@
 'use strict';
 // Converts carriers that arrive at this host to values. A fault is thrown as a new error whose stack joins both sides.
 
-const { now } = require('./clock.js');
+const { now } = require('../clock.js');
 const { codec } = require('./codec.js');
-const { CODE, callSite, coded, errorOf } = require('../core/error.js');
-const { alone } = require('../core/primordials.js');
-const { CALLBACK, FAULT, FUNCTION, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../core/protocol.js');
+const { CODE, callSite, coded, errorOf } = require('../../core/error.js');
+const { alone } = require('../../core/primordials.js');
+const { CALLBACK, FAULT, FUNCTION, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
 const { checkArgument } = require('./pack.js');
-const { LIMIT, MAX_OUTCOME } = require('./protocol.js');
+const { LIMIT, MAX_OUTCOME } = require('../protocol.js');
 const { bufferOf } = require('./shared.js');
-const { Work } = require('./work.js');
+const { Work } = require('../work.js');
 
 /** Electron forbids buffers over memory that it did not allocate. */
 const lack = process.versions.electron === undefined ? 'which lacks `node_api_create_external_sharedarraybuffer`' : 'for Electron forbids external buffers';
@@ -59,7 +59,7 @@ function delegate(name, length, run) {
  * @param {any} host.native
  * @param {(value: unknown, bits: number) => any} host.pack
  * @param {import('./owned.js').Table} host.owned
- * @param {() => ReturnType<typeof import('../index.js')>} host.surface
+ * @param {() => ReturnType<typeof import('../../index.js')>} host.surface
  * @param {(carrier: any, method?: Function) => any} host.unpack for any carrier
  * @param {(code: string | undefined, message: unknown) => void} host.failed called with code and message of each fault that is thrown
  * @param {(target: Function, name: string, length: number, mode: number) => Function} host.delegateTo
@@ -131,7 +131,7 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
 
   /** Whether the values that are read now are arguments of one call, and their budget. */
   let isList = false;
-  /** @type {import('./work.js').WorkBudget | undefined} */
+  /** @type {import('../work.js').WorkBudget | undefined} */
   let workOfList;
 
   /**

@@ -3,8 +3,8 @@
 // object. The native side keeps the memory of every buffer alive once it has received the buffer; this file keeps nothing alive. Buffers
 // over memory that a guest created are identified by that memory on the native side.
 
-const { MESSAGE } = require('../core/protocol.js');
-const { refused } = require('../core/error.js');
+const { MESSAGE } = require('../../core/protocol.js');
+const { refused } = require('../../core/error.js');
 
 const growableOf = Object.getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 'growable')?.get;
 
