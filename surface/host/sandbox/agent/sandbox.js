@@ -136,7 +136,6 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       const request = { code, bodyOf, mainOf, typescript, modules: this.#modules, timeout: this.#timeout, signal };
       const found = this.#isAnyForm ? formedReadingOf(request, strip) : readingOf(request, strip);
       // Without anything to await, execution begins at once.
-      /** @type {import('../common/reading.js').Reading & { forms?: import('../common/normalize.js').Form[] }} */
       const reading = found instanceof Promise ? await found : found;
       if (isGone()) {
         return gone();
