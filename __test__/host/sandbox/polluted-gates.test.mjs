@@ -11,9 +11,9 @@ import { Visitor } from '../../../surface/host/values/visit.js';
 import { Work } from '../../../surface/host/work.js';
 import { measurementOf } from '../../../surface/host/sandbox/common/size.js';
 import { callCounter, HeldArguments } from '../../../surface/host/sandbox/common/quota.js';
-import { isPublic } from '../../../surface/host/sandbox/plugin/addresses.js';
+import { isPublic } from '../../../surface/host/sandbox/plugin/network/addresses.js';
 import { Account, readArguments } from '../../../surface/host/sandbox/plugin/context/storage.js';
-import { URL_LIMITS, UrlCheck } from '../../../surface/host/sandbox/plugin/url-gate.js';
+import { URL_LIMITS, UrlCheck } from '../../../surface/host/sandbox/plugin/urls/check.js';
 import { readJsonSchema } from '../../../surface/host/sandbox/tools/json-schema.js';
 import { issuesOf } from '../../../surface/host/sandbox/tools/validation.js';
 
