@@ -10,7 +10,7 @@ import { root } from '../../harness.mjs';
 import { Visitor } from '../../../surface/host/values/visit.js';
 import { Work } from '../../../surface/host/work.js';
 import { measurementOf } from '../../../surface/host/sandbox/common/size.js';
-import { callCounter, HeldArguments } from '../../../surface/host/sandbox/common/quota.js';
+import { callCounter, ArgumentBudget } from '../../../surface/host/sandbox/common/quota.js';
 import { isPublic } from '../../../surface/host/sandbox/plugin/network/addresses.js';
 import { Account, readArguments } from '../../../surface/host/sandbox/plugin/context/storage.js';
 import { URL_LIMITS, UrlCheck } from '../../../surface/host/sandbox/plugin/urls/check.js';
@@ -88,7 +88,7 @@ const ATTEMPTS = [
     return true;
   }],
   ['too many bytes', () => {
-    new HeldArguments(16).check(2 ** 31);
+    new ArgumentBudget(16).check(2 ** 31);
     return true;
   }],
   ['too many steps', () => {
