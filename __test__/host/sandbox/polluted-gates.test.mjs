@@ -19,10 +19,11 @@ import { issuesOf } from '../../../surface/host/sandbox/tools/validation.js';
 
 const FOLDER = join(root, 'surface/host');
 const SOURCES = [
-  'visit.js', 'work.js', 'wire/brand.js', 'wire/notes.js', ...['common', 'plugin', 'tools'].flatMap((folder) => readdirSync(join(FOLDER, 'sandbox', folder)).map((file) => `sandbox/${folder}/${file}`)),
+  'values/visit.js', 'work.js', 'wire/brand.js', 'wire/notes.js',
+  ...['common', 'plugin', 'tools'].flatMap((folder) => readdirSync(join(FOLDER, 'sandbox', folder), { recursive: true }).map((file) => `sandbox/${folder}/${file}`)),
 ];
 const NAME = /[A-Za-z_$][\w$]*/g;
-const words = new Set(SOURCES.flatMap((file) => readFileSync(join(FOLDER, file), 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '').match(NAME)));
+const words = new Set(SOURCES.filter((file) => file.endsWith('.js')).flatMap((file) => readFileSync(join(FOLDER, file), 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '').match(NAME)));
 const NAMES = [...words, ...Array.from({ length: 8 }, (_, index) => String(index))];
 
 const DOMAINS = Object.freeze(['example.org']);
