@@ -44,6 +44,18 @@ pub struct Engine {
     pub ends_heap: Cell<bool>,
 }
 
+/// What ICU does on the thread.
+pub struct Icu {
+    /// The current work can handle a failed allocation of ICU.
+    pub expects_refusals: Cell<bool>,
+    /// ICU is about to create the cache of numbering systems, or a table of another kind.
+    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
+    pub creates_numbering_systems: Cell<bool>,
+    /// ICU adds an entry to a cache of dates, and holds its lock.
+    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
+    pub adds_date: Cell<bool>,
+}
+
 /// Declares the parts of a context, and what a context without any has.
 macro_rules! context {
     ($($(#[$note:meta])* $visibility:vis $name:ident: $type:ty = $none:expr;)*) => {
@@ -78,14 +90,11 @@ context! {
     /// Such a block was refused.
     pub capped: Cell<bool> = Cell::new(false);
     pub engine: Engine = Engine { compiles: Cell::new(false), ends_heap: Cell::new(false) };
-    /// The current work can handle a failed allocation of ICU.
-    pub expects_refusals: Cell<bool> = Cell::new(false);
-    /// ICU is about to create the cache of numbering systems, or a table of another kind.
-    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
-    pub creates_numbering_systems: Cell<bool> = Cell::new(false);
-    /// ICU adds an entry to a cache of dates, and holds its lock.
-    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
-    pub adds_date: Cell<bool> = Cell::new(false);
+    pub icu: Icu = Icu {
+        expects_refusals: Cell::new(false),
+        creates_numbering_systems: Cell::new(false),
+        adds_date: Cell::new(false),
+    };
     /// The budgets for pages. Only `engine::pages` uses it.
     pub pages: Pointer = Pointer::none();
     /// The number by which V8 knows a guest on a fiber; 0 for that of the thread.
