@@ -64,7 +64,7 @@ pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thre
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;
-pub use pages::draw_on;
+pub use pages::with_budgets;
 pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator, register_isolate};
 pub use pool::{run_on_pool, threads};
 pub use seal::{Digest, open, seal};
@@ -180,7 +180,7 @@ impl Engine {
     ) -> Result<&'static Engine, Unavailable> {
         // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when the
         // isolate of this thread is lost.
-        let for_process = || native::draw_on(None, || Self::launch(source, addon, park));
+        let for_process = || native::with_quota(None, || Self::launch(source, addon, park));
         ENGINE.get_or_start(Self::check, for_process)
     }
 

@@ -231,7 +231,8 @@ unsafe extern "C" fn __wrap_uhash_open_78(
 ) -> Table {
     /// `U_MEMORY_ALLOCATION_ERROR`.
     const NO_MEMORY: c_int = 7;
-    if context::with(|context| context.icu.creates_numbering_systems.take()) && ptr::eq(hash, hash_integer as *const c_void)
+    if context::with(|context| context.icu.creates_numbering_systems.take())
+        && ptr::eq(hash, hash_integer as *const c_void)
     {
         // SAFETY: ICU's functions return their status by a valid pointer.
         unsafe { *status = NO_MEMORY };
