@@ -8,7 +8,7 @@ const { thrownText } = require('../../wire/faults.js');
 const { recordOf } = require('../../../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
 const { Unreadable } = require('../../values/unpack.js');
-const { EXECUTION, FORM, record, RESULT } = require('../../protocol.js');
+const { EXECUTION, FORM, FORM_PART, record, RESULT } = require('../../protocol.js');
 const { Inspection } = require('./inspection.js');
 const { pathOfRefused } = require('./globals.js');
 const { fieldsOf } = require('./modules.js');
@@ -178,10 +178,10 @@ function refusedBy(error) {
 
 /**
  * @param {import('./normalize.js').Form} form
- * @returns {[text: string, line: number, column: number, guard: string | undefined, flags: number]}
+ * @returns {unknown[]} the elements of FORM_PART
  */
 const partsOfForm = ({ code: { text, line, column }, guard, needsGuard, isFunction }) =>
-  [text, line, column, guard, (needsGuard ? FORM.NEEDS_GUARD : 0) | (isFunction ? FORM.FUNCTION : 0)];
+  record(FORM_PART, { text, line, column, guard, flags: (needsGuard ? FORM.NEEDS_GUARD : 0) | (isFunction ? FORM.FUNCTION : 0) });
 
 /**
  * @param {any[]} result each element at its index of RESULT
