@@ -73,7 +73,7 @@ fn run(commands: &Commands) {
             perform(&mut pool, command);
         }
         pool.maintain(Instant::now());
-        let wait = Wait::of(&mut pool, &commands.bell);
+        let wait = Wait::of(&pool, &commands.bell);
         let ready = wait.wait(&commands.bell);
         if ready.iter().any(|(_, event)| *event == Event::Waker) {
             commands.silence();
@@ -178,7 +178,7 @@ struct Wait {
 }
 
 impl Wait {
-    fn of(pool: &mut Pool, bell: &Waker) -> Self {
+    fn of(pool: &Pool, bell: &Waker) -> Self {
         let intake = pool.intake();
         let mut wait = Self { sources: Sources::new(bell), meanings: vec![(0, Event::Waker)], until: pool.alarm() };
         for child in pool.unwanted() {
