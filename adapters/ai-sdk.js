@@ -78,7 +78,9 @@ function createCodeTool({ tools = {}, ...options } = {}) {
   return {
     description: runner.description,
     inputSchema: /** @type {any} */ ({ [SCHEMA]: true, _type: undefined, jsonSchema: inputSchema(), validate: checkInput }),
-    execute: ({ code }, context) => runner.run(code, { signal: context?.abortSignal, context }),
+    execute: ({ code }, context) => runner.run(code, {
+      signal: context?.abortSignal, contextOf: (call) => ({ ...context, get abortSignal() { return call.signal; } }),
+    }),
   };
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{moving, outgoing};
 use crate::convert::{self, Exchange};
-use crate::isolate::{Held, Place};
+use crate::isolate::{Place, SlotValue};
 use crate::ops::{self, Transfer};
 use crate::protocol::{detail, fault, function, kind, ordered, tag};
 use crate::value::{Callable, CallbackMode, Code, Details, ErrorClass, ErrorFault, Fault, Handle, Outcome, Value};
@@ -38,7 +38,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             let name = v8::Local::<v8::String>::try_from(name).map_err(|_| ops::malformed())?;
             let name = convert::beginning(scope, name, ops::MAX_NAME);
             let length = number(scope, array, function::LENGTH)? as u32;
-            let slot = at.guest.hold(Held::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
+            let slot = at.guest.new_slot(SlotValue::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
             Ok(Value::Function(Arc::new(Callable { slot, name, length, mode })))
         }
         tag::DEREF => {

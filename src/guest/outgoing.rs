@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::completions::{Holding, KeepingAlive};
 use super::here;
 use crate::convert::{self, Exchange, cap};
-use crate::isolate::{Guest, Held, Job, Kind, Limits, Place, Realm, Remote, async_context};
+use crate::isolate::{Guest, Job, Kind, Limits, Place, Realm, Remote, SlotValue, async_context};
 use crate::native::lock;
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{
@@ -22,8 +22,8 @@ pub fn function<'s>(
     callable: Arc<Callable>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     if at.guest.owns(&callable.slot) && callable.mode == CallbackMode::Sync {
-        let own = at.guest.held(&callable.slot, |held| match held {
-            Held::Value(_, value) => Some(v8::Local::new(scope, value)),
+        let own = at.guest.read_slot(&callable.slot, |value| match value {
+            SlotValue::Value(_, value) => Some(v8::Local::new(scope, value)),
             _ => None,
         });
         return own.ok_or_else(ops::malformed);

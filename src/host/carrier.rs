@@ -149,7 +149,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
                 && js.read_boolean(js.element(row, 2)?)?
             {
                 // SAFETY: the surface says so with this flag.
-                return Ok(Ok(Entry::Buffer(unsafe { local.pins.lend(js, buffer) }?)));
+                return Ok(Ok(Entry::Buffer(unsafe { local.pins.give_away(js, buffer) }?)));
             }
             let (offset, length) = if tag == tag::BUFFER {
                 (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
@@ -287,7 +287,7 @@ fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<
         Value::Dereference(reference) => {
             if local.owns(&reference.slot) {
                 let index = reference.slot.index();
-                local.keep_for_reader(reference);
+                local.retain_for_reader(reference);
                 return js.array(&[js.number(f64::from(tag::DEREF))?, js.number(f64::from(index))?]);
             }
             write_fault(js, local, Fault::refused(message::WRONG_ISOLATE))
@@ -310,7 +310,7 @@ fn write_entry<'a>(js: Js<'a>, local: &Local, entry: Entry) -> JsResult<JsValue<
             let key = local.shared_key(&memory);
             let buffer = if key == 0 { local.adopted.buffer(js, &memory)? } else { None };
             let length = memory.len();
-            local.keep_for_reader(memory);
+            local.retain_for_reader(memory);
             js.array(&[
                 js.number(f64::from(tag::SHARED))?,
                 js.number(f64::from(key))?,

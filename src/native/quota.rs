@@ -182,12 +182,12 @@ impl NativeQuota {
 
     /// While the watch interrupts V8, it holds the lock of the isolate's handle, and V8 may allocate. What that leads to must wait.
     fn notify_soft_limit(&self) {
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         self.watch.soft_limit_reached();
     }
 
     fn notify_limit(&self) {
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         self.watch.exceeded();
     }
 
@@ -301,7 +301,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::{NativeQuota, PATIENCE, TypeBudget, Watch, draw_on, draw_on_in_background};
-    use crate::native::{Held, Share};
+    use crate::native::{Share, ShareGuard};
 
     #[derive(Default)]
     struct Notifications([AtomicUsize; 2]);
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    fn hold(bytes: usize) -> Option<Held> {
+    fn hold(bytes: usize) -> Option<ShareGuard> {
         Share::of_current(bytes).map(Share::hold)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use crate::convert::{self, Exchange};
-use crate::isolate::{Deadline, Held, Place, Realm, Remote, clock};
+use crate::isolate::{Deadline, Place, Realm, Remote, SlotValue, clock};
 use crate::protocol::{message, transfer};
 use crate::value::{
     Budget, Callable, CallbackMode, Charge, Completion, ExternalCopy, Fault, Handle, Outcome, Owner, Reference,
@@ -103,9 +103,9 @@ pub fn reference_out<'s>(
     transfer: Transfer,
 ) -> Outcome {
     let value = place.behind(scope, value);
-    let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
+    let slot_value = SlotValue::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
     Ok(Value::Handle(Handle::Reference(Arc::new(Reference {
-        slot: place.guest.hold(held)?,
+        slot: place.guest.new_slot(slot_value)?,
         type_of: convert::type_of(value),
         accessors: transfer.has(Transfer::ACCESSORS),
         inherit: transfer.has(Transfer::UNSAFE_INHERIT),
@@ -121,9 +121,9 @@ pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::
         Ok(name) => convert::beginning(scope, name, MAX_NAME),
         Err(_) => Text::from(""),
     };
-    let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
+    let slot_value = SlotValue::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
     let length = length_of(scope, value).unwrap_or(0);
-    let slot = place.guest.hold(held)?;
+    let slot = place.guest.new_slot(slot_value)?;
     Ok(Value::Function(Arc::new(Callable { slot, name, length, mode: CallbackMode::Sync })))
 }
 

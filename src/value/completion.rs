@@ -123,7 +123,7 @@ impl<W: Wake> Completion for Reply<W> {
 
     fn complete(&self, outcome: Outcome) {
         // A thread that was suspended in the middle would leave its caller waiting.
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         if !self.change(OPEN, WRITING) {
             return;
         }

@@ -25,7 +25,7 @@ const DIRECTLY = 0;
 
 /**
  * A request that is still being served, although the function that serves it has returned. Later messages from the same isolate wait.
- * @typedef {object} Hold
+ * @typedef {object} Deferral
  * @property {boolean} isWanted false once the call or its isolate has been stopped: then the request must not be answered
  * @property {() => void} release
  */
@@ -214,7 +214,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, 
   /** The request that is being served: `DIRECTLY`, or the native side's number for it. @type {number | undefined} */
   let served;
   /** Whether the request is still served after its delivery. */
-  let isHeld = false;
+  let isDeferred = false;
 
   /** Limits of executions in sandboxes. @type {Map<number, ReadLimits>} by request */
   const limited = new Map();
@@ -283,12 +283,12 @@ function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, 
   /** @param {Message} message */
   function deliverMessage(message) {
     served = message.id;
-    isHeld = false;
+    isDeferred = false;
     try {
       message.deliver();
     } finally {
       served = undefined;
-      if (!isHeld) native.resume(message.id);
+      if (!isDeferred) native.resume(message.id);
     }
   }
 
@@ -349,11 +349,11 @@ function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, 
     },
     /**
      * Keeps the request that is being served open after its function has returned.
-     * @returns {Hold | undefined} undefined if the event loop serves none
+     * @returns {Deferral | undefined} undefined if the event loop serves none
      */
-    hold() {
+    defer() {
       if (served === undefined) return undefined;
-      isHeld ||= served !== DIRECTLY;
+      isDeferred ||= served !== DIRECTLY;
       const id = served === DIRECTLY ? native.pause() : served;
       let isOver = false;
       return {

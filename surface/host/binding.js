@@ -17,11 +17,11 @@ const isDeno = process.versions.deno !== undefined;
 
 /**
  * @param {any} native the addon: `open` takes the functions that it calls, and what this host is like
- * @param {() => { contextEquipment: NonNullable<import('../index.js').Binding['equipment']>, webBits: (web: unknown) => number }} equipment returns
+ * @param {() => { contextGlobals: NonNullable<import('../index.js').Binding['contextGlobals']>, webBits: (web: unknown) => number }} sandboxes returns
  *   the functions that read options of contexts
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
-function createHostBinding(native, equipment) {
+function createHostBinding(native, sandboxes) {
   /** @type {any} */
   let surface;
   // Filled in once the environment exists. Nothing is called before that.
@@ -129,11 +129,11 @@ function createHostBinding(native, equipment) {
       release: bound.release,
       begun: (request) => callers.begun(request),
       limitReading: (request, limits) => exchange().arrivals.limit(request, limits),
-      hold: () => exchange().arrivals.hold(),
+      defer: () => exchange().arrivals.defer(),
       signals: Object.freeze(signals),
       lifecycle,
-      equipment: (web, timers, console) => equipment().contextEquipment(web, timers, console),
-      webBits: (web) => equipment().webBits(web),
+      contextGlobals: (web, timers, console) => sandboxes().contextGlobals(web, timers, console),
+      webBits: (web) => sandboxes().webBits(web),
       bind,
       settled: (value) => exchange().settled(value),
       startWork: () => exchange().startWork(),

@@ -89,7 +89,7 @@ const PROCESS = freeze({
 });
 
 /** What a context gets that a sandbox has. */
-const EQUIPMENT = freeze({
+const CONTEXT_GLOBALS = freeze({
   /** Bits of WEB. */
   web: 0,
   /** Called with the errors of timers; without it, there are none. */
@@ -211,4 +211,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ ASKED, CONSOLE_METHOD, EQUIPMENT, EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ ASKED, CONSOLE_METHOD, CONTEXT_GLOBALS, EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

@@ -5,7 +5,7 @@
 // The visitor keeps its own stack, makes no list of the keys of a large container (see wire/notes.js), skips the holes of a sparse
 // array, and counts each step in a work budget.
 
-const { isArray, uncurryThis, getPrototypeOf } = require('../core/primordials.js');
+const { cutOff, isArray, uncurryThis, getPrototypeOf } = require('../core/primordials.js');
 const { kindOf } = require('../core/handle.js');
 const { BRAND, brandOf, isProxy, isView, ObjectPrototype } = require('./wire/brand.js');
 const { noteOf } = require('./wire/notes.js');
@@ -159,6 +159,8 @@ class Frame {
   }
 }
 
+cutOff(Frame);
+
 class Visitor {
   /** The value that the last event is about. @type {any} */ value = undefined;
   /** What the value is to its parent: one of ROLE. @type {number} */ role = ROLE.ROOT;
@@ -175,9 +177,9 @@ class Visitor {
   /**
    * @param {unknown} root
    * @param {{ spend(steps?: number): void }} work draws one step for each event
-   * @param {{ isOnce?: boolean }} [options] `isOnce`: a container that occurs several times is entered the first time only; otherwise each time
+   * @param {boolean} [isOnce] whether a container that occurs several times is entered the first time only; otherwise it is entered each time
    */
-  constructor(root, work, { isOnce = false } = {}) {
+  constructor(root, work, isOnce = false) {
     this.#root = root;
     this.#work = work;
     this.#isOnce = isOnce;

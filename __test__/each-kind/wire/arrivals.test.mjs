@@ -88,9 +88,9 @@ test('a synchronous call within a request is not delayed', () => {
     // A function of the host that calls another isolate, whose guest calls the host.
     serveFor: () => {
       arrivals.serveNow();
-      holds.push(arrivals.hold());
+      holds.push(arrivals.defer());
     },
-    serveNow: () => { holds.push(arrivals.hold()); },
+    serveNow: () => { holds.push(arrivals.defer()); },
     packThrown: () => {},
   });
   arrivals.serve(0, 1, 2, 3);

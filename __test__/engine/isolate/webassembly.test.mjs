@@ -199,6 +199,13 @@ describe('functions that take much memory to optimize', () => {
       assert.ok(grown() < 250, grown() + ' MB more');`);
   }
 
+  // V8's decoder, which checks functions on V8's own threads, notes for each table of branches which of the open blocks it leads to.
+  const tables = (count) => `functions(join([[0], repeat([0x02, 0x40], ${count}), [0x00], repeat([0x0e, 0, 0], ${count}), repeat([0x0b], ${count} + 1)]))`;
+  wasmTest('tables of branches in deep blocks', `
+    for (const limit of [8, 128]) refused(await guest('outcomes(${tables('20_000')})', limit), MEMORY);
+    assert.ok(grown() < 250, grown() + ' MB more');
+    assert.deepEqual(await guest('outcomes(${tables('1_000')})', 8), { Module: 'fine', compile: 'fine', instantiate: 'fine', validate: true });`);
+
   // V8 stops the thread where more than 65,535 edges meet: one of its own threads, of which all isolates need at least one.
   const many = {
     'branches': "join([[1, 1, 0x7f, 0x02, 0x40], repeat([0x20, 0, 0x0d, 0, 0x41, 3, 0x21, 0], 66_000), [0x0b, 0x0b]])",

@@ -69,7 +69,7 @@ describe('arguments of calls that are not finished', () => {
 describe('results that a plugin does not request', () => {
   test('are not kept', async () => {
     const during = (run) => run();
-    const made = new Gate({ now: (value) => Promise.resolve(value) }, { plugin: { domains: [] } }, {}, {}, { isSpent: false, during }, { check() {}, hold() {} }, (_, begin) => {
+    const made = new Gate({ now: (value) => Promise.resolve(value) }, { plugin: { domains: [] } }, {}, {}, { isSpent: false, during }, { check() {}, take() {} }, (_, begin) => {
       const task = begin({ spend() {}, isSliceOver: false });
       task.run(false);
       return task;

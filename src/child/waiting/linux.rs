@@ -11,21 +11,21 @@ pub struct Waker(OwnedFd);
 impl Waker {
     pub fn new() -> io::Result<Self> {
         // SAFETY: takes numbers.
-        let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if bell < 0 {
+        let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the kernel has just made this descriptor, and nothing else owns it.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(bell) }))
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         let one = 1_u64.to_ne_bytes();
-        // SAFETY: the bytes are valid for reads. It fails only if the counter is at its maximum, and then the bell already rings.
+        // SAFETY: the bytes are valid for reads. It fails only if the counter is at its maximum, and then the waker is already woken.
         unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
-    pub fn silence(&self) {
+    pub fn drain(&self) {
         let mut count = [0; 8];
         // SAFETY: the buffer is valid for writes of its length. There may be nothing to read.
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
@@ -45,13 +45,13 @@ impl Ended {
     }
 }
 
-/// What to wait for. The bell comes first.
+/// What to wait for. The waker comes first.
 pub struct Sources(Vec<libc::pollfd>);
 
 impl Sources {
-    pub fn new(bell: &Waker) -> Self {
+    pub fn new(waker: &Waker) -> Self {
         let mut sources = Self(Vec::new());
-        sources.readable(&bell.0);
+        sources.readable(&waker.0);
         sources
     }
 

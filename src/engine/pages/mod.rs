@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use super::space;
-use crate::native::{self, Guard, Held, NativeQuota, Share, context, lock};
+use crate::native::{self, Guard, NativeQuota, Share, ShareGuard, context, lock};
 use crate::value::{Budget, Charge};
 
 /// What an isolate may use.
@@ -99,7 +99,7 @@ struct Region {
     /// Only for code: the quota of the isolate that it belongs to.
     quota: Option<Arc<NativeQuota>>,
     /// What counts for the isolate of a stack or of code.
-    held: Vec<Held>,
+    held: Vec<ShareGuard>,
 }
 
 /// Regions by their start.

@@ -127,11 +127,11 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         remote.check_memory(scope);
     }
     if !outermost && matches!(outcome, Ok(Value::Promise(_))) {
-        guest.linger(remote);
+        guest.keep_host_alive(remote);
     }
     guest.pop_chain();
     if outermost {
-        guest.stop_lingering(remote);
+        guest.release_host(remote);
     }
     if let Some(profiling) = profiling {
         profiling.finish(remote);

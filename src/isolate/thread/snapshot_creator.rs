@@ -24,9 +24,9 @@ const USING: &str = "The scripts of a snapshot must not use `using`";
 
 /// The outcome of the job, for this thread. The caller gets the snapshot instead.
 #[derive(Default)]
-struct Kept(Mutex<Option<Outcome>>);
+struct FirstOutcome(Mutex<Option<Outcome>>);
 
-impl Completion for Kept {
+impl Completion for FirstOutcome {
     fn complete(&self, outcome: Outcome) {
         lock(&self.0).get_or_insert(outcome);
     }
@@ -109,15 +109,15 @@ fn leave_behind(
 ) -> (Result<Left, Fault>, Option<Alarm>) {
     let plain = Plain::measure(isolate);
     let guest = Guest::attach(isolate, remote);
-    let kept = Arc::new(Kept::default());
+    let outcome = Arc::new(FirstOutcome::default());
     let (caller, deadline) = (Arc::clone(&job.completion), job.limits.deadline);
     {
         v8::scope!(let scope, isolate);
-        entry::run(scope, &guest, remote, Job { completion: Arc::clone(&kept) as Arc<dyn Completion>, ..job });
+        entry::run(scope, &guest, remote, Job { completion: Arc::clone(&outcome) as Arc<dyn Completion>, ..job });
     }
     // Until here, the job's entry enforces the deadline.
     let late = deadline.map(|deadline| answer_late(deadline, &caller));
-    let outcome = lock(&kept.0).take().unwrap_or(Err(Fault::Stopped));
+    let outcome = lock(&outcome.0).take().unwrap_or(Err(Fault::Stopped));
     // A termination may still be pending.
     isolate.cancel_terminate_execution();
     let left = {

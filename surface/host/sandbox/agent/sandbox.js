@@ -136,7 +136,6 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       const request = { code, bodyOf, mainOf, typescript, modules: this.#modules, timeout: this.#timeout, signal };
       const found = this.#isAnyForm ? formedReadingOf(request, strip) : readingOf(request, strip);
       // Without anything to await, execution begins at once.
-      /** @type {import('../common/reading.js').Reading & { forms?: import('../common/normalize.js').Form[] }} */
       const reading = found instanceof Promise ? await found : found;
       if (isGone()) {
         return gone();
@@ -146,7 +145,7 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       }
       /** @type {import('../common/execution.js').Execution | undefined} */
       let running;
-      const calls = new ToolCalls({ toolExecutor, calling: this.#calling, count: callCounter(this.#quota.calls), until, isStopped: isGone, make });
+      const calls = new ToolCalls({ toolExecutor, calling: this.#calling, count: callCounter(this.#quota.calls), until, isStopped: isGone, signal, make });
       /** @type {import('../common/execution.js').Outcome | undefined} */
       let outcome;
       try {
@@ -175,7 +174,7 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
           },
         });
       } finally {
-        calls.end(outcome, signal);
+        calls.end(outcome);
         if (running !== undefined) {
           this.#running.delete(running);
         }

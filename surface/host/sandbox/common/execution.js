@@ -26,7 +26,7 @@ const NANOSECONDS = 1e6;
 /**
  * @typedef {object} Spec
  * @property {import('./normalize.js').Body} code
- * @property {import('./normalize.js').Form[]} [forms] the first one that fits runs instead of
+ * @property {import('./normalize.js').Form[]} forms the first one that fits runs instead of
  *   `code`, and its result is called
  * @property {import('./modules.js').Importable | undefined} modules what the code can import
  * @property {number} flags bits of FLAG
@@ -277,7 +277,7 @@ function createExecute(core, environment) {
     const { calls, binding } = core;
     const isInspected = isolate !== undefined;
     const until = isInspected ? Infinity : now() + spec.timeout;
-    const { code, console, flags, forms = [], memoryLimit, web } = spec;
+    const { code, console, flags, forms, memoryLimit, web } = spec;
     const snapshot = binding.pack(spec.snapshot, TRANSFER.DEFAULT);
     if (spec.warm > 0 && !isInspected) {
       // A thread takes as long to wake up as all of the following takes.

@@ -15,7 +15,7 @@ const NANOSECONDS = 1e6;
 class Execution {
   #text;
   #meter;
-  #equipment;
+  #runtime;
   #start = now();
   #cpu;
   #actor;
@@ -24,14 +24,14 @@ class Execution {
   /**
    * @param {string} text the plugin's own
    * @param {number} number of the execution in its isolate, from 1: code that earlier ones left there has positions in other texts
-   * @param {import('./equipment.js').Equipment} equipment
+   * @param {import('./runtime.js').PluginRuntime} runtime
    * @param {Meter} meter
    * @param {boolean} isAlone whether nothing else is in progress in the isolate
    * @param {import('./actors.js').PluginActor} actor whose calls of the host count as the execution's
    */
-  constructor(text, number, equipment, meter, isAlone, actor) {
+  constructor(text, number, runtime, meter, isAlone, actor) {
     this.#text = text;
-    this.#equipment = equipment;
+    this.#runtime = runtime;
     this.#meter = meter;
     this.#cpu = meter(isAlone).cpu;
     this.file = number === 1 ? FILE : `${FILE}#${number}`;
@@ -56,7 +56,7 @@ class Execution {
    * @param {string} message of the thrown value, as it is reported
    */
   locate(error, thrown, message) {
-    return locate(error, thrown, message, { text: this.#text, file: this.file, modules: this.#equipment.texts });
+    return locate(error, thrown, message, { text: this.#text, file: this.file, modules: this.#runtime.texts });
   }
 }
 

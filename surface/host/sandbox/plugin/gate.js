@@ -53,7 +53,7 @@ class Gate {
   #permissions;
   #budget;
   #listeners;
-  #held;
+  #argumentBudget;
   #inTurns;
 
   /**
@@ -62,14 +62,14 @@ class Gate {
    * @param {import('./storage.js').StorageAccount} storage
    * @param {import('./listeners.js').PluginListeners} listeners
    * @param {import('./budget.js').PluginBudget} budget
-   * @param {import('../common/quota.js').PluginArguments} held
+   * @param {import('../common/quota.js').PluginArguments} argumentBudget
    * @param {import('./turns.js').InTurns} inTurns
    */
-  constructor(context, permissions, storage, listeners, budget, held, inTurns) {
+  constructor(context, permissions, storage, listeners, budget, argumentBudget, inTurns) {
     this.#permissions = permissions;
     this.#inTurns = inTurns;
     this.#budget = budget;
-    this.#held = held;
+    this.#argumentBudget = argumentBudget;
     this.#listeners = listeners;
     this.#addLogger(member(context, 'logger'));
     this.#addCache(member(context, 'cache'), storage);
@@ -113,7 +113,7 @@ class Gate {
     // The plugin requests a promise before it calls again, or never: it may have no stack left.
     this.#promise = undefined;
     const bytes = weightOf(args);
-    this.#held.check(bytes);
+    this.#argumentBudget.check(bytes);
     return this.#budget.during(() => {
       const prepared = method.prepare === undefined ? args : method.prepare(args);
       return types.isPromise(prepared) ? this.#callLater(method, prepared, bytes, caller) : this.#answer(method.run(prepared), method, bytes);
@@ -164,7 +164,7 @@ class Gate {
     });
     // The plugin may be stopped before it requests the promise.
     promise.catch((error) => discardThrown(ORIGIN.CONTEXT, error));
-    this.#held.hold(bytes, promise);
+    this.#argumentBudget.take(bytes, promise);
     this.#lastPromise += 1;
     this.#promise = promise;
     return [ANSWER.PROMISE, this.#lastPromise];

@@ -13,7 +13,7 @@ const { createEventCopies, inSlices } = require('./event-copies.js');
 const { Gate } = require('./gate.js');
 const { Listeners } = require('./listeners.js');
 const { plain } = require('../common/plain.js');
-const { HeldArguments, refusalOf } = require('../common/quota.js');
+const { ArgumentBudget, refusalOf } = require('../common/quota.js');
 const { Recent } = require('./recent.js');
 const { clearTimeout, now, setTimeout } = require('../../clock.js');
 const { types } = require('node:util');
@@ -49,7 +49,7 @@ const LEVELS = Object.freeze(['log', 'info', 'debug', 'warn', 'error']);
 
 /** @typedef {{ ExternalCopy: any }} Classes */
 
-/** @typedef {import('./equipment.js').Equipment} Equipment */
+/** @typedef {import('./runtime.js').PluginRuntime} PluginRuntime */
 
 class PluginIsolate {
   #core;
@@ -63,7 +63,7 @@ class PluginIsolate {
   /** @type {any} */ #enter;
   #listeners;
   #budget;
-  #equipment;
+  #runtime;
   #quota;
   /** The contexts that the plugin may still use: each execution has one. @type {import('./recent.js').RecentOnes<import('./gate.js').PluginGate>} */
   #gates = new Recent(MAX_IDLE);
@@ -75,7 +75,7 @@ class PluginIsolate {
   /** settles when the events so far have been sent, if some wait for a slice @type {Promise<void> | undefined} */
   #sending = undefined;
   #copyFor;
-  #held;
+  #argumentBudget;
   #inTurns;
   #executions = 0;
   #underWay = 0;
@@ -91,26 +91,26 @@ class PluginIsolate {
    * @param {import('./permissions.js').PluginPermissions} permissions
    * @param {import('./storage.js').StorageAccount} storage
    * @param {import('./log.js').PluginLog} log
-   * @param {Equipment} equipment
+   * @param {PluginRuntime} runtime
    * @param {string} isolateId the host's id for it
    * @param {(error: unknown) => Error} failed called with every failure; returns the error for the host
    */
-  constructor(core, ivm, permissions, storage, log, equipment, isolateId, failed) {
+  constructor(core, ivm, permissions, storage, log, runtime, isolateId, failed) {
     this.#core = core;
     this.#ivm = ivm;
     this.#plugin = permissions.plugin;
     this.#permissions = permissions;
     this.#storage = storage;
     this.#log = log;
-    this.#equipment = equipment;
-    this.#quota = equipment.quotaOf(this.#plugin.memoryLimit);
+    this.#runtime = runtime;
+    this.#quota = runtime.quotaOf(this.#plugin.memoryLimit);
     this.#actors = new Actors(this.#quota.calls);
     this.#isolateId = isolateId;
     this.#failed = failed;
-    this.#isolate = equipment.take(this.#plugin.memoryLimit);
+    this.#isolate = runtime.take(this.#plugin.memoryLimit);
     this.#budget = new Budget(this.#isolate, this.#plugin.cpuLimit, () => this.#exhausted());
     this.#copyFor = createEventCopies(core);
-    this.#held = new HeldArguments(this.#plugin.memoryLimit);
+    this.#argumentBudget = new ArgumentBudget(this.#plugin.memoryLimit);
     this.#inTurns = createInTurns(core.binding);
     this.#listeners = new Listeners((id, event, args, bus, listener) => this.#deliver(id, event, args, bus, listener));
   }
@@ -129,7 +129,7 @@ class PluginIsolate {
     const invoke = answeredLater((/** @type {unknown} */ actor, /** @type {unknown} */ gate, /** @type {unknown} */ method, /** @type {unknown} */ args) =>
       this.#actors.calls(actor, (caller) => this.#gate(gate).call(method, args, caller)), CALLBACK.SYNC);
     const wait = answeredLater(async (gate, promise) => this.#gate(gate).promised(promise), CALLBACK.ASYNC);
-    const functions = await this.#equipment.install(this.#context, (code, name, message) => this.#timerFailed(code, name, message));
+    const functions = await this.#runtime.install(this.#context, (code, name, message) => this.#timerFailed(code, name, message));
     this.#enter = await this.#context.evalClosure(BOOTSTRAP, [report, levels, invoke, wait, functions.derefInto(bare({ release: true }))],
       bare({ result: bare({ reference: true }), filename: '<plugin>' }));
     await this.measure();
@@ -173,7 +173,7 @@ class PluginIsolate {
    */
   begin(code) {
     this.#executions += 1;
-    return new Execution(code, this.#executions, this.#equipment, (restart) => this.#equipment.meter(this.#isolate, restart), this.#underWay === 0,
+    return new Execution(code, this.#executions, this.#runtime, (restart) => this.#runtime.meter(this.#isolate, restart), this.#underWay === 0,
       this.#actors.add());
   }
 
@@ -189,7 +189,7 @@ class PluginIsolate {
     execution.actor.underWay += 1;
     try {
       const { signal, deadline = this.deadline } = ending;
-      const found = this.#equipment.read(code, execution.file, { timeout: deadline, signal });
+      const found = this.#runtime.read(code, execution.file, { timeout: deadline, signal });
       // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
       if (reading.failure !== undefined) {
@@ -210,7 +210,7 @@ class PluginIsolate {
    * @param {number} deadline milliseconds
    */
   async #run(execution, reading, context, signal, deadline) {
-    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, this.#held, this.#inTurns);
+    const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, this.#argumentBudget, this.#inTurns);
     const data = {
       number: execution.actor.number,
       gate: this.#gates.add(gate),
@@ -227,9 +227,9 @@ class PluginIsolate {
         // Events that were emitted earlier come first.
         await this.#sending;
       }
-      const name = reading.modules && await this.#equipment.moduleOf(this.#context, reading, execution.file);
+      const name = reading.modules && await this.#runtime.moduleOf(this.#context, reading, execution.file);
       const [text, file] = name === undefined ? [reading.body.text, execution.file] : [runnerOf(name), '<plugin>'];
-      const value = await this.#equipment.runAsActor(this.#context, this.#enter, [ENTER.BEGIN, data], { text, file }, { timeout, deadline, signal });
+      const value = await this.#runtime.runAsActor(this.#context, this.#enter, [ENTER.BEGIN, data], { text, file }, { timeout, deadline, signal });
       const refusal = await refusalOf(value, this.#quota.output, { signal, until, isGone: () => this.#isolate.isDisposed });
       if (refusal !== undefined) {
         throw coded(refusal.code === CODE.LIMIT ? /** @type {ErrorConstructor} */ (RangeError) : Error, refusal.value, refusal.code);
@@ -246,9 +246,9 @@ class PluginIsolate {
    * @param {number} deadline milliseconds
    */
   #begin(deadline) {
-    if (this.#budget.begin(this.#equipment.timers ? deadline : 0)) {
+    if (this.#budget.begin(this.#runtime.timers ? deadline : 0)) {
       this.#log.refill();
-      this.#entries = this.#equipment.console.entries;
+      this.#entries = this.#runtime.console.entries;
     }
   }
 
@@ -360,7 +360,7 @@ class PluginIsolate {
    * @param {string | undefined} message the arguments as text
    */
   #report(level, args, message) {
-    const { entries, length } = this.#equipment.console;
+    const { entries, length } = this.#runtime.console;
     if (this.#entries <= 0) {
       this.#log.full(entries);
       return undefined;
@@ -380,13 +380,13 @@ class PluginIsolate {
     this.#log.ofPlugin(said, `Plugin console.${level}`, { args });
     // A plugin that is being stopped sends no text.
     if (message !== undefined) {
-      this.#equipment.console.onLog?.({ level, message, pluginId: this.#plugin.id, isolateId: this.#isolateId });
+      this.#runtime.console.onLog?.({ level, message, pluginId: this.#plugin.id, isolateId: this.#isolateId });
     }
   }
 
   /** Bytes of memory in use: of the heap, of buffers, and of V8's other memory. */
   get used() {
-    return this.isDisposed ? 0 : this.#equipment.meter(this.#isolate, false).memory;
+    return this.isDisposed ? 0 : this.#runtime.meter(this.#isolate, false).memory;
   }
 
   /** Updates `used`, if the plugin is not busy for too long. */
@@ -396,7 +396,7 @@ class PluginIsolate {
 
   /** Collects garbage and updates `used`, if the plugin is not busy for too long. */
   async collect() {
-    await this.#patiently(COLLECT_PATIENCE, (signal) => this.#equipment.collect(this.#isolate, signal));
+    await this.#patiently(COLLECT_PATIENCE, (signal) => this.#runtime.collect(this.#isolate, signal));
   }
 
   /**

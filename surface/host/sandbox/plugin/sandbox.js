@@ -66,14 +66,14 @@ const causeOf = (thrown) => (typeof thrown === 'bigint' && thrownText(thrown) ==
 /**
  * @param {import('../../../index.js').Core} core
  * @param {() => import('./isolate.js').Classes} classes
- * @param {(options: unknown) => import('./equipment.js').Equipment} readEquipment
+ * @param {(options: unknown) => import('./runtime.js').PluginRuntime} readRuntime
  */
-function createPluginSandbox(core, classes, readEquipment) {
+function createPluginSandbox(core, classes, readRuntime) {
   class PluginSandbox {
     /** @type {Map<string, Entry>} */ #entries = new Map();
     /** @type {Map<string, import('./storage.js').StorageAccount>} */ #storages = new Map();
     #log;
-    #equipment;
+    #runtime;
     /** Executions that have not ended. @type {Set<Promise<unknown>>} */ #running = new Set();
     #isClosed = false;
 
@@ -89,7 +89,7 @@ function createPluginSandbox(core, classes, readEquipment) {
       const child = typeof member(logger, 'child') === 'function' ? logger.child({ component: 'IsolatedVmSandbox' }) : logger;
       discard(ORIGIN.LOGGER, child);
       this.#log = new Log(child);
-      this.#equipment = readEquipment(options);
+      this.#runtime = readRuntime(options);
     }
 
     /**
@@ -116,7 +116,7 @@ function createPluginSandbox(core, classes, readEquipment) {
         permissions,
         storage,
         log,
-        own: new PluginIsolate(core, classes(), permissions, storage, log, this.#equipment, id, (error) => this.#failed(entry, entry.own, error)),
+        own: new PluginIsolate(core, classes(), permissions, storage, log, this.#runtime, id, (error) => this.#failed(entry, entry.own, error)),
         fresh: new Set(),
         reported: undefined,
       };
@@ -201,7 +201,7 @@ function createPluginSandbox(core, classes, readEquipment) {
      */
     async #executeFresh(entry, code, context, ending) {
       /** @type {import('./isolate.js').Running} */
-      const fresh = new PluginIsolate(core, classes(), entry.permissions, entry.storage, entry.log, this.#equipment, entry.handle.id,
+      const fresh = new PluginIsolate(core, classes(), entry.permissions, entry.storage, entry.log, this.#runtime, entry.handle.id,
         (error) => this.#failed(entry, fresh, error));
       entry.fresh.add(fresh);
       try {
@@ -233,7 +233,7 @@ function createPluginSandbox(core, classes, readEquipment) {
         if (ending.signal?.aborted === true && Object.is(error, ending.signal.reason)) {
           throw error;
         }
-        const message = this.#equipment.describe(error, messageOf(error), code);
+        const message = this.#runtime.describe(error, messageOf(error), code);
         throw this.#located(execution, this.#failed(entry, running, error, ending.deadline, message), error, message);
       } finally {
         await running.measure();

@@ -104,6 +104,8 @@ const expiry = (seconds) => (typeof seconds === 'number' && seconds > 0 ? perfor
 
 /** Bytes that are, or may be, stored under one key. */
 class Record {
+  name;
+
   /** @param {string} name */
   constructor(name) {
     this.name = name;

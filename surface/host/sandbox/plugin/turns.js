@@ -14,8 +14,8 @@ const UNWANTED = new Error('The call was stopped');
 
 /** @typedef {ReturnType<typeof createInTurns>} InTurns */
 
-/** @param {{ hold?: () => import('../../arrivals.js').Hold | undefined }} binding */
-function createInTurns({ hold }) {
+/** @param {{ defer?: () => import('../../arrivals.js').Deferral | undefined }} binding */
+function createInTurns({ defer }) {
   /**
    * Performs a task for the call that is being served.
    * @template {Task} T
@@ -25,20 +25,20 @@ function createInTurns({ hold }) {
    *   the call no longer waits for the answer
    */
   return function inTurns(limits, begin) {
-    /** @type {{ held: import('../../arrivals.js').Hold | undefined }} */
-    const call = { held: undefined };
-    const stopped = () => (call.held === undefined || call.held.isWanted ? undefined : UNWANTED);
+    /** @type {{ deferral: import('../../arrivals.js').Deferral | undefined }} */
+    const call = { deferral: undefined };
+    const stopped = () => (call.deferral === undefined || call.deferral.isWanted ? undefined : UNWANTED);
     const work = new Work({ ...limits, stopped });
     const task = begin(work);
     if (task.run(true)) {
       return task;
     }
-    call.held = hold?.();
-    if (call.held === undefined) {
+    call.deferral = defer?.();
+    if (call.deferral === undefined) {
       task.run(false);
       return task;
     }
-    return finish(task, work, call.held);
+    return finish(task, work, call.deferral);
   };
 }
 
@@ -46,10 +46,10 @@ function createInTurns({ hold }) {
  * @template {Task} T
  * @param {T} task
  * @param {InstanceType<typeof Work>} work
- * @param {import('../../arrivals.js').Hold} held
+ * @param {import('../../arrivals.js').Deferral} deferral
  * @returns {Promise<T>}
  */
-async function finish(task, work, held) {
+async function finish(task, work, deferral) {
   try {
     do {
       await work.turn();
@@ -60,7 +60,7 @@ async function finish(task, work, held) {
     }
     throw error;
   } finally {
-    held.release();
+    deferral.release();
   }
   return task;
 }

@@ -35,6 +35,8 @@ const isSet = (value) => value !== undefined && value !== null && value !== '';
 
 /** Thrown for a host that is not allowed. */
 class Forbidden extends Error {
+  host;
+
   /** @param {string} host */
   constructor(host) {
     super();
@@ -51,10 +53,16 @@ class Forbidden extends Error {
  * @property {boolean} isList
  * @property {boolean} isInHeaders whether it is in headers: a host in it is not the one to connect to
  * @property {any} within the container that it is a part of
+ * @property {Outer | undefined} outer the next one
+ */
+
+/**
+ * A list that is checked again.
+ * @typedef {{ list: object, outer: Outer, next: Elsewhere | undefined }} Elsewhere
  */
 
 /** @type {Outer} */
-const ARGUMENTS = Object.freeze({ isPlace: true, isEntry: false, isHeaders: false, isList: false, isInHeaders: false, within: undefined });
+const ARGUMENTS = Object.freeze({ isPlace: true, isEntry: false, isHeaders: false, isList: false, isInHeaders: false, within: undefined, outer: undefined });
 
 /**
  * The meaning that the position of a container gives to its parts, as bits.
@@ -65,15 +73,15 @@ const bitsOf = ({ isPlace, isEntry, isHeaders }) => (isPlace ? 1 : 0) | (isEntry
 /** The check of one call's arguments, which replaces URLs and hosts in them with the normalized ones. */
 class UrlCheck {
   /** the first host that is not allowed, or a text in its place @type {string | undefined} */ refused = undefined;
-  /** @type {Outer[]} */ #outer = [];
+  /** The innermost container that the visitor is in. @type {Outer | undefined} */ #outer = undefined;
   /** Whether a host that is allowed has been found. */
   #isPlaced = false;
   /** Whether a list occurs in several lists. */
   #isShared = false;
   /** The positions for which the parts of each list have been checked. @type {Map<object, number>} */
   #checked = new Map();
-  /** Lists that also occur elsewhere, in a position where more is checked. @type {{ list: object, outer: Outer }[]} */
-  #elsewhere = [];
+  /** Lists that also occur elsewhere, in a position where more is checked. @type {Elsewhere | undefined} */
+  #elsewhere = undefined;
   /** The names that lists with one element become as keys. @type {Map<object, string>} */
   #listNames = new Map();
   /** The names that have a value in each container. @type {Map<object, Set<string>>} */
@@ -94,7 +102,7 @@ class UrlCheck {
     this.#domains = domains;
     this.#args = args;
     this.#work = work;
-    this.#visitor = new Visitor(args, work, { isOnce: true });
+    this.#visitor = new Visitor(args, work, true);
   }
 
   /**
@@ -128,11 +136,13 @@ class UrlCheck {
         this.#part(event);
         continue;
       }
-      const next = this.#elsewhere.pop();
+      const next = this.#elsewhere;
       if (next === undefined) {
         return true;
       }
-      this.#visitor = new Visitor(next.list, this.#work, { isOnce: true });
+      this.#elsewhere = next.next;
+      this.#outer = undefined;
+      this.#visitor = new Visitor(next.list, this.#work, true);
       this.#root = next.outer;
     }
   }
@@ -140,7 +150,7 @@ class UrlCheck {
   /** @param {number} event */
   #part(event) {
     if (event === EVENT.LEAVE) {
-      this.#outer.pop();
+      this.#outer = this.#outer?.outer;
       return;
     }
     const { role, key, value } = this.#visitor;
@@ -185,7 +195,7 @@ class UrlCheck {
     if (role === ROLE.PROPERTY || role === ROLE.MAP_VALUE) {
       return this.#nameOfKey(key);
     }
-    const outer = this.#outer.at(-1);
+    const outer = this.#outer;
     const isNamed = role === ROLE.ELEMENT && outer !== undefined && ((outer.isEntry && key === 1) || (outer.isHeaders && key % 2 === 1));
     return isNamed ? this.#nameOfKey(parent[key - 1]) : '';
   }
@@ -196,7 +206,7 @@ class UrlCheck {
    */
   #holder() {
     const { role, parent } = this.#visitor;
-    const isNamed = role === ROLE.PROPERTY || role === ROLE.MAP_VALUE || (role === ROLE.ELEMENT && this.#outer.at(-1)?.isHeaders === true);
+    const isNamed = role === ROLE.PROPERTY || role === ROLE.MAP_VALUE || (role === ROLE.ELEMENT && this.#outer?.isHeaders === true);
     return isNamed ? parent : undefined;
   }
 
@@ -228,8 +238,9 @@ class UrlCheck {
     }
     this.#member(name, value, this.#holder());
     const { parent, role } = this.#visitor;
-    const outer = this.#outer.at(-1);
+    const outer = this.#outer;
     const isList = isArray(value);
+    /** @type {Outer} */
     const here = role === ROLE.ROOT ? this.#root : {
       isPlace: isList && (PLACE.test(name) || SERVER.test(name) || (role === ROLE.ELEMENT && outer?.isPlace === true)),
       isEntry: isList && ((role === ROLE.ELEMENT && outer?.isList === true) || role === ROLE.MEMBER),
@@ -237,6 +248,7 @@ class UrlCheck {
       isList,
       isInHeaders: HEADERS.has(name) || outer?.isInHeaders === true,
       within: parent,
+      outer,
     };
     if (here.isEntry) {
       // In each place, since the entries beside it differ.
@@ -248,7 +260,7 @@ class UrlCheck {
     if (!isNew) {
       this.#isShared ||= isList && outer?.isList === true;
       if (!isChecked) {
-        this.#elsewhere.push({ list: value, outer: here });
+        this.#elsewhere = { list: value, outer: here, next: this.#elsewhere };
       }
       return;
     }
@@ -259,7 +271,7 @@ class UrlCheck {
     this.#checked.set(value, bits | (checked ?? 0));
     // Its text has that many commas.
     this.#work.spend(isList ? value.length / LISTED_PER_STEP : 0);
-    this.#outer.push(here);
+    this.#outer = here;
   }
 
   /**
@@ -267,7 +279,7 @@ class UrlCheck {
    * @param {any} value
    */
   #leaf(name, value) {
-    const outer = /** @type {Outer} */ (this.#outer.at(-1));
+    const outer = /** @type {Outer} */ (this.#outer);
     if (outer.isList) {
       this.#listed(value);
     }
@@ -359,7 +371,7 @@ class UrlCheck {
     if (normal === undefined || !isAllowed(this.#domains, host)) {
       throw new Forbidden(host);
     }
-    this.#isPlaced ||= this.#outer.at(-1)?.isInHeaders !== true;
+    this.#isPlaced ||= this.#outer?.isInHeaders !== true;
     return normal;
   }
 

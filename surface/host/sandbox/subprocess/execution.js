@@ -151,8 +151,8 @@ function createProcessCalls(core, environment, launcher) {
    * @param {ProcessTemplate} template
    * @returns {Promise<Layer[]>}
    */
-  async function survey(template) {
-    const call = calls.begin(survey);
+  async function checkConfinement(template) {
+    const call = calls.begin(checkConfinement);
     environment.checkConfinement(call.request, processOf(template));
     const list = await call.promise;
     const layers = [];
@@ -162,7 +162,7 @@ function createProcessCalls(core, environment, launcher) {
     return layers;
   }
 
-  return { execute, survey };
+  return { execute, checkConfinement };
 }
 
 module.exports = { createProcessCalls };

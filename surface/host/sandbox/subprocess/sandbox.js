@@ -134,7 +134,7 @@ function readRequired(names) {
  * @param {string | undefined} launcher
  */
 function createSubprocessSandboxes(core, environment, { strip, make }, readSnapshot, launcher) {
-  const { execute, survey } = createProcessCalls(core, environment, launcher);
+  const { execute, checkConfinement } = createProcessCalls(core, environment, launcher);
 
   class SubprocessSandbox {
     /** @type {Set<{ terminate(): void }>} */ #running = new Set();
@@ -246,7 +246,8 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
         calling: this.#calling,
         count: callCounter(this.#quota.calls),
         until,
-        isStopped: () => isGone() || signal?.aborted === true,
+        isStopped: isGone,
+        signal,
         make,
         parse: (text, ending) => parseJson(text, { ...ending, maxWeight: this.#template.memoryLimit * BYTES_PER_MB }),
       });
@@ -270,7 +271,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
           },
         });
       } finally {
-        calls.end(outcome, signal);
+        calls.end(outcome);
         if (running !== undefined) {
           this.#running.delete(running);
         }
@@ -304,7 +305,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
 
     /** The confinement of this sandbox's processes, layer by layer. */
     async confinement() {
-      return survey(this.#current);
+      return checkConfinement(this.#current);
     }
   }
 

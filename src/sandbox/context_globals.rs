@@ -1,4 +1,4 @@
-//! Gives a context of an ordinary isolate some features of the ready-made sandboxes, for plugins and for `createContext`.
+//! Installs globals of the ready-made sandboxes in a context of an ordinary isolate, for plugins and for `createContext`.
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -13,13 +13,13 @@ use super::{actors, console, shadows};
 use crate::convert;
 use crate::isolate::{Limits, Place, Remote};
 use crate::ops::{self, Prepared, Record, Transfer};
-use crate::protocol::equipment;
+use crate::protocol::context_globals;
 use crate::value::{
     Callable, Chain, Charge, Code, Completion, ContextHandle, Fault, NoCompletion, Outcome, Text, Value,
 };
 use crate::web::{self, Names};
 
-pub struct Equipment {
+pub struct ContextGlobals {
     /// A function of the host that receives failures in timers, as an error's code, name and message.
     pub timers: Option<Arc<Callable>>,
     pub web: Names,
@@ -30,34 +30,36 @@ pub struct Equipment {
     pub is_plugin: bool,
 }
 
-impl Equipment {
-    /// Reads what the host declares, see `EQUIPMENT`.
-    pub fn read(mut record: Record) -> Result<Equipment, Fault> {
-        let (index, text) =
-            (record.optional_text(equipment::MODULE_INDEX)?, record.optional_text(equipment::MODULE_SOURCES)?);
+impl ContextGlobals {
+    /// Reads what the host declares, see `CONTEXT_GLOBALS`.
+    pub fn read(mut record: Record) -> Result<ContextGlobals, Fault> {
+        let (index, text) = (
+            record.optional_text(context_globals::MODULE_INDEX)?,
+            record.optional_text(context_globals::MODULE_SOURCES)?,
+        );
         Ok(Self {
-            timers: record.optional_function(equipment::TIMERS)?,
-            web: Names::from_bits(record.number(equipment::WEB)? as u32),
+            timers: record.optional_function(context_globals::TIMERS)?,
+            web: Names::from_bits(record.number(context_globals::WEB)? as u32),
             modules: index.zip(text).map(|(index, text)| Sources { index, text }),
-            log_length: match record.value(equipment::MAX_LOG_LENGTH) {
+            log_length: match record.value(context_globals::MAX_LOG_LENGTH) {
                 Value::Number(length) => Some(length as usize),
                 _ => None,
             },
-            is_plugin: record.number(equipment::IS_PLUGIN)? != 0.0,
+            is_plugin: record.number(context_globals::IS_PLUGIN)? != 0.0,
         })
     }
 }
 
-/// Equips the context before other code runs there. Contexts of one isolate share their timers. Returns a list of functions for the library's
+/// Installs the globals before other code runs in the context. Contexts of one isolate share their timers. Returns a list of functions for the library's
 /// code there: for a plugin those of [`actors`], and if console entries are wanted, one that formats a list of console arguments.
-pub fn equip(context: &ContextHandle, equipment: Equipment) -> Prepared {
+pub fn install(context: &ContextHandle, globals: ContextGlobals) -> Prepared {
     let Some(remote) = Remote::from_owner(context.slot.owner()) else {
         return Prepared::from(ops::malformed());
     };
     let weak = Arc::downgrade(&remote);
     let work = ops::work_in_realm(Arc::clone(&context.slot), move |scope, at| {
-        let (log_length, is_plugin) = (equipment.log_length, equipment.is_plugin);
-        install(scope, at, &weak, equipment)?;
+        let (log_length, is_plugin) = (globals.log_length, globals.is_plugin);
+        install_in_realm(scope, at, &weak, globals)?;
         let mut functions = Vec::new();
         if is_plugin {
             functions.extend(actors::functions(scope).ok_or(Fault::Stopped)?);
@@ -72,19 +74,19 @@ pub fn equip(context: &ContextHandle, equipment: Equipment) -> Prepared {
     Prepared::Enter { remote, limits: Limits::standard(), work }
 }
 
-fn install(
+fn install_in_realm(
     scope: &mut v8::PinScope<'_, '_>,
     at: &Place,
     remote: &Weak<Remote>,
-    equipment: Equipment,
+    globals: ContextGlobals,
 ) -> Result<(), Fault> {
     v8::tc_scope!(let scope, scope);
     let global = scope.get_current_context().global(scope);
-    web::begin(scope, equipment.web, Instant::now());
+    web::begin(scope, globals.web, Instant::now());
     if at.guest.remote()?.settings.snapshot.is_some() {
-        check_names(scope, global, &equipment)?;
+        check_names(scope, global, &globals)?;
     }
-    if let Some(function) = equipment.timers {
+    if let Some(function) = globals.timers {
         if !timers::has_begun(scope) {
             let remote = remote.clone();
             let reporter: Arc<dyn Completion> = Arc::new(Reporter { function, remote });
@@ -93,13 +95,13 @@ fn install(
         }
         timers::install(scope, global)?;
     }
-    match equipment.modules {
+    match globals.modules {
         Some(sources) => Graph::install(scope, sources),
-        None if equipment.is_plugin => refused_modules::refuse(scope),
+        None if globals.is_plugin => refused_modules::refuse(scope),
         // `import()` belongs to the isolate: its option, or the resolvers of its modules, handle it.
         None => {}
     }
-    web::install(scope, equipment.web)
+    web::install(scope, globals.web)
 }
 
 /// The names on a plugin's global object that are not installed here.
@@ -110,16 +112,16 @@ const OWN: [&str; 2] = ["context", "pluginId"];
 fn check_names(
     scope: &mut v8::PinScope<'_, '_>,
     global: v8::Local<'_, v8::Object>,
-    equipment: &Equipment,
+    globals: &ContextGlobals,
 ) -> Result<(), Fault> {
-    let has_console = equipment.is_plugin || equipment.log_length.is_some();
-    let names = names(equipment.timers.is_some(), equipment.web).filter(|name| has_console || *name != "console");
-    let own = if equipment.is_plugin { &OWN[..] } else { &[] };
+    let has_console = globals.is_plugin || globals.log_length.is_some();
+    let names = names(globals.timers.is_some(), globals.web).filter(|name| has_console || *name != "console");
+    let own = if globals.is_plugin { &OWN[..] } else { &[] };
     let names: Vec<_> = names.chain(own.iter().copied()).collect();
-    let missing: Vec<_> = web::connect(scope, equipment.web)?.list().collect();
-    let exists = |name: &str| equipment.web.list().any(|each| each == name) && !missing.contains(&name);
+    let missing: Vec<_> = web::connect(scope, globals.web)?.list().collect();
+    let exists = |name: &str| globals.web.list().any(|each| each == name) && !missing.contains(&name);
     // User code may use this as its own name for the global object, so it is not checked.
-    let global_name = equipment.is_plugin.then_some("global");
+    let global_name = globals.is_plugin.then_some("global");
     let made: Vec<_> = names.iter().copied().chain(global_name).filter(|name| !exists(name)).map(Text::from).collect();
     let mark = v8::Object::new(scope).into();
     for name in &made {

@@ -7,25 +7,25 @@ use v8::script_compiler::{CachedData, CompileOptions, NoCacheReason, Source, com
 
 use super::SnapshotSource;
 
-pub struct Prelude {
-    recipe: SnapshotSource,
+pub struct BootstrapScript {
+    source: SnapshotSource,
     /// File name in stack frames.
     name: Option<&'static str>,
-    /// Whether the script evaluates to a function that needs the modules that the recipe lacks.
+    /// Whether the script evaluates to a function that needs the modules that the source lacks.
     is_function: bool,
     text: OnceLock<String>,
     /// V8's code cache, with the functions that had run when it was created.
     cache: OnceLock<Vec<u8>>,
 }
 
-impl Prelude {
-    pub const fn new(recipe: SnapshotSource, name: Option<&'static str>) -> Self {
-        Self { recipe, name, is_function: false, text: OnceLock::new(), cache: OnceLock::new() }
+impl BootstrapScript {
+    pub const fn new(source: SnapshotSource, name: Option<&'static str>) -> Self {
+        Self { source, name, is_function: false, text: OnceLock::new(), cache: OnceLock::new() }
     }
 
     /// A script that evaluates to [`SnapshotSource::function`].
-    pub const fn function(recipe: SnapshotSource) -> Self {
-        Self { recipe, name: None, is_function: true, text: OnceLock::new(), cache: OnceLock::new() }
+    pub const fn function(source: SnapshotSource) -> Self {
+        Self { source, name: None, is_function: true, text: OnceLock::new(), cache: OnceLock::new() }
     }
 
     /// Compiles the script with all its functions in advance for the current isolate. Runs nothing.
@@ -55,8 +55,8 @@ impl Prelude {
         rest(scope, result)
     }
 
-    /// The same as [`Prelude::run`], with the compiled script in `kept`, which belongs to the isolate, for its other realms.
-    pub fn run_kept<'s>(
+    /// The same as [`BootstrapScript::run`], with the compiled script in `kept`, which belongs to the isolate, for its other realms.
+    pub fn run_cached<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
         kept: &RefCell<Option<v8::Global<v8::UnboundScript>>>,
@@ -108,7 +108,7 @@ impl Prelude {
         scope: &mut v8::PinScope<'s, '_>,
     ) -> Option<(v8::Local<'s, v8::String>, v8::ScriptOrigin<'s>)> {
         let text =
-            self.text.get_or_init(|| if self.is_function { self.recipe.function() } else { self.recipe.script() });
+            self.text.get_or_init(|| if self.is_function { self.source.function() } else { self.source.script() });
         let source = v8::String::new_from_one_byte(scope, text.as_bytes(), v8::NewStringType::Normal)?;
         let name: v8::Local<v8::Value> = match self.name {
             Some(name) => v8::String::new(scope, name)?.into(),

@@ -1,4 +1,4 @@
-//! What the slots of an isolate hold.
+//! The values in the slots of an isolate.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::modules::CompiledModule;
 use super::realm::Realm;
 
-/// What a slot of this isolate holds.
+/// The value in a slot.
 #[derive(Clone)]
-pub enum Held {
+pub enum SlotValue {
     Context(Arc<Realm>),
     Script(Rc<CompiledScript>),
     Module(Rc<CompiledModule>),
@@ -24,7 +24,7 @@ pub struct CompiledScript {
     pub cache: Option<Arc<Vec<u8>>>,
 }
 
-impl Held {
+impl SlotValue {
     /// The function that fills the `import.meta` of `module`, if this is that module.
     pub fn meta_of<'s>(
         &self,
@@ -32,7 +32,7 @@ impl Held {
         module: v8::Local<'_, v8::Module>,
     ) -> Option<v8::Local<'s, v8::Function>> {
         match self {
-            Held::Module(compiled) if compiled.module == module => {
+            SlotValue::Module(compiled) if compiled.module == module => {
                 compiled.meta.as_ref().map(|meta| v8::Local::new(scope, meta))
             }
             _ => None,

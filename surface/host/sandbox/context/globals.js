@@ -6,7 +6,7 @@ const { coded } = require('../../../core/error.js');
 const { recordOf, stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND, MODE, TRANSFER } = require('../../../core/protocol.js');
 const { notify, ORIGIN } = require('../../host-calls.js');
-const { CONSOLE_METHOD, EQUIPMENT, record } = require('../../protocol.js');
+const { CONSOLE_METHOD, CONTEXT_GLOBALS, record } = require('../../protocol.js');
 const { reportUnhandled } = require('../../unhandled.js');
 const { bare, member, readWeb, wrong } = require('../common/options.js');
 
@@ -93,10 +93,10 @@ const ignored = (target) => stamp({}, KIND.CALLBACK, new CallbackRecord(target, 
  * @param {import('../../../index.js').Core} core
  * @param {any} environment the native one
  * @param {() => any} ivm
- * @returns {NonNullable<import('../../../index.js').Binding['equipment']>}
+ * @returns {NonNullable<import('../../../index.js').Binding['contextGlobals']>}
  */
-function createContextEquipment(core, environment, ivm) {
-  return function contextEquipment(webOption, timersOption, consoleOption) {
+function createContextGlobals(core, environment, ivm) {
+  return function contextGlobals(webOption, timersOption, consoleOption) {
     const web = readWeb(bare({ web: webOption }));
     const failed = readTimers(timersOption);
     const sink = readSink(consoleOption);
@@ -120,7 +120,7 @@ function createContextEquipment(core, environment, ivm) {
     function install(context, mode, method, signal) {
       const call = core.begin(mode, method, signal);
       const listener = failed && core.binding.pack(ignored(failed), TRANSFER.DEFAULT);
-      const carrier = environment.equip(mode, call === undefined ? 0 : call.request, recordOf(context, KIND.CONTEXT).entry.id, record(EQUIPMENT, {
+      const carrier = environment.installGlobals(mode, call === undefined ? 0 : call.request, recordOf(context, KIND.CONTEXT).entry.id, record(CONTEXT_GLOBALS, {
         web,
         timers: listener,
         moduleIndex: undefined,
@@ -148,7 +148,7 @@ function createContextEquipment(core, environment, ivm) {
       }
     }
 
-    return function equip(context, mode, method, signal) {
+    return function installGlobals(context, mode, method, signal) {
       if (mode === MODE.ASYNC) {
         return later(context, method, signal);
       }
@@ -168,4 +168,4 @@ function createContextEquipment(core, environment, ivm) {
 /** @param {unknown} web the option of this name */
 const webBits = (web) => readWeb(bare({ web }));
 
-module.exports = { createContextEquipment, webBits };
+module.exports = { createContextGlobals, webBits };

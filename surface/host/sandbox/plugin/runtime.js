@@ -4,7 +4,7 @@
 const { CallbackRecord } = require('../../../api/callback.js');
 const { recordOf, stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
-const { EQUIPMENT, METER, record } = require('../../protocol.js');
+const { CONTEXT_GLOBALS, METER, record } = require('../../protocol.js');
 const { readModules } = require('../common/modules.js');
 const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readPoolSize, readQuota, readWeb } = require('../common/options.js');
 const { namingOption } = require('../common/syntax.js');
@@ -19,7 +19,7 @@ const CONSOLE = Object.freeze({ entries: 10_000, length: 10_000 });
 const MODULES_DEADLINE = 30_000;
 
 /**
- * @typedef {object} Equipment
+ * @typedef {object} PluginRuntime
  * @property {boolean} timers
  * @property {(memoryLimit: number) => { output: number, calls: number }} quotaOf the quota of each execution of a plugin with this memory limit
  * @property {import('../common/options.js').Logging} console
@@ -46,12 +46,12 @@ const MODULES_DEADLINE = 30_000;
  * @param {import('../common/typescript.js').Strip} strip
  * @param {import('../common/snapshot.js').ReadSnapshot} readSnapshot
  */
-function createReadEquipment(core, environment, strip, readSnapshot) {
+function createReadRuntime(core, environment, strip, readSnapshot) {
   /**
    * @param {unknown} options
-   * @returns {Equipment}
+   * @returns {PluginRuntime}
    */
-  return function readEquipment(options) {
+  return function readRuntime(options) {
     const settings = checkOptions(options, OPTIONS);
     const timers = readBoolean(settings, 'timers');
     const web = readWeb(settings);
@@ -70,7 +70,7 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
       console,
       texts: modules?.texts,
       take(memoryLimit) {
-        const isolate = core.binding.unpack(environment.takeIsolate(memoryLimit, warm, core.binding.pack(snapshot, TRANSFER.DEFAULT)), readEquipment);
+        const isolate = core.binding.unpack(environment.takeIsolate(memoryLimit, warm, core.binding.pack(snapshot, TRANSFER.DEFAULT)), readRuntime);
         core.binding.lifecycle?.taken(isolate, memoryLimit);
         return isolate;
       },
@@ -79,9 +79,9 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
         return { cpu: figures[METER.CPU], heapPeak: figures[METER.HEAP_PEAK], memory: figures[METER.MEMORY] };
       },
       async collect(isolate, signal) {
-        const call = /** @type {import('../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readEquipment, signal));
+        const call = /** @type {import('../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readRuntime, signal));
         const carrier = core.binding.invoke(OP.HEAP_STATISTICS, MODE.ASYNC, call.request, recordOf(isolate, KIND.ISOLATE).entry.id, true);
-        return core.conclude(MODE.ASYNC, call, carrier, readEquipment);
+        return core.conclude(MODE.ASYNC, call, carrier, readRuntime);
       },
       async install(context, failed) {
         const ready = await modules?.ready(strip, MODULES_DEADLINE, undefined);
@@ -89,8 +89,8 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
           throw errorOf(ready.failure);
         }
         const listener = timers ? stamp({}, KIND.CALLBACK, new CallbackRecord(failed, CALLBACK.IGNORED)) : undefined;
-        const call = core.calls.begin(readEquipment);
-        environment.equip(MODE.ASYNC, call.request, recordOf(context, KIND.CONTEXT).entry.id, record(EQUIPMENT, {
+        const call = core.calls.begin(readRuntime);
+        environment.installGlobals(MODE.ASYNC, call.request, recordOf(context, KIND.CONTEXT).entry.id, record(CONTEXT_GLOBALS, {
           web,
           timers: core.binding.pack(listener, TRANSFER.DEFAULT),
           moduleIndex: ready?.packed?.index,
@@ -105,10 +105,10 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
           throw core.binding.signals?.reason(signal);
         }
         const packed = args.map((arg) => core.binding.pack(arg, TRANSFER.COPY));
-        const call = /** @type {import('../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readEquipment, signal));
+        const call = /** @type {import('../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readRuntime, signal));
         const carrier = environment.runAsActor(call.request, recordOf(context, KIND.CONTEXT).entry.id, recordOf(begin, KIND.REFERENCE).entry.id,
           text, file, timeout, deadline, ...packed);
-        return core.conclude(MODE.ASYNC, call, carrier, readEquipment);
+        return core.conclude(MODE.ASYNC, call, carrier, readRuntime);
       },
       read: (code, file, { timeout, signal }) =>
         readingOf({ code, name: file, bodyOf: (text) => ({ text, line: 0, column: 0, script: file }), typescript, modules, timeout, signal }, strip),
@@ -118,7 +118,7 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
         if (importable === undefined) {
           return undefined;
         }
-        const call = core.calls.begin(readEquipment);
+        const call = core.calls.begin(readRuntime);
         environment.adoptModule(call.request, recordOf(context, KIND.CONTEXT).entry.id, isModule ? importable.main.text : body.text, file);
         return call.promise;
       },
@@ -126,4 +126,4 @@ function createReadEquipment(core, environment, strip, readSnapshot) {
   };
 }
 
-module.exports = { createReadEquipment };
+module.exports = { createReadRuntime };
