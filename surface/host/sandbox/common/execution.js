@@ -118,21 +118,6 @@ class Running {
   }
 }
 
-/**
- * Keeps an execution among those of its sandbox while it runs.
- * @template T
- * @param {Set<Promise<unknown>>} outcomes of the sandbox
- * @param {Promise<T>} outcome
- */
-async function follow(outcomes, outcome) {
-  outcomes.add(outcome);
-  try {
-    return await outcome;
-  } finally {
-    outcomes.delete(outcome);
-  }
-}
-
 /** @param {{ reason: unknown }} signal */
 function abortedBy({ reason }) {
   return { value: `Execution was aborted: ${textOf(reason)}`, code: CODE.ABORTED };
@@ -333,4 +318,4 @@ function createExecute(core, environment) {
   return execute;
 }
 
-module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, libraryCode, outcomeOf, refusedBy };
+module.exports = { abortedBy, createExecute, DISPOSED, disposed, gone, libraryCode, outcomeOf, refusedBy };
