@@ -34,6 +34,11 @@ mod space;
 mod stack_bounds;
 mod start;
 mod stub_cache;
+#[cfg_attr(
+    any(fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "only the addon on Linux receives V8's tasks")
+)]
+mod task_queue;
 mod threads;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
