@@ -25,6 +25,9 @@ const LIMITS = Object.freeze({ maxOutputSize: MAX_OUTPUT, maxLogEntries: 100, ma
 
 /** The params of a call, as a framework's own tool and as `approve` get them. These differ if the tool validates its params itself. */
 class CheckedParams {
+  params;
+  approved;
+
   /**
    * @param {unknown} params
    * @param {unknown} approved

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::shared::Shared;
-use super::streams::Kept;
+use super::streams::Retained;
 use crate::isolate::{Limits, Remote};
 use crate::value::{Ask, Chain, Reply};
 
@@ -70,5 +70,5 @@ pub struct Context {
     /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
     pub pausing: Cell<Option<u64>>,
     /// Objects that the value just given to the surface refers to by number.
-    pub kept: RefCell<Vec<Kept>>,
+    pub retained: RefCell<Vec<Retained>>,
 }

@@ -258,6 +258,25 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     context.global.setSync('wait', () => { block(30); });
     assert.equal(context.evalSync('for (let i = 0; i < 10; i += 1) wait(); 3', { timeout: 200 }), 3);`));
 
+  test('return when they are stopped, and what they have left continues elsewhere', () => here(`
+    // Longer than a guest runs without a pause.
+    context.evalSync(\`
+      const log = [];
+      const busy = (time) => { for (const end = Date.now() + time; Date.now() < end; ); };\`);
+    assert.throws(() => context.evalSync('Promise.resolve().then(() => { busy(700); log.push("left"); }); for (;;);', { timeout: 1_000 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+    // Before anything that comes later.
+    assert.equal(context.evalSync('log.push("next"); log.join()'), 'left,next');
+    assert.equal(await context.eval('log.push("last"); log.join()'), 'left,next,last');
+    assert.deepEqual([isolate.isDisposed, ivm.engineStats().endings.abandoned], [false, 0]);
+    // V8 stops neither.
+    ivm.configureEngine({ terminationGrace: 20 });
+    const guest = new ivm.Isolate().createContextSync();
+    guest.global.setSync('host', new ivm.Callback(() => {}));
+    const begins = ms();
+    assert.throws(() => guest.evalSync('Promise.resolve().then(() => { ' + ${JSON.stringify(ENDLESS[0])} + ' }); for (;;) host();', { deadline: 4_000 }), { code: 'ERR_ISOLATE_DEADLINE' });
+    assert.ok(ms() - begins < 6_000, String(ms() - begins));
+    otherWorks();`));
+
   test('return without a guest that does not stop', () => here(`
     ivm.configureEngine({ terminationGrace: 20 });
     for (const code of ${JSON.stringify(ENDLESS)}) {

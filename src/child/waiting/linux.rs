@@ -11,21 +11,21 @@ pub struct Waker(OwnedFd);
 impl Waker {
     pub fn new() -> io::Result<Self> {
         // SAFETY: takes numbers.
-        let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if bell < 0 {
+        let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the kernel has just made this descriptor, and nothing else owns it.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(bell) }))
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         let one = 1_u64.to_ne_bytes();
-        // SAFETY: the bytes are valid for reads. It fails only if the counter is at its maximum, and then the bell already rings.
+        // SAFETY: the bytes are valid for reads. It fails only if the counter is at its maximum, and then the waker is already woken.
         unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
-    pub fn silence(&self) {
+    pub fn drain(&self) {
         let mut count = [0; 8];
         // SAFETY: the buffer is valid for writes of its length. There may be nothing to read.
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
@@ -45,7 +45,7 @@ impl Ended {
     }
 }
 
-/// What to wait for. The bell comes first.
+/// What to wait for. The waker comes first.
 #[derive(Default)]
 pub struct Sources {
     /// Each descriptor once: the kernel refuses more entries than the process may have descriptors.
@@ -58,9 +58,9 @@ pub struct Sources {
 const ALWAYS: libc::c_short = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
 
 impl Sources {
-    pub fn new(bell: &Waker) -> Self {
+    pub fn new(waker: &Waker) -> Self {
         let mut sources = Self::default();
-        sources.readable(&bell.0);
+        sources.readable(&waker.0);
         sources
     }
 
@@ -86,7 +86,7 @@ impl Sources {
     }
 
     /// Returns which of them are ready, in the order in which they were added.
-    pub fn wait(mut self, _bell: &Waker, left: Option<Duration>) -> io::Result<Vec<usize>> {
+    pub fn wait(mut self, _waker: &Waker, left: Option<Duration>) -> io::Result<Vec<usize>> {
         let timeout = left.map(timespec);
         let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let count = self.descriptors.len() as libc::nfds_t;
@@ -112,16 +112,16 @@ mod tests {
 
     #[test]
     fn a_descriptor_is_listed_once() {
-        let bell = Waker::new().unwrap();
+        let waker = Waker::new().unwrap();
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let (others, _quiet) = UnixStream::pair().unwrap();
         let wait = || {
-            let mut sources = Sources::new(&bell);
+            let mut sources = Sources::new(&waker);
             sources.readable(&ours);
             sources.writable(&ours);
             sources.readable(&others);
             assert_eq!(sources.descriptors.len(), 3);
-            sources.wait(&bell, Some(Duration::from_secs(20))).unwrap()
+            sources.wait(&waker, Some(Duration::from_secs(20))).unwrap()
         };
         assert_eq!(wait(), [2]);
         theirs.write_all(b"x").unwrap();

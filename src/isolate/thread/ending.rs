@@ -45,9 +45,9 @@ impl Remote {
         self.listeners.undelivered.end();
         if reason != Stop::Environment {
             // No matter what stops it, the promises that it abandons must still be reported.
-            self.keep_alives.hold();
+            self.keep_alives.begin_running();
             // Unless its thread was faster, and the isolate is gone already.
-            self.keep_alives.release(|| !self.is_gone());
+            self.keep_alives.end_running(|| !self.is_gone());
         }
         self.execution.terminate();
         self.stop_children();
@@ -94,7 +94,7 @@ impl Remote {
         if !self.lifecycle.transition(event).changed {
             return;
         }
-        self.update_kept();
+        self.update_keep_alive();
         self.listeners.announce_gone();
         self.detached.announce_drained();
         self.keep_alives.end_all();
