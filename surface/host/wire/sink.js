@@ -3,6 +3,7 @@
 // of the value may start another serialization in the middle of one. The inner one finds the scratch buffer in use and makes its own.
 
 const { Buffer } = require('node:buffer');
+const { TextEncoder } = require('node:util');
 const { cutOff, uncurryThis } = require('../../core/primordials.js');
 const { tooLarge } = require('./refusal.js');
 const { TAG, VERSION } = require('./tags.js');
