@@ -38,8 +38,6 @@ pub struct Pool {
     spawner: Spawner,
     /// Children to start: the template, how many must then be ready, and when to start them.
     wanted: Vec<(ProcessTemplate, usize, Instant)>,
-    /// The number of the last message from a child that has begun to arrive.
-    last_message: u64,
 }
 
 /// The number of the next child. The threads that start children may outlive a pool.
@@ -48,7 +46,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 impl Pool {
     pub fn new(spawner: Spawner) -> Self {
         let (processes, starting, unwanted) = (Vec::new(), Vec::new(), Vec::new());
-        Self { processes, starting, unwanted, groups: Vec::new(), spawner, wanted: Vec::new(), last_message: 0 }
+        Self { processes, starting, unwanted, groups: Vec::new(), spawner, wanted: Vec::new() }
     }
 
     /// Children that were killed but not reaped.
@@ -57,10 +55,9 @@ impl Pool {
     }
 
     /// Determines which children to read from.
-    pub fn intake(&mut self) -> Intake {
-        let Self { processes, last_message, .. } = self;
-        let alive = processes.iter_mut().filter(|process| !matches!(process.state, State::Ended));
-        Intake::of(alive.filter_map(|process| process.numbered_partial(last_message)), TURN)
+    pub fn intake(&self) -> Intake {
+        let alive = self.processes.iter().filter(|process| !matches!(process.state, State::Ended));
+        Intake::of(alive.filter_map(Process::partial), TURN)
     }
 
     pub fn of_number(&mut self, number: u64) -> Option<&mut Process> {

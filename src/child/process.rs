@@ -144,14 +144,14 @@ impl Process {
         matches!(self.state, State::Running(_)) && self.arrivals.is_decoding()
     }
 
-    /// The message that is being received, if part of it has arrived. If it has just begun, it gets the number after `last`.
-    pub fn numbered_partial(&mut self, last: &mut u64) -> Option<Partial> {
-        self.arrivals.numbered_partial(last)
+    /// The message that is being received, if part of it has arrived.
+    pub fn partial(&self) -> Option<Partial> {
+        self.arrivals.partial(self.number)
     }
 
     /// Whether more may be read from it now.
     pub fn is_admitted(&self, intake: &Intake) -> bool {
-        self.arrivals.partial().is_none_or(|partial| intake.admits(&partial))
+        self.partial().is_none_or(|partial| intake.admits(&partial))
     }
 
     pub fn wants_to_write(&self) -> bool {

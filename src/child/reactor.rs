@@ -73,7 +73,7 @@ fn run(commands: &Commands) {
             perform(&mut pool, command);
         }
         pool.maintain(Instant::now());
-        let wait = Wait::of(&mut pool, &commands.waker);
+        let wait = Wait::of(&pool, &commands.waker);
         let ready = wait.wait(&commands.waker);
         if ready.iter().any(|(_, event)| *event == Event::Waker) {
             commands.drain();
@@ -178,7 +178,7 @@ struct Wait {
 }
 
 impl Wait {
-    fn of(pool: &mut Pool, waker: &Waker) -> Self {
+    fn of(pool: &Pool, waker: &Waker) -> Self {
         let intake = pool.intake();
         let mut wait = Self { sources: Sources::new(waker), meanings: vec![(0, Event::Waker)], until: pool.alarm() };
         for child in pool.unwanted() {

@@ -63,7 +63,7 @@ impl Pins {
     ///
     /// # Safety
     ///
-    /// Only the buffer's carrier refers to it, as `surface/host/moving.js` has made it.
+    /// Only the buffer's carrier refers to it, as `surface/host/values/moving.js` has made it.
     pub unsafe fn give_away(&self, js: Js<'_>, buffer: JsValue<'_>) -> JsResult<Bytes> {
         let (data, length) = js.buffer_memory(buffer)?;
         let (number, unpin) = self.pin(js, buffer)?;

@@ -56,8 +56,8 @@ pub fn give_back_blocks(_quota: &std::sync::Arc<NativeQuota>) {}
 pub use malloc::give_back as give_back_blocks;
 pub use mutex::{Guard, lock};
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-pub use quota::draw_on_in_background;
-pub use quota::{NativeQuota, Watch, current, draw_on};
+pub use quota::with_quota_in_background;
+pub use quota::{NativeQuota, Watch, current, with_quota};
 pub use share::{Share, ShareGuard};
 pub use system::{System, calloc, free, give_back_pages, malloc, trim};
 pub use tasks::entered as entered_tasks;

@@ -46,14 +46,14 @@ pub fn is_noted() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::native::draw_on;
+    use crate::native::with_quota;
 
     #[test]
     fn applies_to_one_isolate_on_one_thread() {
         super::note();
         assert!(super::is_noted());
         assert!(!std::thread::spawn(super::is_noted).join().unwrap_or(true));
-        draw_on(None, || assert!(!super::is_noted()));
+        with_quota(None, || assert!(!super::is_noted()));
         assert!(super::is_noted());
     }
 }

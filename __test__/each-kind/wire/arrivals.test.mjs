@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Reader, write } from '../../wire/helper.mjs';
 
 const require = createRequire(import.meta.url);
-const { createArrivals } = require('../../../surface/host/arrivals.js');
+const { createArrivals } = require('../../../surface/host/requests/arrivals.js');
 const { WANTED } = require('../../../surface/host/protocol.js');
 const { TAG } = require('../../../surface/core/protocol.js');
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { gate, hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
 
-const { Gate } = createRequire(import.meta.url)('../../../surface/host/sandbox/plugin/gate.js');
+const { Gate } = createRequire(import.meta.url)('../../../surface/host/sandbox/plugin/context/gate.js');
 const tooMany = /^RangeError: Too many calls are waiting for an answer$/;
 
 async function slow(t) {

@@ -178,3 +178,19 @@ testSignals((spy, options) => {
   const { execute } = createCodeTool({ ...options, tools: { spy: { execute: (_, { abortSignal, toolCallId }) => spy(abortSignal, toolCallId) } } });
   return (code, abortSignal) => execute({ code }, { toolCallId: 'one', abortSignal });
 });
+
+test('the values of a tool are no longer asked for when its call is over', { timeout: 20_000 }, async () => {
+  /** @type {() => void} */
+  let finish;
+  const finished = new Promise((resolve) => { finish = resolve; });
+  async function* endless() {
+    try {
+      for (;;) yield await new Promise((resolve) => { setImmediate(resolve); });
+    } finally {
+      finish();
+    }
+  }
+  const { error } = await createCodeTool({ tools: { endless: { execute: endless } }, timeout: 500 }).execute({ code: 'return tools.endless({})' }, {});
+  assert.equal(error.code, 'ERR_ISOLATE_DEADLINE');
+  await finished;
+});

@@ -7,22 +7,23 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../../harness.mjs';
-import { Visitor } from '../../../surface/host/visit.js';
+import { Visitor } from '../../../surface/host/values/visit.js';
 import { Work } from '../../../surface/host/work.js';
 import { measurementOf } from '../../../surface/host/sandbox/common/size.js';
-import { callCounter, HeldArguments } from '../../../surface/host/sandbox/common/quota.js';
-import { isPublic } from '../../../surface/host/sandbox/plugin/addresses.js';
-import { Account, readArguments } from '../../../surface/host/sandbox/plugin/storage.js';
-import { URL_LIMITS, UrlCheck } from '../../../surface/host/sandbox/plugin/url-gate.js';
+import { callCounter, ArgumentBudget } from '../../../surface/host/sandbox/common/quota.js';
+import { isPublic } from '../../../surface/host/sandbox/plugin/network/addresses.js';
+import { Account, readArguments } from '../../../surface/host/sandbox/plugin/context/storage.js';
+import { URL_LIMITS, UrlCheck } from '../../../surface/host/sandbox/plugin/urls/check.js';
 import { readJsonSchema } from '../../../surface/host/sandbox/tools/json-schema.js';
 import { issuesOf } from '../../../surface/host/sandbox/tools/validation.js';
 
 const FOLDER = join(root, 'surface/host');
 const SOURCES = [
-  'visit.js', 'work.js', 'wire/brand.js', 'wire/notes.js', ...['common', 'plugin', 'tools'].flatMap((folder) => readdirSync(join(FOLDER, 'sandbox', folder)).map((file) => `sandbox/${folder}/${file}`)),
+  'values/visit.js', 'work.js', 'wire/brand.js', 'wire/notes.js',
+  ...['common', 'plugin', 'tools'].flatMap((folder) => readdirSync(join(FOLDER, 'sandbox', folder), { recursive: true }).map((file) => `sandbox/${folder}/${file}`)),
 ];
 const NAME = /[A-Za-z_$][\w$]*/g;
-const words = new Set(SOURCES.flatMap((file) => readFileSync(join(FOLDER, file), 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '').match(NAME)));
+const words = new Set(SOURCES.filter((file) => file.endsWith('.js')).flatMap((file) => readFileSync(join(FOLDER, file), 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '').match(NAME)));
 const NAMES = [...words, ...Array.from({ length: 8 }, (_, index) => String(index))];
 
 const DOMAINS = Object.freeze(['example.org']);
@@ -88,7 +89,7 @@ const ATTEMPTS = [
     return true;
   }],
   ['too many bytes', () => {
-    new HeldArguments(16).check(2 ** 31);
+    new ArgumentBudget(16).check(2 ** 31);
     return true;
   }],
   ['too many steps', () => {

@@ -35,7 +35,7 @@ impl Owner {
     /// That of this thread.
     fn current() -> Option<Self> {
         let budgets = context::with(|context| context.pages.get()).cast::<Budgets<'_>>();
-        // SAFETY: the `draw_on` that has set it is running on this thread.
+        // SAFETY: the `with_budgets` that has set it is running on this thread.
         let budgets = unsafe { budgets.as_ref() };
         budgets.map(|Budgets { memory, space }| Self { memory: Arc::clone(memory), space: Arc::clone(space) })
     }
@@ -48,7 +48,7 @@ struct Budgets<'a> {
 }
 
 /// Runs `work`. Meanwhile this thread works for an isolate with these budgets.
-pub fn draw_on<T>(memory: &Arc<Budget>, space: &Arc<Budget>, work: impl FnOnce() -> T) -> T {
+pub fn with_budgets<T>(memory: &Arc<Budget>, space: &Arc<Budget>, work: impl FnOnce() -> T) -> T {
     /// Restores the budgets that the thread charged before, also if `work` panics.
     struct Before(*const c_void);
     impl Drop for Before {

@@ -98,7 +98,7 @@ fn dispose(mut body: Body, remote: Option<&Remote>) {
     locker.cancel_terminate_execution();
     if let Ok(guest) = Guest::of(&locker) {
         if let Some(remote) = remote.filter(|remote| remote.stop_reason() == Some(Stop::Disposed)) {
-            native::draw_on(remote.accounts.quota.as_ref(), || guest.compiled.write(&mut locker, remote, true));
+            native::with_quota(remote.accounts.quota.as_ref(), || guest.compiled.write(&mut locker, remote, true));
         }
         guest.clear();
     }

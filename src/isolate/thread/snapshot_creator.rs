@@ -82,7 +82,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
         Ok(sealed)
     };
     // Memory that V8 takes to write the snapshot does not count for the guest.
-    let written: Result<_, Fault> = native::draw_on(None, || engine::contain_fatal_errors(write));
+    let written: Result<_, Fault> = native::with_quota(None, || engine::contain_fatal_errors(write));
     await_snapshot(None);
     let payload = Payload::buffer(written?);
     Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Payload(Box::new(payload))))))
@@ -158,7 +158,7 @@ fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Resu
         }
         engine::forget_isolate(address_of(&isolate));
     };
-    engine::draw_on(&budget, &remote.accounts.space, || budget.overdraw(start));
+    engine::with_budgets(&budget, &remote.accounts.space, || budget.overdraw(start));
     Ok(())
 }
 

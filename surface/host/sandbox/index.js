@@ -33,9 +33,9 @@ function createSandboxes(core, environment, ivm, launcher) {
   lazily(members, ['AgentSandbox'], () => require('./agent/sandbox.js').createAgentSandbox(execute, strip, readSnapshot, makeWarm));
   lazily(members, ['SubprocessSandbox'],
     () => require('./subprocess/sandbox.js').createSubprocessSandboxes(core, environment, { strip, make: makeWarm }, readSnapshot, launcher));
-  lazily(members, ['createPluginFetch'], () => require('./plugin/fetch.js'));
+  lazily(members, ['createPluginFetch'], () => require('./plugin/network/fetch.js'));
   lazily(members, ['PluginSandbox'], () => {
-    const readRuntime = require('./plugin/runtime.js').createReadRuntime(core, environment, strip, readSnapshot);
+    const readRuntime = require('./plugin/isolate/runtime.js').createReadRuntime(core, environment, strip, readSnapshot);
     return require('./plugin/sandbox.js').createPluginSandbox(core, ivm, readRuntime);
   });
   return members;

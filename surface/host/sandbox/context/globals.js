@@ -5,9 +5,9 @@ const { CallbackRecord } = require('../../../api/callback.js');
 const { coded } = require('../../../core/error.js');
 const { recordOf, stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND, MODE, TRANSFER } = require('../../../core/protocol.js');
-const { notify, ORIGIN } = require('../../host-calls.js');
+const { notify, ORIGIN } = require('../../calls/host-calls.js');
 const { CONSOLE_METHOD, CONTEXT_GLOBALS, record } = require('../../protocol.js');
-const { reportUnhandled } = require('../../unhandled.js');
+const { reportUnhandled } = require('../../calls/unhandled.js');
 const { bare, member, readWeb, wrong } = require('../common/options.js');
 
 /** Characters of a console entry. */

@@ -7,9 +7,9 @@ const { CallbackRecord } = require('../../../api/callback.js');
 const { CODE, coded } = require('../../../core/error.js');
 const { stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND } = require('../../../core/protocol.js');
-const { adopt, discard, guard, isThenable, ORIGIN } = require('../../host-calls.js');
-const { isPrimitive } = require('../../primitive.js');
-const { hasTime, inTurn } = require('../../replies.js');
+const { adopt, discard, guard, isThenable, ORIGIN } = require('../../calls/host-calls.js');
+const { isPrimitive } = require('../../values/primitive.js');
+const { hasTime, inTurn } = require('../../calls/replies.js');
 const { CallSignals } = require('./call-signals.js');
 const { disposed } = require('../common/execution.js');
 const { bare, member, own, readListed, wrong } = require('../common/options.js');
@@ -68,7 +68,7 @@ function placeOf(name) {
  * @property {() => void} count throws if a call exceeds the limit
  * @property {number} until when the execution's time is over, as a value of `now()` in clock.js
  * @property {() => boolean} isStopped whether the host has ended the execution
- * @property {import('../../signals.js').Signal | undefined} signal of the execution
+ * @property {import('../../calls/signals.js').Signal | undefined} signal of the execution
  * @property {(memoryLimit: number) => any} make creates an isolate
  * @property {(text: string, ending: import('./validation.js').Ending) => any} [parse] for params that arrive as JSON; returns the value, or a promise
  *   for it if it is large
@@ -185,7 +185,7 @@ async function approval(approve, call) {
 /**
  * Why the calls of an execution are aborted.
  * @param {import('../common/execution.js').Outcome | undefined} outcome
- * @param {import('../../signals.js').Signal | undefined} signal
+ * @param {import('../../calls/signals.js').Signal | undefined} signal
  * @returns {unknown}
  */
 function reasonOf(outcome, signal) {
