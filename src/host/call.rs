@@ -144,9 +144,11 @@ fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepar
     match mode {
         mode::SYNC => {
             let origin = prepared.remote();
-            // A call that is made while another one waits gets no wider limits.
             let outer =
                 if local.context.chain.borrow().is_some() { local.context.waiting.get() } else { Limits::default() };
+            // A deadline includes everything that its call waits for. A timeout stands still while the host runs.
+            let prepared = prepared.within(Limits { timeout: None, ..outer });
+            // What is read meanwhile gets no wider limits.
             let limits = prepared.limits().within(outer);
             local.context.limits.set(limits);
             // Calls that are made meanwhile leave their own limits in `local.context.limits`.
@@ -193,9 +195,9 @@ fn write_result<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsV
 
 /// Whether a guest on this thread ends when the host does. A worker cannot be terminated while its thread is in a built-in function of V8
 /// that does not end, and neither can the process; so there has to be a limit.
-fn ends_with_host(local: &Local, prepared: &Prepared) -> bool {
+fn ends_with_host(prepared: &Prepared) -> bool {
     engine::is_main_thread()
-        || local.context.waiting.get().is_some()
+        || prepared.limits().is_some()
         // Runs only code of the library.
         || matches!(prepared, Prepared::MakeContext { .. })
 }
@@ -215,7 +217,7 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&local.shared).cast();
-    let may_borrow = borrow::is_wanted() && ends_with_host(local, &prepared);
+    let may_borrow = borrow::is_wanted() && ends_with_host(&prepared);
     if let Some(prepared) = if may_borrow { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) } {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
     }
