@@ -32,6 +32,11 @@ mod snapshot;
 mod space;
 mod start;
 mod stub_cache;
+#[cfg_attr(
+    any(fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "only the addon on Linux receives V8's tasks")
+)]
+mod task_queue;
 mod threads;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
