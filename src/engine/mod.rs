@@ -11,8 +11,8 @@ mod checks;
 pub mod code_cache;
 mod cpp_heap;
 mod disposables;
-#[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "entered/absent.rs")]
-mod entered;
+#[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "fibers/absent.rs")]
+mod fibers;
 mod guest_thread;
 mod heap;
 mod icu;
@@ -30,10 +30,13 @@ mod pool;
 mod seal;
 mod snapshot;
 mod space;
-#[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "stack_bounds/absent.rs")]
-mod stack_bounds;
 mod start;
 mod stub_cache;
+#[cfg_attr(
+    any(fuzzing, not(target_os = "linux")),
+    allow(dead_code, reason = "only the addon on Linux receives V8's tasks")
+)]
+mod task_queue;
 mod threads;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
@@ -59,7 +62,7 @@ pub use bootstrap_script::BootstrapScript;
 #[cfg(target_os = "linux")]
 pub use checks::contain as contain_failed_checks;
 pub use disposables::without_disposables;
-pub use entered::{Entered, new_thread};
+pub use fibers::{Allowed, Entered, limit_stack, new_thread};
 pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thread, knows_code_of_v8};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
@@ -72,7 +75,6 @@ pub use snapshot::{BOOTSTRAP, SnapshotSource};
 pub use space::for_isolate as address_space;
 #[cfg(unix)]
 pub use space::is_new_process;
-pub use stack_bounds::{Allowed, limit_stack};
 pub use start::Unavailable;
 pub use wasm::began_compiling;
 pub use weak::Weak;

@@ -1,4 +1,4 @@
-//! One isolate: its inbox, the thread it borrows, its limits and its realms. This module does not know what calls do: they arrive as
+//! One isolate: its mailbox, the thread it borrows, its limits and its realms. This module does not know what calls do: they arrive as
 //! [`Job`]s.
 
 pub mod async_context;

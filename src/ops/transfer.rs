@@ -7,7 +7,7 @@ use crate::isolate::{Deadline, Place, Realm, Remote, SlotValue, clock};
 use crate::protocol::{message, transfer};
 use crate::value::{
     Budget, Callable, CallbackMode, Charge, Completion, ExternalCopy, Fault, Handle, Outcome, Owner, Reference,
-    Settlement, Text, Value,
+    Settlement, Text, Value, Wrapper,
 };
 
 /// Transfer options as bits.
@@ -160,20 +160,24 @@ fn promise_out<'s>(
         }));
     }
     let outstanding = Arc::clone(&remote.accounts.outstanding);
-    let completion = Arc::new(Guarded { settlement: Arc::clone(&settlement), outstanding });
+    let completion = Arc::new(ChargedSettlement { settlement: Arc::clone(&settlement), outstanding });
     await_promise(scope, place, promise, completion, transfer)?;
     Ok(settlement)
 }
 
 /// Charges a guest for outcomes that no code has asked for yet.
-struct Guarded {
+struct ChargedSettlement {
     settlement: Arc<Settlement>,
     /// Not the isolate itself, which holds this object: it would keep itself alive.
     outstanding: Arc<Budget>,
 }
 
-impl Completion for Guarded {
-    fn complete(&self, outcome: Outcome) {
+impl Wrapper for ChargedSettlement {
+    fn inner(&self) -> &dyn Completion {
+        &*self.settlement
+    }
+
+    fn forward(&self, outcome: Outcome) {
         if !self.settlement.is_unclaimed() {
             return self.settlement.complete(outcome);
         }
@@ -186,33 +190,21 @@ impl Completion for Guarded {
             None => self.settlement.complete(Err(Fault::too_many_calls())),
         }
     }
-
-    fn is_complete(&self) -> bool {
-        self.settlement.is_complete()
-    }
-
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.settlement.recipient()
-    }
 }
 
 /// Keeps the realm of an awaited promise alive: its code continues, even if no handle to the realm exists.
-struct Keeping {
+struct RealmKeepAlive {
     completion: Arc<dyn Completion>,
     _realm: Arc<Realm>,
 }
 
-impl Completion for Keeping {
-    fn complete(&self, outcome: Outcome) {
+impl Wrapper for RealmKeepAlive {
+    fn inner(&self) -> &dyn Completion {
+        &*self.completion
+    }
+
+    fn forward(&self, outcome: Outcome) {
         self.completion.complete(outcome);
-    }
-
-    fn is_complete(&self) -> bool {
-        self.completion.is_complete()
-    }
-
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.completion.recipient()
     }
 }
 
@@ -224,7 +216,7 @@ pub fn await_promise<'s>(
     completion: Arc<dyn Completion>,
     transfer: Transfer,
 ) -> Result<(), Fault> {
-    let completion = Arc::new(Keeping { completion, _realm: Arc::clone(&place.realm) });
+    let completion = Arc::new(RealmKeepAlive { completion, _realm: Arc::clone(&place.realm) });
     let request = place.guest.request();
     let awaited = place.guest.remote()?.promises.insert(completion, transfer.0, request, place.guest.deadline());
     let id = v8::Number::new(scope, awaited as f64).into();

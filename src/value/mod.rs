@@ -24,7 +24,7 @@ pub use ask::Ask;
 pub use budget::{Budget, Charge};
 pub use bytes::{Bytes, HostBlock, HostMemory, HostMemoryUse};
 pub use chain::Chain;
-pub use completion::{Awaited, Completion, Moment, NoCompletion, Reply, Settlement, Wake};
+pub use completion::{Awaited, Completion, Moment, NoCompletion, Reply, Settlement, Wake, Wrapper};
 pub use details::{Details, DetailsRoom, is_cause};
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};

@@ -4,7 +4,7 @@
 
 const { types } = require('node:util');
 const { CODE, coded } = require('../core/error.js');
-const { FAULT, KIND, TAG } = require('../core/protocol.js');
+const { FAULT, HANDLE, KIND, TAG } = require('../core/protocol.js');
 const { queueMicrotask } = require('./clock.js');
 const { createLifecycle } = require('./diagnostics.js');
 const { Owned } = require('./values/owned.js');
@@ -50,7 +50,7 @@ function createHostBinding(native, sandboxes) {
       return carrier;
     }
     return carrier[0] === TAG.HANDLE
-      ? surface.adopt(carrier[1], carrier[2], carrier[3], carrier[4], carrier[5])
+      ? surface.adopt(carrier[HANDLE.KIND], carrier[HANDLE.ID], carrier[HANDLE.OWN], carrier[HANDLE.TYPE_OF], carrier[HANDLE.FLAGS])
       : exchange().unpackObject(carrier, method);
   }
 
@@ -61,8 +61,8 @@ function createHostBinding(native, sandboxes) {
    * @returns {number}
    */
   function idOf(carrier, method) {
-    if (Array.isArray(carrier) && carrier[0] === TAG.HANDLE && carrier[1] !== KIND.IVM) {
-      return carrier[2];
+    if (Array.isArray(carrier) && carrier[0] === TAG.HANDLE && carrier[HANDLE.KIND] !== KIND.IVM) {
+      return carrier[HANDLE.ID];
     }
     unpack(carrier, method);
     throw coded(Error, 'The native side gave no handle', CODE.UNSUPPORTED);

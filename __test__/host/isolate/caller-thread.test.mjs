@@ -258,7 +258,7 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     context.global.setSync('wait', () => { block(30); });
     assert.equal(context.evalSync('for (let i = 0; i < 10; i += 1) wait(); 3', { timeout: 200 }), 3);`));
 
-  test('return when they are stopped, and what they have left goes on elsewhere', () => here(`
+  test('return when they are stopped, and what they have left continues elsewhere', () => here(`
     // Longer than a guest runs without a pause.
     context.evalSync(\`
       const log = [];

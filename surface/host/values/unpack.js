@@ -5,7 +5,7 @@ const { now } = require('../clock.js');
 const { codec } = require('./codec.js');
 const { CODE, callSite, coded, errorOf } = require('../../core/error.js');
 const { alone } = require('../../core/primordials.js');
-const { CALLBACK, FAULT, FUNCTION, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
+const { ARRIVED_SHARED, CALLBACK, FAULT, FUNCTION, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
 const { checkArgument } = require('./pack.js');
 const { LIMIT, MAX_OUTCOME } = require('../protocol.js');
 const { bufferOf } = require('./shared.js');
@@ -89,7 +89,7 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
       case TAG.BUFFER:
         return carrier[1];
       case TAG.SHARED:
-        return sharedBuffer(carrier[1], carrier[2], carrier[3]);
+        return sharedBuffer(carrier[ARRIVED_SHARED.KEY], carrier[ARRIVED_SHARED.BUFFER], carrier[ARRIVED_SHARED.LENGTH]);
       case TAG.LIST:
         return carrier.slice(1).map(part);
       case TAG.FAULT:

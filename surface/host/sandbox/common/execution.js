@@ -8,7 +8,7 @@ const { thrownText } = require('../../wire/faults.js');
 const { recordOf } = require('../../../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
 const { Unreadable } = require('../../values/unpack.js');
-const { EXECUTION, FORM, record, RESULT } = require('../../protocol.js');
+const { EXECUTION, FORM, FORM_PART, record, RESULT } = require('../../protocol.js');
 const { Inspection } = require('./inspection.js');
 const { pathOfRefused } = require('./globals.js');
 const { fieldsOf } = require('./modules.js');
@@ -118,21 +118,6 @@ class Running {
   }
 }
 
-/**
- * Keeps an execution among those of its sandbox while it runs.
- * @template T
- * @param {Set<Promise<unknown>>} outcomes of the sandbox
- * @param {Promise<T>} outcome
- */
-async function follow(outcomes, outcome) {
-  outcomes.add(outcome);
-  try {
-    return await outcome;
-  } finally {
-    outcomes.delete(outcome);
-  }
-}
-
 /** @param {{ reason: unknown }} signal */
 function abortedBy({ reason }) {
   return { value: `Execution was aborted: ${textOf(reason)}`, code: CODE.ABORTED };
@@ -178,10 +163,10 @@ function refusedBy(error) {
 
 /**
  * @param {import('./normalize.js').Form} form
- * @returns {[text: string, line: number, column: number, guard: string | undefined, flags: number]}
+ * @returns {unknown[]} the elements of FORM_PART
  */
 const partsOfForm = ({ code: { text, line, column }, guard, needsGuard, isFunction }) =>
-  [text, line, column, guard, (needsGuard ? FORM.NEEDS_GUARD : 0) | (isFunction ? FORM.FUNCTION : 0)];
+  record(FORM_PART, { text, line, column, guard, flags: (needsGuard ? FORM.NEEDS_GUARD : 0) | (isFunction ? FORM.FUNCTION : 0) });
 
 /**
  * @param {any[]} result each element at its index of RESULT
@@ -333,4 +318,4 @@ function createExecute(core, environment) {
   return execute;
 }
 
-module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, libraryCode, outcomeOf, refusedBy };
+module.exports = { abortedBy, createExecute, DISPOSED, disposed, gone, libraryCode, outcomeOf, refusedBy };

@@ -56,7 +56,7 @@ class Running {
   }
 
   /** Ends it, together with its process. */
-  terminate() {
+  dispose() {
     this.isTerminated = true;
     this.#environment.terminateExecution(this.#number);
   }
@@ -124,7 +124,7 @@ function createProcessCalls(core, environment, launcher) {
     try {
       unfollow = signal?.follow(() => {
         aborted = true;
-        running.terminate();
+        running.dispose();
       });
       onStart(running);
       const result = await call.promise;
