@@ -3,15 +3,18 @@
 //! the ones here (`build.rs`).
 //!
 //! V8's platform has a fixed number of threads. One that cannot continue, because V8 has run out of something, stops permanently, and the
-//! tasks of all isolates would wait for it. So the tasks are in a queue of this module, which other threads can take them from. V8's own
-//! queue only has one [`NEXT`] for each of them.
+//! tasks of all isolates would wait for it. So the tasks are in a queue of this module, which other threads can take them from: those that
+//! replace such threads, and helpers. V8's own queue only has one [`NEXT`] for each of them.
 
-use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use super::linux;
+use super::task_queue::{Owner, TaskQueue, Ticket};
+use super::threads;
 use crate::native::{self, Guard, NativeQuota, lock};
 
 type Object = *mut c_void;
@@ -82,7 +85,7 @@ unsafe extern "C" fn run(task: *mut Task, delegate: Object) {
     unsafe {
         let inner = (*task.cast::<Counted>()).inner;
         let quota = Arc::clone(&(*task.cast::<Counted>()).quota);
-        native::draw_on_in_background(&quota, || {
+        native::with_quota_in_background(&quota, || {
             quota.tasks().run(|| ((*(*inner).functions).run)(inner, delegate));
         });
     }
@@ -110,7 +113,7 @@ unsafe extern "C" fn delete(task: *mut Task) {
     // SAFETY: made by `counted`, and deleted once.
     unsafe {
         let Counted { inner, quota, .. } = *Box::from_raw(task.cast::<Counted>());
-        native::draw_on_in_background(&quota, || {
+        native::with_quota_in_background(&quota, || {
             // A task left over from an isolate without a thread is leaked: nothing of that isolate is accessed any more.
             quota.tasks().run(|| ((*(*inner).functions).delete)(inner));
         });
@@ -123,27 +126,79 @@ struct Waiting(*mut Task);
 // SAFETY: V8 posts its tasks to be run on any thread.
 unsafe impl Send for Waiting {}
 
-static QUEUE: Mutex<VecDeque<Waiting>> = Mutex::new(VecDeque::new());
+impl Waiting {
+    /// The isolate that a task runs for which `counted` has returned.
+    fn owner(&self) -> Owner {
+        // SAFETY: the task is not deleted before it has run. Only `counted` makes tasks with these functions.
+        unsafe {
+            if self.0.is_null() || !ptr::eq((*self.0).functions, &raw const TABLE.functions) {
+                return 0;
+            }
+            Arc::as_ptr(&(*self.0.cast::<Counted>()).quota) as Owner
+        }
+    }
+}
+
+static QUEUE: Mutex<TaskQueue<Waiting>> = Mutex::new(TaskQueue::new());
 static ADDED: Condvar = Condvar::new();
 
-fn queue() -> Guard<'static, VecDeque<Waiting>> {
+fn queue() -> Guard<'static, TaskQueue<Waiting>> {
     lock(&QUEUE)
 }
 
 /// Runs and deletes a task.
-fn perform(Waiting(task): Waiting) {
+fn perform((Waiting(task), ticket): (Waiting, Ticket)) {
     // SAFETY: V8 has posted the task, and it was taken from the queue once. A task ignores the argument of `run`.
     unsafe {
         ((*(*task).functions).run)(task, ptr::null_mut());
         ((*(*task).functions).delete)(task);
     }
+    queue().end(ticket);
 }
 
 /// Runs the task that has waited for longest, unless another thread was faster.
 unsafe extern "C" fn run_next(_task: *mut Task, _delegate: Object) {
-    let next = queue().pop_front();
+    let next = queue().take(Instant::now());
     if let Some(next) = next {
         perform(next);
+    }
+}
+
+/// How often a helper looks for late tasks, and how often without a result before it ends.
+const LOOKS: Duration = Duration::from_millis(50);
+const MAX_LOOKS: u32 = 40;
+
+/// Starts a helper, if tasks wait although all of V8's own threads are busy.
+fn ask_for_help() {
+    let is_needed = queue().needs_helper(threads::of_v8() as usize);
+    // Without the lock.
+    if is_needed && !start(help) {
+        queue().leave();
+    }
+}
+
+/// Runs late tasks. The threads of hosts, which may be waiting for a processor, come first.
+fn help() {
+    linux::lower_priority(linux::current_thread());
+    let mut looks = 0;
+    loop {
+        let late = queue().take_late(Instant::now());
+        if let Some(late) = late {
+            // This one may take long, too.
+            ask_for_help();
+            perform(late);
+            queue().is_free();
+            looks = 0;
+            continue;
+        }
+        looks += 1;
+        if looks > MAX_LOOKS {
+            let mut queue = queue();
+            if queue.is_empty() {
+                return queue.leave();
+            }
+        }
+        thread::sleep(LOOKS);
     }
 }
 
@@ -176,14 +231,19 @@ pub fn replace_thread() {
             while queue.is_empty() {
                 queue = queue.wait(&ADDED);
             }
-            queue.pop_front()
+            queue.take(Instant::now())
         };
         if let Some(next) = next {
             perform(next);
         }
     };
     // Without memory for a thread, the others have to do.
-    let _ = thread::Builder::new().name("isolated-v8 V8".to_owned()).stack_size(STACK_SIZE).spawn(serve);
+    let _ = start(serve);
+}
+
+/// Starts a thread like V8's own. False if the system refuses it.
+fn start(work: impl FnOnce() + Send + 'static) -> bool {
+    thread::Builder::new().name("isolated-v8 V8".to_owned()).stack_size(STACK_SIZE).spawn(work).is_ok()
 }
 
 /// As V8's own threads have.
@@ -209,8 +269,11 @@ unsafe extern "C" fn __wrap__ZN2v88platform15DefaultPlatform26PostTaskOnWorkerTh
     task: *mut Task,
     location: Object,
 ) {
-    queue().push_back(Waiting(counted(task)));
+    let task = Waiting(counted(task));
+    let owner = task.owner();
+    queue().add(task, owner, Instant::now());
     ADDED.notify_one();
+    ask_for_help();
     let next = (&raw const NEXT.0).cast_mut();
     // SAFETY: forwards the call with another task, whose functions do not write to it.
     unsafe { post_task(platform, priority, next, location) }

@@ -17,7 +17,7 @@ use super::js::{Js, JsResult, JsValue};
 use super::reference::Reference;
 use crate::engine::library;
 use crate::native::{Guard, lock};
-use crate::value::SharedMemory;
+use crate::value::{SharedMemory, Text};
 
 type Finalize = unsafe extern "C" fn(data: *mut c_void, hint: *mut c_void);
 type CreateExternal = unsafe extern "C" fn(
@@ -67,16 +67,25 @@ pub struct Adopted {
 /// Bytes of buffers and strings created, minus those gone.
 #[derive(Default)]
 struct Bytes {
-    all: AtomicI64,
-    /// Those that were not yet reported to the environment's garbage collector, which sees only small objects.
+    strings: AtomicI64,
+    /// Bytes of both that were not yet reported to the environment's garbage collector, which sees only small objects.
     unreported: AtomicI64,
 }
 
 impl Bytes {
-    fn add(&self, bytes: i64) {
-        self.all.fetch_add(bytes, Ordering::Relaxed);
+    fn add(&self, kind: Kind, bytes: i64) {
+        if kind == Kind::String {
+            self.strings.fetch_add(bytes, Ordering::Relaxed);
+        }
         self.unreported.fetch_add(bytes, Ordering::Relaxed);
     }
+}
+
+/// What has such memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Buffer,
+    String,
 }
 
 /// Memory outside the heap of an environment's engine, which belongs to an object there.
@@ -86,13 +95,14 @@ pub struct External<T> {
 }
 
 struct Count {
+    kind: Kind,
     bytes: i64,
     external: Arc<Bytes>,
 }
 
 impl Drop for Count {
     fn drop(&mut self) {
-        self.external.add(-self.bytes);
+        self.external.add(self.kind, -self.bytes);
     }
 }
 
@@ -103,8 +113,8 @@ impl<T> External<T> {
     }
 }
 
-/// The hold of a host's buffer on a guest's memory. While the buffer lives, the guest's budget is charged for it.
-type Lease = External<Arc<SharedMemory>>;
+/// The reference of a buffer of the host to memory of a guest. While the buffer lives, the guest's budget is charged for it.
+type ExternalShared = External<Arc<SharedMemory>>;
 
 struct Buffer {
     memory: Weak<SharedMemory>,
@@ -113,11 +123,16 @@ struct Buffer {
 }
 
 impl Adopted {
-    /// Counts `bytes` for `memory` until the result is dropped.
-    pub fn external<T>(&self, memory: T, bytes: usize) -> External<T> {
+    /// Counts the memory of `text` as that of a string, until the result is dropped.
+    pub fn string(&self, text: Text) -> External<Text> {
+        let bytes = text.byte_len();
+        self.external(text, Kind::String, bytes)
+    }
+
+    fn external<T>(&self, memory: T, kind: Kind, bytes: usize) -> External<T> {
         let bytes = bytes as i64;
-        self.external.add(bytes);
-        External { memory, _count: Count { bytes, external: Arc::clone(&self.external) } }
+        self.external.add(kind, bytes);
+        External { memory, _count: Count { kind, bytes, external: Arc::clone(&self.external) } }
     }
 
     /// Reports to the garbage collector what has changed since the last report.
@@ -125,9 +140,9 @@ impl Adopted {
         js.adjust_external_memory(self.external.unreported.swap(0, Ordering::Relaxed));
     }
 
-    /// Bytes that count for such memory.
-    pub fn external_bytes(&self) -> i64 {
-        self.external.all.load(Ordering::Relaxed)
+    /// Bytes of the strings alone: a host may keep shared buffers for as long as it likes.
+    pub fn string_bytes(&self) -> i64 {
+        self.external.strings.load(Ordering::Relaxed)
     }
 
     /// A buffer of `memory`. `None` if the host cannot create one.
@@ -186,7 +201,8 @@ impl Adopted {
 
     fn make<'a>(&self, js: Js<'a>, memory: &Arc<SharedMemory>) -> Option<JsValue<'a>> {
         let create = create_external()?;
-        let owner = Box::into_raw(Box::new(self.external(Arc::clone(memory), memory.len()))).cast::<c_void>();
+        let owner =
+            Box::into_raw(Box::new(self.external(Arc::clone(memory), Kind::Buffer, memory.len()))).cast::<c_void>();
         let mut buffer = ptr::null_mut();
         // SAFETY: the memory is valid for its length while the lease lives, which `release` ends. `js` proves that a callback of this
         // environment runs.
@@ -194,7 +210,7 @@ impl Adopted {
             unsafe { create(js.env(), memory.pointer().cast(), memory.len(), Some(release), owner, &raw mut buffer) };
         if status != sys::Status::napi_ok {
             // SAFETY: a host that refuses has taken nothing and does not call `release`.
-            drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
+            drop(unsafe { Box::from_raw(owner.cast::<ExternalShared>()) });
             return None;
         }
         self.report(js);
@@ -206,5 +222,27 @@ impl Adopted {
 /// The host calls this once, on any thread, when none of its buffers has the memory any more.
 unsafe extern "C" fn release(_data: *mut c_void, owner: *mut c_void) {
     // SAFETY: `owner` is the box that `make` gave away.
-    drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
+    drop(unsafe { Box::from_raw(owner.cast::<ExternalShared>()) });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::{Adopted, Kind};
+    use crate::value::Text;
+
+    #[test]
+    fn buffers_do_not_count_as_strings() {
+        let adopted = Adopted::default();
+        let reported = || adopted.external.unreported.load(Ordering::Relaxed);
+        let buffer = adopted.external((), Kind::Buffer, 1 << 30);
+        assert_eq!((adopted.string_bytes(), reported()), (0, 1 << 30));
+        let string = adopted.string(Text::Latin1(vec![0; 10]));
+        assert_eq!((adopted.string_bytes(), reported()), (10, (1 << 30) + 10));
+        drop(buffer);
+        assert_eq!((adopted.string_bytes(), reported()), (10, 10));
+        drop(string.into_memory());
+        assert_eq!((adopted.string_bytes(), reported()), (0, 0));
+    }
 }

@@ -13,7 +13,7 @@ use super::js::{Js, JsResult, JsValue, Refused};
 use super::memory::{Adopted, External};
 use crate::engine::library;
 use crate::isolate::clock;
-use crate::value::{Text, kept};
+use crate::value::{Text, block_pool};
 
 /// The smallest text, in bytes, that is not copied. The host's collector has to free each external string.
 const MIN_EXTERNAL: usize = 64 << 10;
@@ -21,7 +21,7 @@ const MIN_EXTERNAL: usize = 64 << 10;
 /// The largest one, below the limit of each host: a host that refuses a string does not say whether it has freed it.
 const MAX_EXTERNAL: usize = 256 << 20;
 
-/// The most bytes of memory outside of the host's heap with which another string is not copied. Some hosts free external strings only on the next
+/// The most bytes of such strings with which another one is not copied. Some hosts free external strings only on the next
 /// turn of the event loop, and a guest may send any number of them to a synchronous call.
 const MAX_ALIVE: i64 = 32 << 20;
 
@@ -60,7 +60,7 @@ fn host() -> &'static Host {
 
 /// Whether the host gets a copy of the text in any case.
 pub fn is_copied(adopted: &Adopted, text: &Text) -> bool {
-    !(MIN_EXTERNAL..=MAX_EXTERNAL).contains(&text.byte_len()) || adopted.external_bytes() > MAX_ALIVE
+    !(MIN_EXTERNAL..=MAX_EXTERNAL).contains(&text.byte_len()) || adopted.string_bytes() > MAX_ALIVE
 }
 
 /// A string of the host.
@@ -68,17 +68,16 @@ pub fn write<'a>(js: Js<'a>, adopted: &Adopted, text: Text) -> JsResult<JsValue<
     if is_copied(adopted, &text) {
         return js.text(&text);
     }
-    let bytes = text.byte_len();
     let value = match (&text, host()) {
         (Text::Latin1(_), Host { latin1: Some(create), .. }) => {
-            let owner = Box::new(adopted.external(text, bytes));
+            let owner = Box::new(adopted.string(text));
             let Text::Latin1(characters) = &owner.memory else { return Err(Refused) };
             let (characters, length) = (characters.as_ptr().cast_mut().cast(), characters.len());
             // SAFETY: the characters belong to the owner.
             unsafe { external(js, *create, characters, length, owner) }
         }
         (Text::Utf16(_), Host { utf16: Some(create), .. }) => {
-            let owner = Box::new(adopted.external(text, bytes));
+            let owner = Box::new(adopted.string(text));
             let Text::Utf16(characters) = &owner.memory else { return Err(Refused) };
             let (characters, length) = (characters.as_ptr().cast_mut(), characters.len());
             // SAFETY: as above.
@@ -115,7 +114,7 @@ unsafe fn external<'a, T>(
 unsafe extern "C" fn free(_env: sys::napi_env, _characters: *mut c_void, owner: *mut c_void) {
     // SAFETY: the box that `external` gave away.
     let text = unsafe { Box::from_raw(owner.cast::<External<Text>>()) }.into_memory();
-    if kept::keep(text) {
+    if block_pool::keep(text) {
         expire_later();
     }
 }
@@ -125,7 +124,7 @@ const KEPT_FOR: Duration = Duration::from_secs(1);
 
 fn expire_later() {
     clock::after(KEPT_FOR, || {
-        if kept::expire() {
+        if block_pool::expire() {
             expire_later();
         }
     });

@@ -354,6 +354,6 @@ function readSnapshot(options) {
 
 module.exports = freeze({
   arrayArgument, booleanOption, contextArgument, FILENAME, illegalInvocation, isObject, MIN_MEMORY, objectOption, optionsArgument, Origin, readArray,
-  readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readSignal, readSnapshot, readString, readTimeout, readTransfer,
+  readDeadline, readFunction, readInt32, readNumber, readSignal, readSnapshot, readString, readTimeout, readTransfer,
   tooFew, wrongParameter, wrongThis,
 });

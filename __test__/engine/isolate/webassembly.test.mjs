@@ -199,6 +199,13 @@ describe('functions that take much memory to optimize', () => {
       assert.ok(grown() < 250, grown() + ' MB more');`);
   }
 
+  // V8's decoder, which checks functions on V8's own threads, notes for each table of branches which of the open blocks it leads to.
+  const tables = (count) => `functions(join([[0], repeat([0x02, 0x40], ${count}), [0x00], repeat([0x0e, 0, 0], ${count}), repeat([0x0b], ${count} + 1)]))`;
+  wasmTest('tables of branches in deep blocks', `
+    for (const limit of [8, 128]) refused(await guest('outcomes(${tables('20_000')})', limit), MEMORY);
+    assert.ok(grown() < 250, grown() + ' MB more');
+    assert.deepEqual(await guest('outcomes(${tables('1_000')})', 8), { Module: 'fine', compile: 'fine', instantiate: 'fine', validate: true });`);
+
   // V8 stops the thread where more than 65,535 edges meet: one of its own threads, of which all isolates need at least one.
   const many = {
     'branches': "join([[1, 1, 0x7f, 0x02, 0x40], repeat([0x20, 0, 0x0d, 0, 0x41, 3, 0x21, 0], 66_000), [0x0b, 0x0b]])",
@@ -275,6 +282,28 @@ describe('functions that take much memory to optimize', () => {
       used = user + system;
     } while (used > 10_000);
     assert.ok(grown() < 300, grown() + ' MB more');`);
+});
+
+describe('functions that take long to optimize', () => {
+  // Each of many values is computed before and after many blocks, so that V8 keeps them across all of these.
+  const LONG = `
+    const sleb = (n) => { const out = []; for (;;) { const low = n & 127; n >>= 7; if (n === 0 && low < 64) { out.push(low); return out; } out.push(low | 128); } };
+    const values = join(Array.from({ length: 20_000 }, (_, i) => [0x20, 0, 0x41, ...sleb(i * 7 + 1), 0x73, 0x24, 0]));
+    const body = join([[0], values, repeat([0x02, 0x40, 0x20, 0, 0x0d, 0, 0x20, 0, 0x24, 0, 0x0b], 10_000), values, [0x20, 0, 0x0b]]);
+    const long = () => new WebAssembly.Instance(new WebAssembly.Module(wasm(section(1, [1, 0x60, 1, 0x7f, 1, 0x7f]), section(3, [1, 0]), section(6, [1, 0x7f, 1, 0x41, 0, 0x0b]),
+      section(7, [1, 1, 0x66, 0, 0]), section(10, [1], leb(body.length), body)))).exports.f;`.replaceAll(/\n\s*/g, '\n');
+
+  wasmTest('do not delay compilations of other guests', `
+    const { availableParallelism } = await import('node:os');
+    /** Whether other threads of the process work. */
+    const works = async () => { const before = process.cpuUsage(); await sleep(300); const { user, system } = process.cpuUsage(before); return user + system > 30_000; };
+    // As many as V8 has threads.
+    const isolates = Array.from({ length: Math.min(availableParallelism() - 1, 16) || 1 }, () => new ivm.Isolate());
+    const calls = isolates.map((isolate) => { const context = prepare(isolate); context.evalSync(${JSON.stringify(LONG)} + 'const f = long();'); return () => context.evalSync('for (let i = 0; i < 500; i += 1) f(i & 1); 0'); });
+    while (!(await works())) for (const call of calls) call();
+    for (const isolate of isolates) isolate.dispose();
+    assert.equal(await guest('(async () => { await WebAssembly.compile(wasm()); return 42; })()'), 42);
+    assert.ok(await works());`);
 });
 
 describe('modules with many parts', () => {

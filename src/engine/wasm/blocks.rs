@@ -35,6 +35,8 @@ pub struct Blocks {
     pub sets: usize,
     /// Number of locals whose values may differ where edges meet, over all such places.
     pub meetings: usize,
+    /// Number of blocks that are open at an instruction that lists branches, over all such instructions.
+    pub listed: usize,
     /// The number of locals.
     locals: usize,
     /// The last instruction never leads to the next one.
@@ -63,6 +65,12 @@ impl Blocks {
         let edges = u32::from(kind == Kind::If);
         self.open.push(Block { edges, is_loop: kind == Kind::Loop, values, sets: self.sets });
         Some(())
+    }
+
+    /// An instruction lists branches. V8's decoders note for each open block whether it is in the list, and keep that until the end of the
+    /// function.
+    pub fn list(&mut self) {
+        self.listed = self.listed.saturating_add(self.open.len() + 1);
     }
 
     /// An edge to the block that is `depth` blocks out; none for the function itself.

@@ -37,7 +37,7 @@ const MODULE: usize = 4 << 10;
 
 /// Whether a guest has begun to compile a module asynchronously on this thread since the last call. True where that is not known.
 pub fn began_compiling() -> bool {
-    native::context::with(|context| context.engine.compiles.take())
+    native::context::with(|context| context.engine.compiles_module.take())
         || cfg!(any(not(target_os = "linux"), test, fuzzing))
 }
 
@@ -94,5 +94,15 @@ mod tests {
         let module = [b"\0asm\x01\0\0\0\x0a", &size(length + 4)[..], &[1], &size(length), &body].concat();
         let refused = super::admit(&module).unwrap_err();
         assert!(refused.starts_with("Compiling function body 0"), "{refused}");
+    }
+    #[test]
+    fn refuses_many_tables_of_branches_in_deep_blocks() {
+        let cost = |depth: usize, count: usize| {
+            let body = [&[0][..], &[0x02, 0x40].repeat(depth), &[0x0e, 0, 0].repeat(count)].concat();
+            super::code::cost(&body, &super::code::Parts::default(), 0)
+        };
+        assert_eq!(cost(1_000, 2_000) - cost(0, 2_000) - (cost(1_000, 0) - cost(0, 0)), 4 * 1_000 * 2_000);
+        // If the code is not understood, as many as may follow.
+        assert!(super::code::cost(&[0xff; 100_000], &super::code::Parts::default(), 0) > 100_000 * 100_000 / 24);
     }
 }
