@@ -32,7 +32,7 @@ fn main() {
     }
     if target.contains("linux") {
         // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap`, those of its pages in `engine/heap/pages.rs`, those of the heap of C++ objects in `engine/cpp_heap.rs`, those of the stub
-        // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of `using` in `engine/disposables.rs`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those for the bounds of a stack in `engine/stack_bounds.rs`, those for the number of a thread in `engine/entered`, those that
+        // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of `using` in `engine/disposables.rs`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those for the bounds of a stack in `engine/fibers/stack_bounds.rs`, those for the number of a thread in `engine/fibers/entered.rs`, those that
         // hand texts to ICU in `engine/icu/texts.rs`, those of ICU's caches in `engine/icu/caches.rs` and `engine/icu/patterns.rs`, those of the allocator, of locks and of C++ objects that the heap owns in `native`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = [

@@ -20,7 +20,8 @@ export interface ExecutableTool {
 export interface CodeToolOptions extends Partial<Omit<AgentSandboxConfig, 'form' | 'inspector'>> {
   /**
    * Tools that the code can call as `tools.NAME(input)`, which returns a promise. Characters of a name that identifiers cannot have become
-   * `_`. They run on the host, with the `options` of the call that runs the code. Default: none.
+   * `_`. They run on the host, with the `options` of the call that runs the code, except that each call has an `abortSignal` of its own: it
+   * aborts if the execution ends before the tool is done, by a limit or an abort for example. Default: none.
    */
   tools?: Record<string, ExecutableTool>;
 }

@@ -52,13 +52,18 @@ async function validated(schema, value) {
 }
 
 /**
- * What a tool returns, or the last one of several values.
+ * What a tool returns, or the last one of several values, until the call is over.
  * @param {any} returned
+ * @param {{ abortSignal: AbortSignal }} context of the call
  */
-async function lastOf(returned) {
+async function lastOf(returned, context) {
   if (typeof returned?.[Symbol.asyncIterator] !== 'function') return returned;
+  const { abortSignal } = context;
   let last;
-  for await (const value of returned) last = value;
+  for await (const value of returned) {
+    if (abortSignal.aborted) break;
+    last = value;
+  }
   return last;
 }
 
@@ -72,13 +77,15 @@ function createCodeTool({ tools = {}, ...options } = {}) {
       name,
       description: typeof tool.description === 'string' ? tool.description : undefined,
       ...paramsOf(schemaOf(tool.inputSchema)),
-      call: async (params, context) => lastOf(tool.execute?.(params, context)),
+      call: async (params, context) => lastOf(tool.execute?.(params, context), context),
     };
   }), options);
   return {
     description: runner.description,
     inputSchema: /** @type {any} */ ({ [SCHEMA]: true, _type: undefined, jsonSchema: inputSchema(), validate: checkInput }),
-    execute: ({ code }, context) => runner.run(code, { signal: context?.abortSignal, context }),
+    execute: ({ code }, context) => runner.run(code, {
+      signal: context?.abortSignal, contextOf: (call) => ({ ...context, get abortSignal() { return call.signal; } }),
+    }),
   };
 }
 

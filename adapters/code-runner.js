@@ -20,11 +20,14 @@ const LIMITS = Object.freeze({ maxOutputSize: MAX_OUTPUT, maxLogEntries: 100, ma
  * @property {(params: any) => Promise<CheckedParams>} [check] the params of a call; rejects if they are not valid
  * @property {any} [paramsSchema] a JSON Schema, or a promise for one, by which the sandbox checks params if there is no `check`. A framework would do that
  *   in one piece on this thread, for as long as a guest's params and the patterns of the schema decide
- * @property {(params: any, context: any) => unknown} call with checked params
+ * @property {(params: any, context: any) => unknown} call with checked params, and what `contextOf` returns for the call
  */
 
 /** The params of a call, as a framework's own tool and as `approve` get them. These differ if the tool validates its params itself. */
 class CheckedParams {
+  params;
+  approved;
+
   /**
    * @param {unknown} params
    * @param {unknown} approved
@@ -83,11 +86,13 @@ function createRunner(tools, options) {
       + (declarations === '' ? '' : ` Instead of one call for each step, write one program. It can call these functions:\n\n${declarations}`),
     /**
      * @param {string} code
-     * @param {{ signal?: import('../index.js').AbortSignalLike, context?: unknown }} call
+     * @param {object} options
+     * @param {import('../index.js').AbortSignalLike} [options.signal]
+     * @param {(call: { readonly signal: AbortSignal }) => unknown} options.contextOf a call of a tool. Its signal also aborts with `options.signal`
      */
-    async run(code, { signal, context }) {
-      const outcome = await sandbox.execute(code, list, async (name, params) =>
-        byName.get(name.slice('tools:'.length))?.call(params instanceof CheckedParams ? params.params : params, context), { signal });
+    async run(code, { signal, contextOf }) {
+      const outcome = await sandbox.execute(code, list, async (name, params, call) =>
+        byName.get(name.slice('tools:'.length))?.call(params instanceof CheckedParams ? params.params : params, contextOf(call)), { signal });
       return resultOf(outcome);
     },
   };

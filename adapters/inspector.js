@@ -150,6 +150,18 @@ async function serve(isolate, options) {
     else socket.close(FAILED, String(error?.message).replaceAll(/[^ -~]/g, '?').slice(0, MAX_REASON));
   }
 
+  /** Ends the sessions of sockets. @type {Map<import('ws').WebSocket, () => void>} */
+  const endings = new Map();
+
+  /**
+   * Ends a client's session now. The socket would first deliver the messages that have arrived, one per turn of the event loop.
+   * @param {import('ws').WebSocket} socket
+   */
+  function cutOff(socket) {
+    endings.get(socket)?.();
+    socket.terminate();
+  }
+
   /** Cuts off the client that reads least, if too much waits for all of them. */
   function limitWaiting() {
     let sum = 0;
@@ -164,7 +176,7 @@ async function serve(isolate, options) {
         slowest = socket;
       }
     }
-    if (sum > MAX_WAITING) slowest?.terminate();
+    if (sum > MAX_WAITING && slowest !== undefined) cutOff(slowest);
   }
 
   /** @param {import('ws').WebSocket} socket */
@@ -178,9 +190,11 @@ async function serve(isolate, options) {
       return;
     }
     const end = () => {
+      endings.delete(socket);
       session?.dispose();
       session = undefined;
     };
+    endings.set(socket, end);
     /** @param {string} message */
     const send = (message) => {
       if (socket.bufferedAmount > 0) limitWaiting();
@@ -201,10 +215,7 @@ async function serve(isolate, options) {
       }
     });
     socket.on('close', end);
-    socket.on('error', () => {
-      end();
-      socket.terminate();
-    });
+    socket.on('error', () => cutOff(socket));
   }
 
   const closeSockets = () => {
@@ -224,7 +235,7 @@ async function serve(isolate, options) {
     closed ??= new Promise((resolve) => {
       clearInterval(check);
       attach();
-      for (const socket of sockets.clients) socket.terminate();
+      for (const socket of sockets.clients) cutOff(socket);
       server.close(() => resolve());
       server.closeAllConnections();
       for (const connection of connections) connection.destroy();

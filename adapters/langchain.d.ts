@@ -18,7 +18,8 @@ export interface InvocableTool {
 export interface CodeToolOptions extends Partial<Omit<AgentSandboxConfig, 'form' | 'inspector'>> {
   /**
    * Tools that the code can call as `tools.NAME(input)`, which returns a promise. Characters of a name that identifiers cannot have become
-   * `_`. They run on the host, with the configuration of the call that runs the code. Default: none.
+   * `_`. They run on the host, with the configuration of the call that runs the code, except that each call has a `signal` of its own: it
+   * aborts if the execution ends before the tool is done, by a limit or an abort for example. Default: none.
    */
   tools?: readonly InvocableTool[];
   /** Name of the tool. Default `run_code`. */

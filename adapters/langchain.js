@@ -72,7 +72,9 @@ function createCodeTool(tool, { tools = [], name = NAME, ...options } = {}) {
   }), options);
   return tool(async ({ code }, config) => {
     const { toolCall: _, ...inner } = config ?? {};
-    return JSON.stringify(await runner.run(code, { signal: config?.signal, context: inner }));
+    return JSON.stringify(await runner.run(code, {
+      signal: config?.signal, contextOf: (call) => ({ ...inner, get signal() { return call.signal; } }),
+    }));
   }, { name, description: runner.description, schema: inputSchema() });
 }
 

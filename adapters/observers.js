@@ -1,10 +1,10 @@
 'use strict';
 // Calls of hooks, and promises, whose outcome no caller waits for. Their errors are reported as those of other host functions without a receiver.
 
-/** @type {typeof import('../surface/host/host-calls.js')} */
+/** @type {typeof import('../surface/host/calls/host-calls.js')} */
 const { discard, notify, ORIGIN } =
   // @ts-ignore -- there after a build
-  require('../host/index.js').files['exchange.js']()('surface/host/host-calls.js');
+  require('../host/index.js').files['exchange.js']()('surface/host/calls/host-calls.js');
 
 /**
  * Calls a hook of a framework, if there is one. What it throws or rejects with has no effect on the caller.

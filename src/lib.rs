@@ -15,7 +15,7 @@
 //! - `child`: sandboxes in processes of their own, on both sides
 //! - `host`: the binding for hosts (Node-API)
 //!
-//! A call passes through surface → binding → [`value::Value`] → inbox → operation → value → binding → surface. Guest code never runs on the
+//! A call passes through surface → binding → [`value::Value`] → mailbox → operation → value → binding → surface. Guest code never runs on the
 //! stack of a host's thread, and on the thread itself only for sync calls, if `configureEngine` says so.
 
 // Hides the V8 crates' #[no_mangle] helpers (see build.rs).

@@ -5,7 +5,7 @@
 
 const { alone, apply, define, Error, freeze } = require('./core/primordials.js');
 const { kindOf, markHandles, recordOf, releasedText } = require('./core/handle.js');
-const { APPLY_HEAD, INVOKE_HEAD, KIND, MESSAGE, MODE, TAG, TRANSFER } = require('./core/protocol.js');
+const { APPLY_HEAD, HANDLE, INVOKE_HEAD, KIND, MESSAGE, MODE, TAG, TRANSFER } = require('./core/protocol.js');
 const { CODE, callSite, coded, errorOf, invalid } = require('./core/error.js');
 const divideWaits = require('./atomics.js');
 
@@ -119,7 +119,7 @@ function createGuest(native) {
     unpack,
     idOf(carrier, method) {
       if (typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.HANDLE) {
-        return carrier[2];
+        return carrier[HANDLE.ID];
       }
       unpack(carrier, method);
       throw coded(Error, 'A handle was expected', CODE.UNSUPPORTED);

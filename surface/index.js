@@ -35,11 +35,11 @@ const createReference = require('./api/reference.js');
  * @property {(request: number) => void} [begun] called when an asynchronous call starts
  * @property {(request: number, limits: { until: number, stopped: () => Error | undefined }) => () => void} [limitReading] limits the
  *   reading of a call's outcome until the returned function is called; hosts only
- * @property {() => { readonly isWanted: boolean, release(): void } | undefined} [hold] keeps the request that is being
+ * @property {() => { readonly isWanted: boolean, release(): void } | undefined} [defer] keeps the request that is being
  *   served open after its function has returned; hosts only
  * @property {Signals} [signals] present if calls can be aborted
  * @property {Lifecycle} [lifecycle] hosts only
- * @property {(web: unknown, timers: unknown, console: unknown) => Equip} [equipment] reads options of `createContext`; hosts only
+ * @property {(web: unknown, timers: unknown, console: unknown) => InstallGlobals} [contextGlobals] reads options of `createContext`; hosts only
  * @property {(web: unknown) => number} [webBits] the bits of an option that names web APIs; hosts only
  * @property {(target: (...args: any[]) => any) => (...args: any[]) => any} bind binds the function to the current async context
  * @property {(value: any) => any} settled prepares a function's return value for `await`: unusual thenables become promises
@@ -52,7 +52,7 @@ const createReference = require('./api/reference.js');
 
 /**
  * Adds to a context what its options ask for, and returns it, or a promise for it.
- * @typedef {(context: any, mode: number, method: Function, signal: any) => any} Equip
+ * @typedef {(context: any, mode: number, method: Function, signal: any) => any} InstallGlobals
  */
 
 /**

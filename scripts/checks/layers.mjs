@@ -23,7 +23,11 @@ const SURFACE = [
   // What the codec needs of the host.
   'surface/host/clock.js',
   'surface/host/work.js',
+  'surface/host/protocol.js',
   'surface/host/wire',
+  'surface/host/calls',
+  'surface/host/values',
+  'surface/host/requests',
   'surface/host',
   'surface/host/sandbox',
   // What the package consists of.

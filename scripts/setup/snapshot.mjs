@@ -8,7 +8,7 @@ const LIMIT_MS = 60_000;
 const PROGRAM = `
   const addon = { exports: {} };
   process.dlopen(addon, process.argv[1]);
-  require('node:fs').appendFileSync(process.argv[1], Buffer.from(addon.exports.ship()));`;
+  require('node:fs').appendFileSync(process.argv[1], Buffer.from(addon.exports.startupSnapshots()));`;
 
 /** @param {string} file an addon for this machine */
 export async function addSnapshot(file) {

@@ -26,7 +26,7 @@ const CHUNKS = {
   'agent.js': { entries: [`${SANDBOX}/agent/sandbox.js`, `${SANDBOX}/tools/descriptions.js`], after: ['sandbox.js'] },
   'subprocess.js': { entries: [`${SANDBOX}/subprocess/sandbox.js`], after: ['agent.js'] },
   'unavailable.js': { entries: ['surface/host/unavailable.js'], after: ['index.js'] },
-  'plugin.js': { entries: ['sandbox', 'equipment', 'fetch'].map((name) => `${SANDBOX}/plugin/${name}.js`), after: ['sandbox.js'] },
+  'plugin.js': { entries: ['sandbox', 'isolate/runtime', 'network/fetch'].map((name) => `${SANDBOX}/plugin/${name}.js`), after: ['sandbox.js'] },
 };
 const chunks = Object.keys(CHUNKS);
 /** Files of which adapters use modules. `index.js` exports functions that load them, and return the function that loads a module. */

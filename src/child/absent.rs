@@ -16,7 +16,7 @@ pub fn start(job: Job) -> u64 {
     0
 }
 
-pub fn survey(_template: ProcessTemplate, _pool: usize, completion: Arc<dyn Completion>) {
+pub fn check_confinement(_template: ProcessTemplate, _pool: usize, completion: Arc<dyn Completion>) {
     completion.complete(Err(unsupported()));
 }
 

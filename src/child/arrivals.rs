@@ -8,8 +8,6 @@ use super::splitter::{Oversized, Splitter};
 #[derive(Default)]
 pub struct Arrivals {
     frames: Splitter,
-    /// The order of the message that has begun to arrive, among those of all children.
-    order: Option<u64>,
     /// The large message that is being decoded. Nothing more is read until that is done.
     decoding: Option<Partial>,
 }
@@ -34,25 +32,13 @@ impl Arrivals {
         self.decoding.is_some()
     }
 
-    /// The message that is being received or decoded, if part of it has arrived and it has a number.
-    pub fn partial(&self) -> Option<Partial> {
+    /// The message that is being received or decoded, if part of it has arrived.
+    pub fn partial(&self, process: u64) -> Option<Partial> {
         if let Some(decoding) = self.decoding {
             return Some(decoding);
         }
         let (arrived, length) = self.frames.partial()?;
-        Some(Partial { order: self.order?, arrived, length })
-    }
-
-    /// The same. If the message has just begun, it gets the number after `last`.
-    pub fn numbered_partial(&mut self, last: &mut u64) -> Option<Partial> {
-        if self.decoding.is_none() {
-            self.frames.partial()?;
-            self.order.get_or_insert_with(|| {
-                *last += 1;
-                *last
-            });
-        }
-        self.partial()
+        Some(Partial { process, arrived, length })
     }
 
     /// Takes the next message. If it is large, `sink` gets it, with the process's number.
@@ -66,7 +52,7 @@ impl Arrivals {
             Ok(Some(contents)) => contents,
         };
         let length = contents.len();
-        let partial = Partial { order: self.order.take().unwrap_or(u64::MAX), arrived: length, length };
+        let partial = Partial { process: number, arrived: length, length };
         if !(partial.is_large() && is_end(contents)) {
             return Message::decode(contents, limits).map_or(Next::Malformed, Next::Message);
         }
@@ -122,10 +108,10 @@ mod tests {
         let large = 3 << 20;
         let mut frame = result(large);
         arrivals.push(&[frame.as_slice(), &frame].concat());
-        assert!(arrivals.numbered_partial(&mut 41).is_some_and(|partial| partial.order == 42));
+        assert!(arrivals.partial(8).is_some_and(|partial| partial.process == 8 && partial.arrived > large));
         assert!(matches!(arrivals.next(&limits, 8, sink), Next::Later));
         // It still counts as one that was begun.
-        assert!(arrivals.partial().is_some_and(|partial| partial.order == 42 && partial.arrived > large));
+        assert!(arrivals.partial(8).is_some_and(|partial| partial.process == 8 && partial.arrived > large));
         assert!(arrivals.is_decoding() && matches!(arrivals.next(&limits, 8, sink), Next::Later));
         let received = DECODED.1.lock().unwrap().recv_timeout(Duration::from_secs(20));
         let Ok((8, Some(Message::End(end)))) = received else { panic!("no message: {received:?}") };

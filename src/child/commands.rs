@@ -27,15 +27,15 @@ pub enum Command {
     Terminate(u64),
     TerminateOf(u64),
     /// Asks for the confinement of children of this template, and how many of them to keep ready.
-    Survey(ProcessTemplate, usize, Arc<dyn Completion>),
+    CheckConfinement(ProcessTemplate, usize, Arc<dyn Completion>),
 }
 
 /// The commands for that thread.
 pub struct Commands {
     queue: Mutex<VecDeque<Command>>,
     /// Rings when there is something to do.
-    pub bell: Waker,
-    rung: AtomicBool,
+    pub waker: Waker,
+    woken: AtomicBool,
 }
 
 /// Those of the one thread, once it was started.
@@ -43,24 +43,24 @@ static COMMANDS: Mutex<Option<Arc<Commands>>> = Mutex::new(None);
 
 impl Commands {
     fn new() -> Option<Arc<Self>> {
-        Some(Arc::new(Self { queue: Mutex::default(), bell: Waker::new().ok()?, rung: AtomicBool::new(false) }))
+        Some(Arc::new(Self { queue: Mutex::default(), waker: Waker::new().ok()?, woken: AtomicBool::new(false) }))
     }
 
     fn push(&self, command: Command) {
         lock(&self.queue).push_back(command);
-        self.ring();
+        self.wake();
     }
 
-    fn ring(&self) {
-        if !self.rung.swap(true, Ordering::AcqRel) {
-            self.bell.ring();
+    fn wake(&self) {
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            self.waker.wake();
         }
     }
 
-    /// The thread has noticed the bell.
-    pub fn silence(&self) {
-        self.bell.silence();
-        self.rung.store(false, Ordering::Release);
+    /// The thread is awake.
+    pub fn drain(&self) {
+        self.waker.drain();
+        self.woken.store(false, Ordering::Release);
     }
 
     pub fn take(&self) -> VecDeque<Command> {

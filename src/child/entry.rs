@@ -85,8 +85,8 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
     }
     // Where the addon's file has no startup snapshot that fits, making one takes longer than it saves for one realm, so it is made only while no
     // execution waits. Realms that start from a snapshot of the user's need none.
-    let is_shipped = !terms.gc && lock(&FILE).as_mut().is_some_and(|file| engine::is_shipped(&BUILTINS, file));
-    let engine = if terms.snapshot || (!is_shipped && is_readable(&socket)) { bare } else { ready };
+    let is_embedded = !terms.gc && lock(&FILE).as_mut().is_some_and(|file| engine::is_embedded(&BUILTINS, file));
+    let engine = if terms.snapshot || (!is_embedded && is_readable(&socket)) { bare } else { ready };
     let settings = Settings { engine, host: Some(Arc::downgrade(&host)), ..crate::guest::settings() };
     let running_engine = match (settings.engine)() {
         Ok(engine) => engine,

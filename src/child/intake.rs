@@ -1,8 +1,13 @@
 //! How much of incomplete messages the parent keeps, of all children together. Each child may send a large result, and no child has to
 //! finish one.
 
-/// The maximum number of bytes of incomplete messages. If one message may be larger, that one is the maximum.
+use std::cmp::Reverse;
+
+/// The maximum number of bytes of incomplete messages, as long as no message has more than half of them.
 const MAX_BYTES: usize = 512 << 20;
+
+/// The maximum that is reserved for what a message says that it will have. Saying so costs a child nothing.
+const MAX_RESERVED: usize = MAX_BYTES / 2;
 
 /// Messages of at most this many bytes are read without regard to others.
 const SMALL: usize = 1 << 20;
@@ -10,8 +15,8 @@ const SMALL: usize = 1 << 20;
 /// A message of which a part has arrived.
 #[derive(Clone, Copy)]
 pub struct Partial {
-    /// Greater than that of any message that began earlier.
-    pub order: u64,
+    /// The number of its process.
+    pub process: u64,
     pub arrived: usize,
     /// Bytes of the whole message.
     pub length: usize,
@@ -25,55 +30,60 @@ impl Partial {
 
 /// Which messages may be read further.
 pub struct Intake {
-    /// The message that began first. It may always be read.
-    oldest: Option<u64>,
+    /// The process of the message of which most has arrived. It may always be read. A child that does not finish its message delays others in this way
+    /// only if it has sent more than they.
+    first: Option<u64>,
     is_full: bool,
 }
 
 impl Intake {
     /// `turn`: the number of bytes that may be read from one child before this is determined again.
     pub fn of(messages: impl Iterator<Item = Partial>, turn: usize) -> Self {
-        let (mut arrived, mut longest, mut oldest) = (0_usize, 0, None);
+        let (mut arrived, mut longest, mut first) = (0_usize, 0, None);
         for message in messages.filter(Partial::is_large) {
             arrived = arrived.saturating_add(message.arrived);
             longest = longest.max(message.length);
-            oldest = Some(oldest.map_or(message.order, |oldest: u64| oldest.min(message.order)));
+            first = first.max(Some((message.arrived, Reverse(message.process))));
         }
-        // Whichever message is the oldest, now or later, there is room for all of it.
-        let is_full = arrived.saturating_add(turn).saturating_add(longest) > MAX_BYTES;
-        Self { oldest, is_full }
+        // Whichever message is the first, now or later, there is room for all of it, up to the reserve.
+        let is_full = arrived.saturating_add(turn).saturating_add(longest.min(MAX_RESERVED)) > MAX_BYTES;
+        Self { first: first.map(|(_, Reverse(process))| process), is_full }
     }
 
     pub fn admits(&self, message: &Partial) -> bool {
-        !self.is_full || !message.is_large() || self.oldest == Some(message.order)
+        !self.is_full || !message.is_large() || self.first == Some(message.process)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Intake, MAX_BYTES, Partial};
+    use super::{Intake, MAX_BYTES, MAX_RESERVED, Partial};
 
     const MB: usize = 1 << 20;
     const TURN: usize = MB;
 
-    fn partial(order: u64, arrived: usize, length: usize) -> Partial {
-        Partial { order, arrived, length }
+    fn partial(process: u64, arrived: usize, length: usize) -> Partial {
+        Partial { process, arrived, length }
     }
 
     /// Reads messages to their ends, except the last byte of those that stall, and returns the most that was there at any time.
-    fn most(mut messages: Vec<Partial>, stalls: impl Fn(u64) -> bool) -> (usize, Vec<u64>) {
+    fn most(messages: Vec<Partial>, stalls: impl Fn(u64) -> bool) -> (usize, Vec<u64>) {
+        max_until(messages, |message| message.length - usize::from(stalls(message.process)))
+    }
+
+    /// The same, where each message is read to the place that `end` returns.
+    fn max_until(mut messages: Vec<Partial>, end: impl Fn(&Partial) -> usize) -> (usize, Vec<u64>) {
         let (mut most, mut done) = (0, Vec::new());
         loop {
             let intake = Intake::of(messages.iter().copied(), TURN);
             let before = messages.clone();
             for message in messages.iter_mut().filter(|message| intake.admits(message)) {
-                let end = message.length - usize::from(stalls(message.order));
-                message.arrived = (message.arrived + TURN).min(end);
+                message.arrived = (message.arrived + TURN).min(end(message));
             }
             most = most.max(messages.iter().map(|message| message.arrived).sum());
             messages.retain(|message| {
                 let is_done = message.arrived == message.length;
-                done.extend(is_done.then_some(message.order));
+                done.extend(is_done.then_some(message.process));
                 !is_done
             });
             if messages.iter().zip(&before).all(|(now, then)| now.arrived == then.arrived)
@@ -106,8 +116,19 @@ mod tests {
     fn one_that_is_larger_than_the_budget_is_read_alone() {
         let messages = vec![partial(1, 0, 2 * MAX_BYTES), partial(2, 0, 2 * MAX_BYTES), partial(3, 0, MB)];
         let (most, done) = most(messages, |_| false);
-        assert!(most <= 2 * MAX_BYTES + 3 * TURN, "{most}");
+        assert!(most <= 2 * MAX_BYTES + MAX_RESERVED + 3 * TURN, "{most}");
         assert_eq!(done, [3, 1, 2]);
+    }
+
+    #[test]
+    fn one_that_only_claims_to_be_large_delays_no_other() {
+        for claimed in [u32::MAX as usize, 2 * MAX_BYTES, 250 * MB] {
+            let mut messages: Vec<_> = (1..=4).map(|process| partial(process, 0, claimed)).collect();
+            messages.extend([partial(5, 0, 250 * MB), partial(6, 0, 250 * MB)]);
+            let (most, done) = max_until(messages, |message| if message.process <= 4 { 1 } else { message.length });
+            assert_eq!(done, [5, 6], "{claimed}");
+            assert!(most <= MAX_BYTES + 6 * TURN || claimed > MAX_RESERVED, "{most}");
+        }
     }
 
     #[test]

@@ -78,4 +78,4 @@ use absent as reactor;
 
 pub use execution::{Job, ProcessTemplate, Requester, environment};
 pub use frame::Task;
-pub use reactor::{start, survey, terminate, terminate_of};
+pub use reactor::{check_confinement, start, terminate, terminate_of};

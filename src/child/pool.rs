@@ -38,8 +38,6 @@ pub struct Pool {
     spawner: Spawner,
     /// Children to start: the template, how many must then be ready, and when to start them.
     wanted: Vec<(ProcessTemplate, usize, Instant)>,
-    /// The number of the last message from a child that has begun to arrive.
-    last_message: u64,
 }
 
 /// The number of the next child. The threads that start children may outlive a pool.
@@ -48,7 +46,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 impl Pool {
     pub fn new(spawner: Spawner) -> Self {
         let (processes, starting, unwanted) = (Vec::new(), Vec::new(), Vec::new());
-        Self { processes, starting, unwanted, groups: Vec::new(), spawner, wanted: Vec::new(), last_message: 0 }
+        Self { processes, starting, unwanted, groups: Vec::new(), spawner, wanted: Vec::new() }
     }
 
     /// Children that were killed but not reaped.
@@ -57,10 +55,9 @@ impl Pool {
     }
 
     /// Determines which children to read from.
-    pub fn intake(&mut self) -> Intake {
-        let Self { processes, last_message, .. } = self;
-        let alive = processes.iter_mut().filter(|process| !matches!(process.state, State::Ended));
-        Intake::of(alive.filter_map(|process| process.numbered_partial(last_message)), TURN)
+    pub fn intake(&self) -> Intake {
+        let alive = self.processes.iter().filter(|process| !matches!(process.state, State::Ended));
+        Intake::of(alive.filter_map(Process::partial), TURN)
     }
 
     pub fn of_number(&mut self, number: u64) -> Option<&mut Process> {
@@ -119,10 +116,10 @@ impl Pool {
         let found = self.starting.iter().position(|starting| starting.number == number);
         let found = found.map(|found| self.starting.remove(found));
         match (child, found) {
-            (Ok(child), Some(Starting { template, order, surveyors, .. })) => {
+            (Ok(child), Some(Starting { template, order, checks, .. })) => {
                 let mut process = Process::new(number, template, child);
-                for (wanted, surveyor) in surveyors {
-                    process.survey(wanted, surveyor);
+                for (wanted, check) in checks {
+                    process.check_confinement(wanted, check);
                 }
                 if let Some(Order { id, job, began, waited }) = order {
                     process.run(id, *job, began, waited);
@@ -171,10 +168,8 @@ impl Pool {
         if self.waiting().count() + starting < MAX_WARM {
             return true;
         }
-        let mut others: Vec<&Process> = self
-            .waiting()
-            .filter(|process| process.surveyors.is_empty() && !process.template.serves(template))
-            .collect();
+        let mut others: Vec<&Process> =
+            self.waiting().filter(|process| process.checks.is_empty() && !process.template.serves(template)).collect();
         others.sort_by_key(|process| process.since);
         let are_more =
             |process: &&&Process| others.iter().filter(|other| other.template == process.template).count() > here;
@@ -184,11 +179,11 @@ impl Pool {
     }
 
     /// Gives another child the job that one has died of before it could begin.
-    pub fn retry(&mut self, Retry { id, job, began, surveyors }: Retry) {
+    pub fn retry(&mut self, Retry { id, job, began, checks }: Retry) {
         let (template, wanted) = (job.template.clone(), job.pool);
         self.run(id, job, began);
-        for surveyor in surveyors {
-            self.survey(template.clone(), wanted, surveyor);
+        for check in checks {
+            self.check_confinement(template.clone(), wanted, check);
         }
     }
 
@@ -202,7 +197,7 @@ impl Pool {
         }
         self.starting.retain_mut(|starting| {
             let ended = starting.end_order(&Cause::Terminated, |order| which(order.id, order.job.requester.owner));
-            let stays = !ended || !starting.surveyors.is_empty();
+            let stays = !ended || !starting.checks.is_empty();
             if !stays {
                 self.spawner.forget(starting.number);
             }
@@ -211,13 +206,13 @@ impl Pool {
     }
 
     /// Answers with the confinement of a child of this template, as the child reports it.
-    pub fn survey(&mut self, template: ProcessTemplate, wanted: usize, completion: Arc<dyn Completion>) {
+    pub fn check_confinement(&mut self, template: ProcessTemplate, wanted: usize, completion: Arc<dyn Completion>) {
         match self.warm(&template).and_then(|found| self.processes.get_mut(found)) {
             Some(process) => match &process.report {
                 Some(report) => completion.complete(Ok(list_of(report))),
-                None => process.survey(wanted, completion),
+                None => process.check_confinement(wanted, completion),
             },
-            None => self.starting(&template, true).0.surveyors.push((wanted, completion)),
+            None => self.starting(&template, true).0.checks.push((wanted, completion)),
         }
         self.want(template, wanted);
     }
@@ -244,7 +239,7 @@ impl Pool {
             }
         }
         // Before the ends of the processes are seen.
-        self.survey_again();
+        self.check_again();
     }
 
     /// If too many children wait, ends those that have waited longest. Children that were started only for their report wait afterwards, so
@@ -254,7 +249,7 @@ impl Pool {
         if excess == 0 {
             return;
         }
-        let unasked = self.waiting().filter(|process| process.surveyors.is_empty());
+        let unasked = self.waiting().filter(|process| process.checks.is_empty());
         let mut oldest: Vec<_> = unasked.map(|process| (process.since, process.number)).collect();
         oldest.sort_unstable();
         for (_, number) in oldest.into_iter().take(excess) {
@@ -265,18 +260,18 @@ impl Pool {
     }
 
     /// Asks other children for the reports that were expected of children whose execution was ended.
-    fn survey_again(&mut self) {
-        let ended = |process: &&mut Process| matches!(process.state, State::Ended) && !process.surveyors.is_empty();
-        let left = |process: &mut Process| (ProcessTemplate::clone(&process.template), process.surveyors.take());
-        for (template, surveyors) in self.processes.iter_mut().filter(ended).map(left).collect::<Vec<_>>() {
-            let surveyors = surveyors.into_iter().map(|surveyor| (0, surveyor));
-            self.starting(&template, true).0.surveyors.extend(surveyors);
+    fn check_again(&mut self) {
+        let ended = |process: &&mut Process| matches!(process.state, State::Ended) && !process.checks.is_empty();
+        let left = |process: &mut Process| (ProcessTemplate::clone(&process.template), process.checks.take());
+        for (template, checks) in self.processes.iter_mut().filter(ended).map(left).collect::<Vec<_>>() {
+            let checks = checks.into_iter().map(|check| (0, check));
+            self.starting(&template, true).0.checks.extend(checks);
         }
     }
 
     /// Removes the children that have ended.
     pub fn remove_ended(&mut self) {
-        self.survey_again();
+        self.check_again();
         let groups = &mut self.groups;
         let mut is_there = |child: &mut Child| {
             let is_there = child.reap().is_none();

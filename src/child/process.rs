@@ -44,13 +44,13 @@ pub enum State {
 
 /// They receive the report of a child.
 #[derive(Default)]
-pub struct Surveyors {
+pub struct ConfinementChecks {
     waiting: Vec<Arc<dyn Completion>>,
     /// Since when they have waited.
     since: Option<Instant>,
 }
 
-impl Surveyors {
+impl ConfinementChecks {
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -60,8 +60,8 @@ impl Surveyors {
     }
 
     fn complete(&mut self, outcome: &Outcome) {
-        for surveyor in self.take() {
-            surveyor.complete(outcome.clone());
+        for check in self.take() {
+            check.complete(outcome.clone());
         }
     }
 }
@@ -73,7 +73,7 @@ pub struct Process {
     pub state: State,
     pub since: Instant,
     pub report: Option<Report>,
-    pub surveyors: Surveyors,
+    pub checks: ConfinementChecks,
     /// Only its report is needed.
     warm: bool,
     arrivals: Arrivals,
@@ -97,7 +97,7 @@ impl Process {
             state: State::Warm,
             since: Instant::now(),
             report: None,
-            surveyors: Surveyors::default(),
+            checks: ConfinementChecks::default(),
             warm: false,
             arrivals: Arrivals::default(),
             out: Outbox::default(),
@@ -118,9 +118,9 @@ impl Process {
         matches!(self.state, State::Warm)
     }
 
-    /// It waits, but has closed the connection, and no surveyor waits for it.
+    /// It waits, but has closed the connection, and no check waits for it.
     pub fn is_useless(&self) -> bool {
-        self.is_warm() && self.silent && self.surveyors.is_empty()
+        self.is_warm() && self.silent && self.checks.is_empty()
     }
 
     pub fn running(&self) -> Option<&Running> {
@@ -144,14 +144,14 @@ impl Process {
         matches!(self.state, State::Running(_)) && self.arrivals.is_decoding()
     }
 
-    /// The message that is being received, if part of it has arrived. If it has just begun, it gets the number after `last`.
-    pub fn numbered_partial(&mut self, last: &mut u64) -> Option<Partial> {
-        self.arrivals.numbered_partial(last)
+    /// The message that is being received, if part of it has arrived.
+    pub fn partial(&self) -> Option<Partial> {
+        self.arrivals.partial(self.number)
     }
 
     /// Whether more may be read from it now.
     pub fn is_admitted(&self, intake: &Intake) -> bool {
-        self.arrivals.partial().is_none_or(|partial| intake.admits(&partial))
+        self.partial().is_none_or(|partial| intake.admits(&partial))
     }
 
     pub fn wants_to_write(&self) -> bool {
@@ -185,9 +185,9 @@ impl Process {
         self.running().filter(|running| running.is_unbegun()).map(|_| self.last_activity + time)
     }
 
-    /// When the surveyors have waited too long for its report.
+    /// When the checks have waited too long for its report.
     fn silence(&self) -> Option<Instant> {
-        self.surveyors.since.filter(|_| !self.surveyors.is_empty()).map(|since| since + PATIENCE)
+        self.checks.since.filter(|_| !self.checks.is_empty()).map(|since| since + PATIENCE)
     }
 
     /// Handles the limits that have passed. Returns the job that another process must take over.
@@ -221,14 +221,14 @@ impl Process {
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else { return None };
         self.child.kill();
         self.out.clear();
-        let surveyors = self.surveyors.take();
-        Some(running.retry((*self.template).clone(), task, surveyors))
+        let checks = self.checks.take();
+        Some(running.retry((*self.template).clone(), task, checks))
     }
 
     /// Gives `completion` the child's report once it is there. Afterwards `wanted` children of its template must be ready.
-    pub fn survey(&mut self, wanted: usize, completion: Arc<dyn Completion>) {
-        self.surveyors.waiting.push(completion);
-        self.surveyors.since.get_or_insert_with(Instant::now);
+    pub fn check_confinement(&mut self, wanted: usize, completion: Arc<dyn Completion>) {
+        self.checks.waiting.push(completion);
+        self.checks.since.get_or_insert_with(Instant::now);
         self.warm = wanted == 0;
     }
 
@@ -377,7 +377,7 @@ impl Process {
                 return self.violated("a second report");
             }
             self.child.add_layers(&mut report);
-            self.surveyors.complete(&Ok(list_of(&report)));
+            self.checks.complete(&Ok(list_of(&report)));
             let missing = report.missing(&self.template.required);
             self.report = Some(report);
             self.last_activity = Instant::now();
@@ -460,9 +460,9 @@ impl Process {
         }
         self.log_output(true);
         self.out.clear();
-        // If only its execution ends, another child reports (`Pool::survey_again`).
+        // If only its execution ends, another child reports (`Pool::check_again`).
         if !matches!(cause, Cause::Terminated | Cause::Deadline) {
-            self.surveyors.complete(&Err(Fault::coded(ErrorClass::Error, &cause.message(), cause.code())));
+            self.checks.complete(&Err(Fault::coded(ErrorClass::Error, &cause.message(), cause.code())));
         }
         let time = self.child.processor_time();
         let signal = match cause {

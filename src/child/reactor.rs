@@ -45,8 +45,8 @@ pub fn terminate_of(owner: u64) {
 }
 
 /// Answers with the confinement of children of this template.
-pub fn survey(template: ProcessTemplate, pool: usize, completion: Arc<dyn Completion>) {
-    if !command(Command::Survey(template, pool, Arc::clone(&completion)), start_thread) {
+pub fn check_confinement(template: ProcessTemplate, pool: usize, completion: Arc<dyn Completion>) {
+    if !command(Command::CheckConfinement(template, pool, Arc::clone(&completion)), start_thread) {
         completion.complete(Err(no_thread()));
     }
 }
@@ -73,10 +73,10 @@ fn run(commands: &Commands) {
             perform(&mut pool, command);
         }
         pool.maintain(Instant::now());
-        let wait = Wait::of(&mut pool, &commands.bell);
-        let ready = wait.wait(&commands.bell);
+        let wait = Wait::of(&pool, &commands.waker);
+        let ready = wait.wait(&commands.waker);
         if ready.iter().any(|(_, event)| *event == Event::Waker) {
-            commands.silence();
+            commands.drain();
         }
         for (number, event) in ready {
             let retry = pool.of_number(number).and_then(|process| handle(process, event));
@@ -123,7 +123,7 @@ fn perform(pool: &mut Pool, command: Command) {
         }
         Command::Terminate(id) => pool.terminate(|running, _| running == id),
         Command::TerminateOf(owner) => pool.terminate(|_, other| other == owner),
-        Command::Survey(template, wanted, completion) => pool.survey(template, wanted, completion),
+        Command::CheckConfinement(template, wanted, completion) => pool.check_confinement(template, wanted, completion),
     }
 }
 
@@ -178,9 +178,9 @@ struct Wait {
 }
 
 impl Wait {
-    fn of(pool: &mut Pool, bell: &Waker) -> Self {
+    fn of(pool: &Pool, waker: &Waker) -> Self {
         let intake = pool.intake();
-        let mut wait = Self { sources: Sources::new(bell), meanings: vec![(0, Event::Waker)], until: pool.alarm() };
+        let mut wait = Self { sources: Sources::new(waker), meanings: vec![(0, Event::Waker)], until: pool.alarm() };
         for child in pool.unwanted() {
             wait.sources.ended(&child.ended);
             // Only its end matters.
@@ -223,9 +223,9 @@ impl Wait {
     }
 
     /// The events that happened, by the number of the process.
-    fn wait(self, bell: &Waker) -> Vec<(u64, Event)> {
+    fn wait(self, waker: &Waker) -> Vec<(u64, Event)> {
         let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
-        match self.sources.wait(bell, left) {
+        match self.sources.wait(waker, left) {
             Ok(happened) => happened.into_iter().filter_map(|index| self.meanings.get(index).copied()).collect(),
             Err(error) => {
                 if error.kind() != io::ErrorKind::Interrupted {

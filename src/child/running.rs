@@ -57,7 +57,7 @@ pub struct Retry {
     pub job: Job,
     pub began: Instant,
     /// They wait for the report of the child's confinement.
-    pub surveyors: Vec<Arc<dyn Completion>>,
+    pub checks: Vec<Arc<dyn Completion>>,
 }
 
 /// What happened to a message.
@@ -197,12 +197,12 @@ impl Running {
     }
 
     /// Turns this back into the job that it came from.
-    pub fn retry(self: Box<Self>, template: ProcessTemplate, task: Task, surveyors: Vec<Arc<dyn Completion>>) -> Retry {
+    pub fn retry(self: Box<Self>, template: ProcessTemplate, task: Task, checks: Vec<Arc<dyn Completion>>) -> Retry {
         self.calls.stop();
         let Self { id, deadline, began, requester, logs: Logs { logging, .. }, pool, .. } = *self;
         let timeout = deadline.saturating_duration_since(began);
         let job = Job { template, again: true, pool, task, timeout, logging, requester };
-        Retry { id, job, began, surveyors }
+        Retry { id, job, began, checks }
     }
 
     /// `cpu` is the processor time that the process has used since it was sent its task, `layers` its confinement.

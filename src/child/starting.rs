@@ -21,7 +21,7 @@ pub struct Starting {
     /// The execution that it is for. Without one, the child will wait for one.
     pub order: Option<Order>,
     /// They receive the report of its confinement; each with how many of its template must be ready then.
-    pub surveyors: Vec<(usize, Arc<dyn Completion>)>,
+    pub checks: Vec<(usize, Arc<dyn Completion>)>,
 }
 
 /// An execution that waits to begin.
@@ -35,7 +35,7 @@ pub struct Order {
 
 impl Starting {
     pub fn new(number: u64, template: Arc<ProcessTemplate>) -> Self {
-        Self { number, template, since: Instant::now(), order: None, surveyors: Vec::new() }
+        Self { number, template, since: Instant::now(), order: None, checks: Vec::new() }
     }
 
     pub fn is_to_wait(&self) -> bool {
@@ -60,7 +60,7 @@ impl Starting {
             return false;
         }
         !self.end_order(&Cause::Deadline, |order| order.deadline().is_some_and(|deadline| deadline <= now))
-            || !self.surveyors.is_empty()
+            || !self.checks.is_empty()
     }
 
     /// Ends the execution, if it has one that matches. Returns whether it had.
@@ -81,8 +81,8 @@ impl Starting {
         if let Some(order) = self.order.take() {
             order.job.requester.completion.complete(Err(fault.clone()));
         }
-        for (_, surveyor) in self.surveyors.drain(..) {
-            surveyor.complete(Err(fault.clone()));
+        for (_, check) in self.checks.drain(..) {
+            check.complete(Err(fault.clone()));
         }
     }
 }

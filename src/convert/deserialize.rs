@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::exchange::{Borrowed, Exchange};
+use super::exchange::{Exchange, HostMemoryHolder};
 use super::fault::fault_from_caught;
 use super::text::take_or_collect;
-use crate::value::{Budget, Bytes, Code, Entry, ErrorClass, Fault, Lent, Payload, SharedMemory, Value};
+use crate::value::{Budget, Bytes, Code, Entry, ErrorClass, Fault, HostBlock, Payload, SharedMemory, Value};
 
 /// Builds the payload's value in the current realm.
 pub fn payload_to_v8<'s>(
@@ -82,7 +82,7 @@ fn adopt_buffer<'s>(
 enum Memory {
     Own(Vec<u8>),
     /// Fields are dropped in order: the memory is returned before the host stops waiting for it.
-    Lent(Lent, #[allow(dead_code, reason = "held for its destructor")] Borrowed),
+    Host(HostBlock, #[allow(dead_code, reason = "held for its destructor")] HostMemoryHolder),
 }
 
 impl Memory {
@@ -90,14 +90,14 @@ impl Memory {
     fn of(bytes: Bytes, exchange: &dyn Exchange) -> Option<Self> {
         match bytes {
             Bytes::Own(bytes) => Some(Self::Own(Arc::unwrap_or_clone(bytes))),
-            Bytes::Lent(lease) => match Arc::try_unwrap(lease) {
-                Ok(lease) => {
+            Bytes::Host(memory) => match Arc::try_unwrap(memory) {
+                Ok(memory) => {
                     // Before the memory is taken, because from then on the host waits for the isolate's thread.
-                    let borrowed = exchange.borrow_memory()?;
-                    let lent = lease.take(borrowed.holder.clone())?;
-                    Some(Self::Lent(lent, borrowed))
+                    let holder = exchange.hold_host_memory()?;
+                    let block = memory.take(holder.isolate.clone())?;
+                    Some(Self::Host(block, holder))
                 }
-                Err(lease) => Bytes::Lent(lease).read(|bytes| Self::Own(bytes.to_vec())),
+                Err(memory) => Bytes::Host(memory).read(|bytes| Self::Own(bytes.to_vec())),
             },
         }
     }
@@ -105,7 +105,7 @@ impl Memory {
     fn pointer(&mut self) -> *mut u8 {
         match self {
             Self::Own(bytes) => bytes.as_mut_ptr(),
-            Self::Lent(lent, _) => lent.pointer,
+            Self::Host(block, _) => block.pointer,
         }
     }
 }

@@ -6,20 +6,20 @@ use std::sync::{Arc, Weak};
 use crate::value::{Budget, Fault, Owner, SharedMemory, Value};
 
 /// An isolate that uses memory of a host. If its thread does not stop, the host has to wait for it.
-pub struct Borrowed {
-    pub holder: Weak<dyn Owner>,
+pub struct HostMemoryHolder {
+    pub isolate: Weak<dyn Owner>,
     count: Arc<AtomicUsize>,
 }
 
-impl Borrowed {
+impl HostMemoryHolder {
     /// `count` is the number of existing ones.
-    pub fn new(holder: Weak<dyn Owner>, count: &Arc<AtomicUsize>) -> Self {
+    pub fn new(isolate: Weak<dyn Owner>, count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
-        Self { holder, count: Arc::clone(count) }
+        Self { isolate, count: Arc::clone(count) }
     }
 }
 
-impl Drop for Borrowed {
+impl Drop for HostMemoryHolder {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::SeqCst);
     }
@@ -47,5 +47,5 @@ pub trait Exchange {
     /// Remembers incoming shared memory for [`Exchange::shared`]. False if it must not be used any more.
     fn remember(&self, memory: &Arc<SharedMemory>) -> bool;
     /// Memory of a host is about to be used, for as long as the result lives. `None` if the isolate is gone.
-    fn borrow_memory(&self) -> Option<Borrowed>;
+    fn hold_host_memory(&self) -> Option<HostMemoryHolder>;
 }

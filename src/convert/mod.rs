@@ -12,7 +12,7 @@ mod serialize;
 mod text;
 
 pub use deserialize::payload_to_v8;
-pub use exchange::{Borrowed, Exchange};
+pub use exchange::{Exchange, HostMemoryHolder};
 pub use external::external_text_to_v8;
 pub use fault::{
     current_frames, exception_from_fault, fault_from_caught, fault_from_compilation, fault_from_exception,

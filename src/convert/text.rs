@@ -1,6 +1,6 @@
 //! Strings, and the limits of what leaves a heap.
 
-use crate::value::{Budget, Code, ErrorClass, Fault, Text, kept};
+use crate::value::{Budget, Code, ErrorClass, Fault, Text, block_pool};
 
 pub fn text_to_v8<'s>(scope: &v8::PinScope<'s, '_, ()>, text: &Text) -> Result<v8::Local<'s, v8::String>, Fault> {
     new_string(scope, text, v8::NewStringType::Normal)
@@ -43,9 +43,9 @@ pub fn text_from_v8(scope: &mut v8::Isolate, string: v8::Local<'_, v8::String>, 
 }
 
 /// As [`room`], perhaps with memory of an earlier text.
-fn text_room<T: kept::Unit>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
+fn text_room<T: block_pool::Unit>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
     if count.saturating_mul(size_of::<T>()) <= limit
-        && let Some(vector) = kept::take(count)
+        && let Some(vector) = block_pool::take(count)
     {
         return Ok(vector);
     }

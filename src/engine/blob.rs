@@ -41,7 +41,7 @@ pub struct Size {
 /// A snapshot whose tag was verified, so that not every isolate checks all bytes again. Shared bytes do not change.
 struct Known {
     sealed: Weak<Vec<u8>>,
-    recipe: u64,
+    source: u64,
     offset: usize,
     size: Size,
 }
@@ -49,30 +49,30 @@ struct Known {
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 impl Snapshot {
-    /// A snapshot that V8 has written, with a tag. `recipe` identifies the bootstrap code in it.
-    pub(super) fn seal(contents: &[u8], recipe: u64, size: Size) -> Arc<Vec<u8>> {
-        let sealed = Arc::new(seal::seal(MAGIC, [recipe, size.heap as u64, size.buffers as u64], contents));
-        remember(&sealed, recipe, sealed.len() - contents.len(), size);
+    /// A snapshot that V8 has written, with a tag. `source` identifies the bootstrap code in it.
+    pub(super) fn seal(contents: &[u8], source: u64, size: Size) -> Arc<Vec<u8>> {
+        let sealed = Arc::new(seal::seal(MAGIC, [source, size.heap as u64, size.buffers as u64], contents));
+        remember(&sealed, source, sealed.len() - contents.len(), size);
         sealed
     }
 
     /// `None` for anything that this build has not made, or that has changed since.
-    pub(super) fn open(sealed: Arc<Vec<u8>>, recipe: u64) -> Option<Self> {
+    pub(super) fn open(sealed: Arc<Vec<u8>>, source: u64) -> Option<Self> {
         let known = lock(&KNOWN);
         let is_it =
-            |known: &&Known| known.recipe == recipe && std::ptr::eq(known.sealed.as_ptr(), Arc::as_ptr(&sealed));
+            |known: &&Known| known.source == source && std::ptr::eq(known.sealed.as_ptr(), Arc::as_ptr(&sealed));
         if let Some(known) = known.iter().find(is_it) {
             return Some(Self { offset: known.offset, size: known.size, sealed });
         }
         drop(known);
         let ([made_with, heap, buffers], contents) = seal::open(MAGIC, &sealed)?;
         // V8 reads words. No allocator is known that does not align them.
-        if made_with != recipe || !contents.as_ptr().cast::<u64>().is_aligned() {
+        if made_with != source || !contents.as_ptr().cast::<u64>().is_aligned() {
             return None;
         }
         let offset = sealed.len() - contents.len();
         let size = Size { heap: usize::try_from(heap).ok()?, buffers: usize::try_from(buffers).ok()? };
-        remember(&sealed, recipe, offset, size);
+        remember(&sealed, source, offset, size);
         Some(Self { sealed, offset, size })
     }
 
@@ -95,8 +95,8 @@ impl Snapshot {
     }
 }
 
-fn remember(sealed: &Arc<Vec<u8>>, recipe: u64, offset: usize, size: Size) {
+fn remember(sealed: &Arc<Vec<u8>>, source: u64, offset: usize, size: Size) {
     let mut known = lock(&KNOWN);
     known.retain(|known| known.sealed.strong_count() > 0);
-    known.push(Known { sealed: Arc::downgrade(sealed), recipe, offset, size });
+    known.push(Known { sealed: Arc::downgrade(sealed), source, offset, size });
 }

@@ -28,10 +28,10 @@ mod wrapped {
     /// `cppgc::internal::HeapBase::Terminate`, which finalizes all objects. V8 destroys the heap next, and collects no garbage in it any more.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN5cppgc8internal8HeapBase9TerminateEv(heap: Object) {
-        context::with(|context| context.engine.ends_heap.set(true));
+        context::with(|context| context.engine.terminates_cpp_heap.set(true));
         // SAFETY: forwards the call.
         unsafe { terminate(heap) };
-        context::with(|context| context.engine.ends_heap.set(false));
+        context::with(|context| context.engine.terminates_cpp_heap.set(false));
     }
 
     /// `cppgc::internal::PageBackend::FreeNormalPageMemory`, which makes a page available to later allocations of the same heap.
@@ -41,7 +41,7 @@ mod wrapped {
         page: *mut u8,
     ) {
         // This thread works for no other heap while it ends one. Such a page remains in the backend's list of regions.
-        if !context::with(|context| context.engine.ends_heap.get()) {
+        if !context::with(|context| context.engine.terminates_cpp_heap.get()) {
             // SAFETY: forwards the call.
             unsafe { free_page(backend, page) };
         }

@@ -3,7 +3,7 @@
 //! A thread that V8 cannot stop would use a processor until the process ends. It may be frozen only while it runs V8's built-in functions
 //! or code compiled from JavaScript, because these hold no lock, and in V8's C++ code without a lock. A thread frozen inside `malloc`, or while it
 //! holds one of V8's mutexes, would block the host. So a signal interrupts the thread. Its handler looks at the interrupted instruction, and then
-//! either never returns or gives the thread notice (`native::notice`) and lets it continue. [`GuestThread::suspend`] describes the one exception.
+//! either never returns or requests the thread to stop (`native::stop_request`) and lets it continue. [`GuestThread::suspend`] describes the one exception.
 //! This works on Linux; elsewhere a lost thread continues to run, at a low priority.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -58,9 +58,9 @@ impl Drop for GuestThreadGuard<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         *state = ThreadState::Absent;
-        // With the lock, under which notice is given.
+        // With the lock, under which the request is made.
         #[cfg(target_os = "linux")]
-        native::notice::withdraw();
+        native::stop_request::withdraw();
         self.0.is_here.store(false, Ordering::SeqCst);
         // Not for long: what they do takes less than a lock.
         while self.0.observers.load(Ordering::SeqCst) > 0 {
@@ -151,7 +151,7 @@ impl GuestThread {
     pub fn heap_size(&self) -> Option<usize> {
         let heap = self.heap.get()?;
         // The observer is not suspended: it counts as a thread that holds a lock.
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         self.observers.fetch_add(1, Ordering::SeqCst);
         // In this order: either this sees that the thread has left, or the thread sees the observer.
         let size = self.is_here.load(Ordering::SeqCst).then(|| {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_with_notice_stops_when_it_releases_its_last_lock() {
+    fn a_thread_that_is_requested_to_stop_stops_when_it_releases_its_last_lock() {
         static STOPPED: AtomicBool = AtomicBool::new(false);
         static RELEASE: AtomicBool = AtomicBool::new(false);
         fn stop() {
@@ -394,7 +394,7 @@ mod tests {
                     thread::yield_now();
                 }
             };
-            // The first guest ends after all, so the notice is withdrawn.
+            // The first guest ends after all, so the request is withdrawn.
             let occupied = its.take();
             work();
             drop(occupied);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::guest_thread::{Attempt, Code, NOWHERE};
 use super::wasm::code_table;
-use crate::native::{fiber, lock, locks, notice};
+use crate::native::{fiber, lock, locks, stop_request};
 
 /// How long a thread may take to answer. A thread of the lowest priority gets about a hundredth of a busy processor.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -134,7 +134,7 @@ unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, fou
 }
 
 /// Freezes `thread` if its next instruction lies in `code`, or in `more` while it holds no lock. If it works on a fiber, makes it leave that
-/// instead, if it holds no lock. Otherwise gives it notice: it stops when it next asks for memory or releases its last lock.
+/// instead, if it holds no lock. Otherwise requests it to stop: it stops when it next asks for memory or releases its last lock.
 pub fn freeze(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
     let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
         return Attempt::Unanswered;
@@ -239,7 +239,7 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
     if !inside {
         // The asking thread holds the lock of `GuestThread` meanwhile, so this thread still works for the same guest.
         if is_guest {
-            notice::give();
+            stop_request::make();
         }
         return;
     }

@@ -5,13 +5,14 @@ mod accessor;
 mod allocator;
 pub mod background;
 mod blob;
+mod bootstrap_script;
 #[cfg(target_os = "linux")]
 mod checks;
 pub mod code_cache;
 mod cpp_heap;
 mod disposables;
-#[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "entered/absent.rs")]
-mod entered;
+#[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "fibers/absent.rs")]
+mod fibers;
 mod guest_thread;
 mod heap;
 mod icu;
@@ -26,12 +27,9 @@ mod memory;
 mod pages;
 mod platform;
 mod pool;
-mod prelude;
 mod seal;
 mod snapshot;
 mod space;
-#[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "stack_bounds/absent.rs")]
-mod stack_bounds;
 mod start;
 mod stub_cache;
 #[cfg_attr(
@@ -60,34 +58,33 @@ use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use accessor::is_plain;
 pub use blob::{Size, Snapshot};
+pub use bootstrap_script::BootstrapScript;
 #[cfg(target_os = "linux")]
 pub use checks::contain as contain_failed_checks;
 pub use disposables::without_disposables;
-pub use entered::{Entered, new_thread};
+pub use fibers::{Allowed, Entered, limit_stack, new_thread};
 pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thread, knows_code_of_v8};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;
-pub use pages::draw_on;
+pub use pages::with_budgets;
 pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator, register_isolate};
 pub use pool::{run_on_pool, threads};
-pub use prelude::Prelude;
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, SnapshotSource};
 pub use space::for_isolate as address_space;
 #[cfg(unix)]
 pub use space::is_new_process;
-pub use stack_bounds::{Allowed, limit_stack};
 pub use start::Unavailable;
 pub use wasm::began_compiling;
 pub use weak::Weak;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use worker::replace_thread;
 
-/// Whether the addon's file seems to hold a snapshot of the recipe for this V8. It may be damaged.
+/// Whether the addon's file seems to hold a snapshot of the source for this V8. It may be damaged.
 #[cfg_attr(windows, allow(dead_code, reason = "children ask it, and there are none"))]
-pub fn is_shipped(recipe: &SnapshotSource, addon: &mut File) -> bool {
-    snapshot::find(recipe.name(), FLAGS, addon).is_some()
+pub fn is_embedded(source: &SnapshotSource, addon: &mut File) -> bool {
+    snapshot::find(source.digest(), FLAGS, addon).is_some()
 }
 
 /// Flags set before V8 starts. A test proves that each one is needed.
@@ -169,23 +166,23 @@ const MAX_YOUNG: usize = 32 << 20;
 /// The running engine.
 pub struct Engine {
     snapshot: &'static [u8],
-    /// Hash that identifies the recipe.
-    recipe: u64,
+    /// Digest of the startup snapshot's source.
+    source: u64,
 }
 
 static ENGINE: start::Once<Engine> = start::Once::new();
 
 impl Engine {
-    /// The engine, started with `recipe` by the first caller. `addon` opens the file that may hold the recipe's snapshot. `park` receives the threads of guests that ran out of memory where V8 would end the process, and the threads
-    /// whose fatal errors are contained.
+    /// The engine, started with `source` by the first caller. `addon` opens the file that may hold the source's snapshot. `park` receives the
+    /// threads of guests that ran out of memory where V8 would end the process, and the threads whose fatal errors are contained.
     pub fn start(
-        recipe: &SnapshotSource,
+        source: &SnapshotSource,
         addon: fn() -> Option<File>,
         park: abort::Park,
     ) -> Result<&'static Engine, Unavailable> {
         // Memory that V8 allocates here belongs to the process, such as the types that WebAssembly has from the start. It remains when the
         // isolate of this thread is lost.
-        let for_process = || native::draw_on(None, || Self::launch(recipe, addon, park));
+        let for_process = || native::with_quota(None, || Self::launch(source, addon, park));
         ENGINE.get_or_start(Self::check, for_process)
     }
 
@@ -197,7 +194,7 @@ impl Engine {
         if threads::can_start(threads::of_v8()) { Ok(()) } else { Err(Unavailable::Threads) }
     }
 
-    fn launch(recipe: &SnapshotSource, addon: fn() -> Option<File>, park: abort::Park) -> Result<Engine, Unavailable> {
+    fn launch(source: &SnapshotSource, addon: fn() -> Option<File>, park: abort::Park) -> Result<Engine, Unavailable> {
         v8::V8::set_flags_from_string(FLAGS);
         if EXPOSE_GC.load(Ordering::Relaxed) {
             v8::V8::set_flags_from_string("--expose-gc");
@@ -214,20 +211,23 @@ impl Engine {
             return Err(Unavailable::Unlimited);
         }
         abort::intercept(park);
-        let name = recipe.name();
+        let digest = source.digest();
         // Contexts have an extension then, which the snapshot lacks.
-        let shipped =
-            if exposes_gc() { None } else { addon().and_then(|mut addon| snapshot::shipped(name, FLAGS, &mut addon)) };
-        Ok(Engine { snapshot: shipped.unwrap_or_else(|| snapshot::build(recipe)), recipe: name })
+        let embedded = if exposes_gc() {
+            None
+        } else {
+            addon().and_then(|mut addon| snapshot::embedded(digest, FLAGS, &mut addon))
+        };
+        Ok(Engine { snapshot: embedded.unwrap_or_else(|| snapshot::build(source)), source: digest })
     }
 
-    /// The snapshot of a recipe, in the form in which the addon's file holds it.
-    pub fn ship(&self, recipe: &SnapshotSource) -> Vec<u8> {
-        snapshot::ship(recipe, FLAGS)
+    /// The snapshot of a source, in the form in which the addon's file holds it.
+    pub fn embeddable_snapshot(&self, source: &SnapshotSource) -> Vec<u8> {
+        snapshot::embeddable(source, FLAGS)
     }
 
-    /// Whether isolates start with the recipe's code.
-    pub fn follows_recipe(&self) -> bool {
+    /// Whether isolates start from a snapshot of the library, not from V8's own.
+    pub fn has_startup_snapshot(&self) -> bool {
         !self.snapshot.is_empty()
     }
 
@@ -259,23 +259,23 @@ impl Engine {
 
     /// Tags a snapshot that V8 has written, so that it can leave the addon.
     pub fn seal_snapshot(&self, contents: &[u8], size: Size) -> Arc<Vec<u8>> {
-        Snapshot::seal(contents, self.recipe, size)
+        Snapshot::seal(contents, self.source, size)
     }
 
     #[cfg(test)]
-    pub fn seal_snapshot_of(&self, recipe: &SnapshotSource, contents: &[u8]) -> Vec<u8> {
-        Snapshot::seal(contents, recipe.name(), Size::default()).to_vec()
+    pub fn seal_snapshot_of(&self, source: &SnapshotSource, contents: &[u8]) -> Vec<u8> {
+        Snapshot::seal(contents, source.digest(), Size::default()).to_vec()
     }
 
     /// Opens a snapshot that was handed in again; `None` unless this build has made it.
     pub fn open_snapshot(&self, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
-        Snapshot::open(sealed, self.recipe)
+        Snapshot::open(sealed, self.source)
     }
 
-    /// Opens a snapshot that this build has made in a process with another recipe.
+    /// Opens a snapshot that this build has made in a process with another source.
     #[cfg_attr(windows, allow(dead_code, reason = "children get such, and there are none"))]
-    pub fn open_snapshot_of(&self, recipe: &SnapshotSource, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
-        Snapshot::open(sealed, recipe.name())
+    pub fn open_snapshot_of(&self, source: &SnapshotSource, sealed: Arc<Vec<u8>>) -> Option<Snapshot> {
+        Snapshot::open(sealed, source.digest())
     }
 }
 

@@ -24,7 +24,7 @@ impl SnapshotSource {
     pub const NONE: Self = Self { modules: &[], entry: "" };
 
     /// Identifies the sources. Reads all of them each time.
-    pub fn name(&self) -> u64 {
+    pub fn digest(&self) -> u64 {
         let digest = self.modules.iter().fold(Digest::new(0), |digest, (name, source)| {
             digest
                 .bytes(&name.len().to_le_bytes())
@@ -42,7 +42,7 @@ impl SnapshotSource {
         format!("({function})()")
     }
 
-    /// A function that returns the exports of the entry module. Its argument is a function that loads the modules that the recipe lacks, by file
+    /// A function that returns the exports of the entry module. Its argument is a function that loads the modules that the source lacks, by file
     /// name.
     pub fn function(&self) -> String {
         let mut script = String::from("(outer) => { 'use strict'; const factories = { __proto__: null,\n");
@@ -130,21 +130,21 @@ fn version(flags: &str) -> u32 {
 }
 
 /// What belongs at the end of the addon's file: a snapshot with a tag, and the trailer.
-pub fn ship(recipe: &SnapshotSource, flags: &str) -> Vec<u8> {
-    let mut shipped = seal::seal_for(version(flags), MAGIC, [recipe.name()], build(recipe));
-    shipped.extend_from_slice(&(shipped.len() as u64).to_le_bytes());
-    shipped.extend_from_slice(&END);
-    shipped
+pub fn embeddable(source: &SnapshotSource, flags: &str) -> Vec<u8> {
+    let mut embedded = seal::seal_for(version(flags), MAGIC, [source.digest()], build(source));
+    embedded.extend_from_slice(&(embedded.len() as u64).to_le_bytes());
+    embedded.extend_from_slice(&END);
+    embedded
 }
 
 /// The snapshots at the end of the addon's file, from the last one on.
 const MAX_SNAPSHOTS: usize = 4;
 
-/// Magic, V8's version and the recipe's name.
+/// Magic, V8's version and the digest of the source.
 const FACTS: usize = 16;
 
-/// Where the addon's file has a sealed snapshot of the recipe with this name for this V8, and its length.
-pub fn find(name: u64, flags: &str, addon: &mut File) -> Option<(u64, usize)> {
+/// Where the addon's file has a sealed snapshot of the source with this digest for this V8, and its length.
+pub fn find(digest: u64, flags: &str, addon: &mut File) -> Option<(u64, usize)> {
     let mut end = addon.seek(SeekFrom::End(0)).ok()?;
     for _ in 0..MAX_SNAPSHOTS {
         let trailer_at = end.checked_sub(TRAILER as u64)?;
@@ -158,7 +158,7 @@ pub fn find(name: u64, flags: &str, addon: &mut File) -> Option<(u64, usize)> {
         addon.seek(SeekFrom::Start(start)).ok()?;
         let mut facts = [0; FACTS];
         addon.read_exact(&mut facts).ok()?;
-        if facts[..8] == seal::head(version(flags), MAGIC) && facts[8..] == name.to_le_bytes() {
+        if facts[..8] == seal::head(version(flags), MAGIC) && facts[8..] == digest.to_le_bytes() {
             return Some((start, size));
         }
         end = start;
@@ -166,28 +166,28 @@ pub fn find(name: u64, flags: &str, addon: &mut File) -> Option<(u64, usize)> {
     None
 }
 
-/// The snapshot of the recipe with this name at the end of the addon's file, if it was made for this build.
-pub fn shipped(name: u64, flags: &str, addon: &mut File) -> Option<&'static [u8]> {
-    let (start, size) = find(name, flags, addon)?;
+/// The snapshot of the source with this digest at the end of the addon's file, if it was made for this build.
+pub fn embedded(digest: u64, flags: &str, addon: &mut File) -> Option<&'static [u8]> {
+    let (start, size) = find(digest, flags, addon)?;
     addon.seek(SeekFrom::Start(start)).ok()?;
     let mut sealed = vec![0; size];
     addon.read_exact(&mut sealed).ok()?;
     // V8 reads words. The tag consists of words, and no allocator is known that does not align them.
     let ([found], contents) = seal::open_for(version(flags), MAGIC, &sealed)?;
-    if found != name || contents.is_empty() || !contents.as_ptr().cast::<u64>().is_aligned() {
+    if found != digest || contents.is_empty() || !contents.as_ptr().cast::<u64>().is_aligned() {
         return None;
     }
     let start = sealed.len() - contents.len();
     Some(&Vec::leak(sealed)[start..])
 }
 
-/// Makes the snapshot of a recipe. Empty, so that V8's own snapshot is used, if the recipe is empty. It is also empty if making it fails,
+/// Makes the snapshot of a source. Empty, so that V8's own snapshot is used, if the source is empty. It is also empty if making it fails,
 /// which a test rules out.
-pub fn build(recipe: &SnapshotSource) -> &'static [u8] {
-    if recipe.modules.is_empty() {
+pub fn build(source: &SnapshotSource) -> &'static [u8] {
+    if source.modules.is_empty() {
         return &[];
     }
-    let script = recipe.script();
+    let script = source.script();
     let mut creator = v8::Isolate::snapshot_creator(None, None);
     let mut complete = false;
     {
@@ -214,7 +214,7 @@ mod tests {
     use std::path::PathBuf;
     use std::{env, fs, process};
 
-    use super::{shipped, without_comments};
+    use super::{embedded, without_comments};
     use crate::engine::FLAGS;
     use crate::guest::SNAPSHOT_SOURCE;
 
@@ -236,33 +236,43 @@ mod tests {
     }
 
     #[test]
-    fn a_shipped_snapshot_is_used_only_if_it_fits() {
+    fn an_embedded_snapshot_is_used_only_if_it_fits() {
         let engine = (crate::guest::settings().engine)().unwrap();
-        let ship = engine.ship(&SNAPSHOT_SOURCE);
+        let embeddable = engine.embeddable_snapshot(&SNAPSHOT_SOURCE);
         let open = |file: &File| fs::File::open(&file.0).unwrap();
-        let fits = |bytes: &[u8]| shipped(SNAPSHOT_SOURCE.name(), FLAGS, &mut open(&File::with(bytes))).is_some();
-        let file = [b"a program\0".as_slice(), &ship].concat();
+        let fits = |bytes: &[u8]| embedded(SNAPSHOT_SOURCE.digest(), FLAGS, &mut open(&File::with(bytes))).is_some();
+        let file = [b"a program\0".as_slice(), &embeddable].concat();
         assert!(fits(&file));
-        assert!(fits(&ship));
+        assert!(fits(&embeddable));
         let with = File::with(&file);
-        assert!(shipped(crate::web::SNAPSHOT_SOURCE.name(), FLAGS, &mut open(&with)).is_none());
-        assert!(shipped(SNAPSHOT_SOURCE.name(), "--other-flags", &mut open(&with)).is_none());
+        assert!(embedded(crate::web::SNAPSHOT_SOURCE.digest(), FLAGS, &mut open(&with)).is_none());
+        assert!(embedded(SNAPSHOT_SOURCE.digest(), "--other-flags", &mut open(&with)).is_none());
         drop(with);
         assert!(!fits(b""));
         assert!(!fits(b"a program without a snapshot"));
         assert!(!fits(&[file.as_slice(), b"\0"].concat()));
-        for index in
-            [0, 4, 8, 20, 24, 25, ship.len() / 2, ship.len() - 17, ship.len() - 16, ship.len() - 9, ship.len() - 1]
-        {
-            let mut damaged = ship.clone();
+        for index in [
+            0,
+            4,
+            8,
+            20,
+            24,
+            25,
+            embeddable.len() / 2,
+            embeddable.len() - 17,
+            embeddable.len() - 16,
+            embeddable.len() - 9,
+            embeddable.len() - 1,
+        ] {
+            let mut damaged = embeddable.clone();
             damaged[index] ^= 0x80;
             assert!(!fits(&damaged), "byte {index}");
-            assert!(!fits(&ship[index + 1..]), "{index} bytes less");
+            assert!(!fits(&embeddable[index + 1..]), "{index} bytes less");
         }
         // One of several, the last of which is damaged.
-        let other = engine.ship(&crate::sandbox::BUILTINS);
+        let other = engine.embeddable_snapshot(&crate::sandbox::BUILTINS);
         assert!(fits(&[file.as_slice(), &other].concat()));
-        assert!(fits(&[other.as_slice(), &ship].concat()));
+        assert!(fits(&[other.as_slice(), &embeddable].concat()));
         let mut damaged = other.clone();
         damaged[other.len() - 1] ^= 1;
         assert!(!fits(&[file.as_slice(), &damaged].concat()));
@@ -277,8 +287,8 @@ mod tests {
 
     #[test]
     fn only_comments_span_lines() {
-        let recipes = [SNAPSHOT_SOURCE, crate::guest::SURFACE, crate::web::SNAPSHOT_SOURCE, crate::sandbox::BUILTINS];
-        for (name, source) in recipes.iter().flat_map(|recipe| recipe.modules) {
+        let sources = [SNAPSHOT_SOURCE, crate::guest::SURFACE, crate::web::SNAPSHOT_SOURCE, crate::sandbox::BUILTINS];
+        for (name, source) in sources.iter().flat_map(|source| source.modules) {
             for line in source.lines() {
                 assert!(line.matches('`').count().is_multiple_of(2), "{name}: {line}");
                 // A comment after code ends on its line.
@@ -290,16 +300,16 @@ mod tests {
 
     #[test]
     fn file_names_are_unique() {
-        for recipe in [SNAPSHOT_SOURCE, crate::guest::SURFACE, crate::web::SNAPSHOT_SOURCE] {
-            let names: std::collections::HashSet<_> = recipe.modules.iter().map(|(name, _)| name).collect();
-            assert_eq!(names.len(), recipe.modules.len());
+        for source in [SNAPSHOT_SOURCE, crate::guest::SURFACE, crate::web::SNAPSHOT_SOURCE] {
+            let names: std::collections::HashSet<_> = source.modules.iter().map(|(name, _)| name).collect();
+            assert_eq!(names.len(), source.modules.len());
         }
     }
 
     #[test]
-    fn preludes_have_one_byte_characters() {
-        for recipe in [crate::guest::SURFACE, crate::web::SNAPSHOT_SOURCE, crate::sandbox::BUILTINS] {
-            assert!(recipe.script().is_ascii(), "{}", recipe.entry);
+    fn bootstrap_scripts_have_one_byte_characters() {
+        for source in [crate::guest::SURFACE, crate::web::SNAPSHOT_SOURCE, crate::sandbox::BUILTINS] {
+            assert!(source.script().is_ascii(), "{}", source.entry);
         }
     }
 }

@@ -85,7 +85,7 @@ unsafe extern "C" fn run(task: *mut Task, delegate: Object) {
     unsafe {
         let inner = (*task.cast::<Counted>()).inner;
         let quota = Arc::clone(&(*task.cast::<Counted>()).quota);
-        native::draw_on_in_background(&quota, || {
+        native::with_quota_in_background(&quota, || {
             quota.tasks().run(|| ((*(*inner).functions).run)(inner, delegate));
         });
     }
@@ -113,7 +113,7 @@ unsafe extern "C" fn delete(task: *mut Task) {
     // SAFETY: made by `counted`, and deleted once.
     unsafe {
         let Counted { inner, quota, .. } = *Box::from_raw(task.cast::<Counted>());
-        native::draw_on_in_background(&quota, || {
+        native::with_quota_in_background(&quota, || {
             // A task left over from an isolate without a thread is leaked: nothing of that isolate is accessed any more.
             quota.tasks().run(|| ((*(*inner).functions).delete)(inner));
         });

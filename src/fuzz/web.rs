@@ -4,26 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::isolate::{Kept, Pair, closure, settle_within};
-use crate::sandbox::{self, Equipment, Names};
+use crate::sandbox::{self, ContextGlobals, Names};
 use crate::value::{Fault, Handle, Payload, Value};
 
-static KEPT: Kept = Kept::new(equipped);
+static KEPT: Kept = Kept::new(with_web);
 const MAX_USES: u32 = 5_000;
 /// Nothing here loops. Only a busy machine takes long.
 const DEADLINE: Duration = Duration::from_secs(10);
 const EVERYTHING: u32 = u32::MAX;
 
-fn equipped() -> Pair {
+fn with_web() -> Pair {
     let pair = Pair::new(false);
     let Value::Handle(Handle::Context(context)) = &pair.context else { panic!("a context") };
-    let equipment = Equipment {
+    let globals = ContextGlobals {
         timers: None,
         web: Names::from_bits(EVERYTHING),
         modules: None,
         log_length: None,
         is_plugin: false,
     };
-    settle_within(DEADLINE, sandbox::equip(context, equipment)).expect("the web");
+    settle_within(DEADLINE, sandbox::install(context, globals)).expect("the web");
     pair
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::{moving, outgoing};
 use crate::convert::{self, Exchange};
-use crate::isolate::{Held, Place};
+use crate::isolate::{Place, SlotValue};
 use crate::ops::{self, Transfer};
-use crate::protocol::{detail, fault, function, kind, ordered, tag};
+use crate::protocol::{DEREF_SOURCE, SENT_ID, copy_into, detail, fault, function, handle, kind, ordered, tag};
 use crate::value::{Callable, CallbackMode, Code, Details, ErrorClass, ErrorFault, Fault, Handle, Outcome, Value};
 
 /// The neutral value that a carrier of the surface represents.
@@ -28,7 +28,7 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             Ok(value)
         }
         tag::HANDLE => {
-            let id = number(scope, array, 1)? as usize;
+            let id = number(scope, array, SENT_ID)? as usize;
             at.guest.carried(id).ok_or_else(ops::malformed)
         }
         tag::FUNCTION => {
@@ -38,17 +38,17 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             let name = v8::Local::<v8::String>::try_from(name).map_err(|_| ops::malformed())?;
             let name = convert::beginning(scope, name, ops::MAX_NAME);
             let length = number(scope, array, function::LENGTH)? as u32;
-            let slot = at.guest.hold(Held::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
+            let slot = at.guest.new_slot(SlotValue::Value(Arc::clone(&at.realm), v8::Global::new(scope, target)))?;
             Ok(Value::Function(Arc::new(Callable { slot, name, length, mode })))
         }
         tag::DEREF => {
             let reference = match array.length() {
                 // A value that was not sent to another isolate yet.
-                3 => {
-                    let value = element(scope, array, 2)?;
+                length if length > DEREF_SOURCE => {
+                    let value = element(scope, array, DEREF_SOURCE)?;
                     Some(ops::transfer_out(scope, at, value, Transfer(Transfer::REFERENCE))?)
                 }
-                _ => at.guest.carried(number(scope, array, 1)? as usize),
+                _ => at.guest.carried(number(scope, array, SENT_ID)? as usize),
             };
             match reference {
                 Some(Value::Handle(Handle::Reference(reference))) => Ok(Value::Dereference(reference)),
@@ -56,9 +56,9 @@ pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local
             }
         }
         tag::MOVE => moving::read(scope, at, array),
-        tag::COPY_INTO => match at.guest.carried(number(scope, array, 1)? as usize) {
+        tag::COPY_INTO => match at.guest.carried(number(scope, array, SENT_ID)? as usize) {
             Some(Value::Handle(Handle::ExternalCopy(copy))) => {
-                let transfer_in = element(scope, array, 2)?.is_true();
+                let transfer_in = element(scope, array, copy_into::TRANSFER_IN)?.is_true();
                 Ok(Value::CopyInto { copy, transfer_in, checked: false })
             }
             _ => Err(ops::malformed()),
@@ -116,7 +116,8 @@ pub fn charge_for(scope: &mut v8::Isolate, at: &Place, handle: &Handle) -> Resul
 
 fn write_handle<'s>(scope: &mut v8::PinScope<'s, '_>, id: usize) -> v8::Local<'s, v8::Value> {
     // The kind does not matter, because the surface has asked for this handle.
-    let elements = [f64::from(tag::HANDLE), f64::from(kind::LINKER), id as f64];
+    let elements =
+        ordered([(0, f64::from(tag::HANDLE)), (handle::KIND, f64::from(kind::LINKER)), (handle::ID, id as f64)]);
     let elements = elements.map(|number| v8::Number::new(scope, number).into());
     v8::Array::new_with_elements(scope, &elements).into()
 }

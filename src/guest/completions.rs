@@ -4,22 +4,26 @@ use std::sync::{Arc, Mutex, Weak};
 
 use crate::isolate::Remote;
 use crate::native::lock;
-use crate::value::{Charge, Completion, Outcome, Owner, Value};
+use crate::value::{Charge, Completion, Outcome, Value, Wrapper};
 
 /// An answer that holds a charge until it is given.
-pub struct Holding {
+pub struct ChargedCompletion {
     completion: Arc<dyn Completion>,
     charge: Mutex<Charge>,
 }
 
-impl Holding {
+impl ChargedCompletion {
     pub fn new(charge: Charge, completion: Arc<dyn Completion>) -> Arc<Self> {
         Arc::new(Self { completion, charge: Mutex::new(charge) })
     }
 }
 
-impl Completion for Holding {
-    fn complete(&self, outcome: Outcome) {
+impl Wrapper for ChargedCompletion {
+    fn inner(&self) -> &dyn Completion {
+        &*self.completion
+    }
+
+    fn forward(&self, outcome: Outcome) {
         let charge = std::mem::take(&mut *lock(&self.charge));
         match &outcome {
             Ok(Value::Promise(settlement)) => settlement.charge(charge),
@@ -27,28 +31,16 @@ impl Completion for Holding {
         }
         self.completion.complete(outcome);
     }
-
-    fn is_complete(&self) -> bool {
-        self.completion.is_complete()
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.completion.is_wanted()
-    }
-
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.completion.recipient()
-    }
 }
 
 /// Keeps the host's event loop alive until the answer is given, or until `remote`, which waits for it, is gone.
-pub struct KeepingAlive {
+pub struct KeepAliveCompletion {
     completion: Arc<dyn Completion>,
     remote: Weak<Remote>,
     keep_alive: Mutex<Option<usize>>,
 }
 
-impl KeepingAlive {
+impl KeepAliveCompletion {
     pub fn new(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -> Arc<Self> {
         Arc::new(Self { completion, remote: Arc::downgrade(remote), keep_alive: Mutex::new(remote.begin_keep_alive()) })
     }
@@ -61,27 +53,19 @@ impl KeepingAlive {
     }
 }
 
-impl Drop for KeepingAlive {
+impl Drop for KeepAliveCompletion {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl Completion for KeepingAlive {
-    fn complete(&self, outcome: Outcome) {
+impl Wrapper for KeepAliveCompletion {
+    fn inner(&self) -> &dyn Completion {
+        &*self.completion
+    }
+
+    fn forward(&self, outcome: Outcome) {
         self.completion.complete(outcome);
         self.end();
-    }
-
-    fn is_complete(&self) -> bool {
-        self.completion.is_complete()
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.completion.is_wanted()
-    }
-
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.completion.recipient()
     }
 }

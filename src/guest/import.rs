@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::outgoing;
 use crate::convert;
-use crate::isolate::{Guest, Held, Place};
+use crate::isolate::{Guest, Place, SlotValue};
 use crate::ops;
 use crate::value::{
     Callable, Code, Completion, ContextHandle, ErrorClass, Fault, Handle, Outcome, Reference, Text, TypeOf, Value,
@@ -27,7 +27,7 @@ unsafe extern "C" fn initialize_meta(
     v8::callback_scope!(unsafe let scope, context);
     let Ok(guest) = Guest::of(scope) else { return };
     let slots = guest.modules.metas(module.get_identity_hash());
-    let fill = slots.iter().find_map(|slot| guest.peek(*slot, |held| held.meta_of(scope, module)));
+    let fill = slots.iter().find_map(|slot| guest.read_slot_at(*slot, |value| value.meta_of(scope, module)));
     if let Some(fill) = fill {
         let receiver = v8::undefined(scope).into();
         let meta = v8::Local::new(scope, meta).into();
@@ -136,12 +136,12 @@ fn context_of(scope: &mut v8::PinScope<'_, '_>, at: &Place) -> Result<Value, Fau
     let global: v8::Local<v8::Value> = scope.get_current_context().global(scope).into();
     let global = v8::Global::new(scope, global);
     let global = Arc::new(Reference {
-        slot: at.guest.hold(Held::Value(Arc::clone(&at.realm), global))?,
+        slot: at.guest.new_slot(SlotValue::Value(Arc::clone(&at.realm), global))?,
         type_of: TypeOf::Object,
         accessors: false,
         inherit: false,
     });
-    let slot = at.guest.hold(Held::Context(Arc::clone(&at.realm)))?;
+    let slot = at.guest.new_slot(SlotValue::Context(Arc::clone(&at.realm)))?;
     Ok(Value::Handle(Handle::Context(Arc::new(ContextHandle { slot, global }))))
 }
 
@@ -177,8 +177,8 @@ fn arrive(
     if !at.guest.owns(&module.slot) {
         return Err(ops::malformed());
     }
-    let compiled = at.guest.held(&module.slot, |held| match held {
-        Held::Module(compiled) => Some(Rc::clone(compiled)),
+    let compiled = at.guest.read_slot(&module.slot, |value| match value {
+        SlotValue::Module(compiled) => Some(Rc::clone(compiled)),
         _ => None,
     });
     let compiled = compiled.ok_or_else(ops::malformed)?;

@@ -17,8 +17,8 @@ use std::sync::Arc;
 pub use settings::settings;
 
 use crate::convert::{self, Exchange};
-use crate::engine::{BOOTSTRAP, Prelude, SnapshotSource};
-use crate::isolate::{Binding, Guest, Held, Place};
+use crate::engine::{BOOTSTRAP, BootstrapScript, SnapshotSource};
+use crate::isolate::{Binding, Guest, Place, SlotValue};
 use crate::ops;
 use crate::protocol::{kind, message};
 use crate::value::{Code, Completion, ErrorClass, Fault, Handle, Settlement, Value};
@@ -63,7 +63,7 @@ pub const SURFACE: SnapshotSource = SnapshotSource {
     ],
     entry: "index.js",
 };
-static PRELUDE: Prelude = Prelude::function(SURFACE);
+static BOOTSTRAP_SCRIPT: BootstrapScript = BootstrapScript::function(SURFACE);
 
 /// Binds a new isolate.
 pub fn install(isolate: &mut v8::Isolate) {
@@ -91,8 +91,8 @@ impl Binding for GuestBinding {
                     .guest
                     .owns(&reference.slot)
                     .then(|| {
-                        at.guest.held(&reference.slot, |held| match held {
-                            Held::Value(_, value) => Some(v8::Local::new(scope, value)),
+                        at.guest.read_slot(&reference.slot, |value| match value {
+                            SlotValue::Value(_, value) => Some(v8::Local::new(scope, value)),
                             _ => None,
                         })
                     })
@@ -170,7 +170,7 @@ fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local
     v8::tc_scope!(let scope, scope);
     let native = invoke::native_object(scope).ok_or_else(failed)?;
     let mut made = None;
-    let done = PRELUDE.run_kept(scope, &at.guest.surface, |scope, function| {
+    let done = BOOTSTRAP_SCRIPT.run_cached(scope, &at.guest.surface, |scope, function| {
         let name = v8::String::new(scope, "createSurface")?;
         native.create_data_property(scope, name.into(), function)?;
         made = bootstrap(scope, "createGuest", native.into());

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use super::completions::{Holding, KeepingAlive};
+use super::completions::{ChargedCompletion, KeepAliveCompletion};
 use super::here;
 use crate::convert::{self, Exchange, cap};
-use crate::isolate::{Guest, Held, Job, Kind, Limits, Place, Realm, Remote, async_context};
+use crate::isolate::{Guest, Job, Kind, Limits, Place, Realm, Remote, SlotValue, async_context};
 use crate::native::lock;
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{
@@ -22,8 +22,8 @@ pub fn function<'s>(
     callable: Arc<Callable>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     if at.guest.owns(&callable.slot) && callable.mode == CallbackMode::Sync {
-        let own = at.guest.held(&callable.slot, |held| match held {
-            Held::Value(_, value) => Some(v8::Local::new(scope, value)),
+        let own = at.guest.read_slot(&callable.slot, |value| match value {
+            SlotValue::Value(_, value) => Some(v8::Local::new(scope, value)),
             _ => None,
         });
         return own.ok_or_else(ops::malformed);
@@ -238,7 +238,7 @@ pub fn start(
             completion
         }
         Prepared::Done(_) => completion,
-        Prepared::Enter { .. } | Prepared::MakeContext { .. } => KeepingAlive::new(&remote, completion),
+        Prepared::Enter { .. } | Prepared::MakeContext { .. } => KeepAliveCompletion::new(&remote, completion),
     };
     let prepared = prepared.asked_by(&remote);
     prepared.dispatch(Kind::Task, Chain::of_request(async_context::current(scope)), charge, completion);
@@ -255,7 +255,7 @@ fn hold(remote: &Remote, args: &[Value], completion: Arc<dyn Completion>) -> Res
         return Ok(completion);
     }
     let charge = Charge::take(&remote.accounts.held, weight).ok_or_else(Fault::too_many_calls)?;
-    Ok(Holding::new(charge, completion))
+    Ok(ChargedCompletion::new(charge, completion))
 }
 
 /// Starts a call whose answer is discarded.
@@ -445,7 +445,7 @@ impl Later {
             Ok(Value::Undefined)
         });
         // Until the guest has processed the answer, including microtasks.
-        let completion = KeepingAlive::new(&remote, Arc::new(NoCompletion));
+        let completion = KeepAliveCompletion::new(&remote, Arc::new(NoCompletion));
         let job = Job::new(Kind::Detached, completion, work);
         remote.post(job.limited(limits).in_chain(Chain::of_request(request)));
     }

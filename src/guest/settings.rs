@@ -16,7 +16,7 @@ pub fn settings() -> Settings {
     Settings {
         engine: || Engine::start(&SNAPSHOT_SOURCE, own_file, isolate::park),
         install,
-        equip_snapshot: |_, _| Err(ops::malformed()),
+        install_snapshot_web: |_, _| Err(ops::malformed()),
         memory_limit: ops::DEFAULT_MEMORY,
         snapshot: None,
         inspector: false,

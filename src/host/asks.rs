@@ -111,8 +111,8 @@ impl Local {
             // Calls that were made meanwhile have set limits of their own.
             self.context.limits.set(*limits);
         }
-        if !self.context.kept.borrow().is_empty() {
-            self.context.kept.take();
+        if !self.context.retained.borrow().is_empty() {
+            self.context.retained.take();
         }
         self.resume(ask, outcome);
     }

@@ -17,7 +17,7 @@ use crate::isolate::borrow::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
-use crate::sandbox::{self, Equipment};
+use crate::sandbox::{self, ContextGlobals};
 use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
@@ -144,9 +144,11 @@ fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepar
     match mode {
         mode::SYNC => {
             let origin = prepared.remote();
-            // A call that is made while another one waits gets no wider limits.
             let outer =
                 if local.context.chain.borrow().is_some() { local.context.waiting.get() } else { Limits::default() };
+            // A deadline includes everything that its call waits for. A timeout stands still while the host runs.
+            let prepared = prepared.within(Limits { timeout: None, ..outer });
+            // What is read meanwhile gets no wider limits.
             let limits = prepared.limits().within(outer);
             local.context.limits.set(limits);
             // Calls that are made meanwhile leave their own limits in `local.context.limits`.
@@ -187,15 +189,15 @@ fn write_result<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsV
     let before = local.context.current.take();
     let carrier = carrier::write(js, local, outcome);
     local.context.current.set(before);
-    local.context.kept.take();
+    local.context.retained.take();
     carrier
 }
 
 /// Whether a guest on this thread ends when the host does. A worker cannot be terminated while its thread is in a built-in function of V8
 /// that does not end, and neither can the process; so there has to be a limit.
-fn ends_with_host(local: &Local, prepared: &Prepared) -> bool {
+fn ends_with_host(prepared: &Prepared) -> bool {
     engine::is_main_thread()
-        || local.context.waiting.get().is_some()
+        || prepared.limits().is_some()
         // Runs only code of the library.
         || matches!(prepared, Prepared::MakeContext { .. })
 }
@@ -215,7 +217,7 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&local.shared).cast();
-    let may_borrow = borrow::is_wanted() && ends_with_host(local, &prepared);
+    let may_borrow = borrow::is_wanted() && ends_with_host(&prepared);
     if let Some(prepared) = if may_borrow { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) } {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
     }
@@ -278,9 +280,9 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     outcome
 }
 
-/// `equip(mode, request, context, equipment)`: puts into a context what sandboxes have, as `EQUIPMENT` declares it. The outcome is a reference to a
-/// list of functions for the library's code in the context, see `sandbox::equip`.
-pub fn equip<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+/// `installGlobals(mode, request, context, globals)`: installs globals of sandboxes in a context, as `CONTEXT_GLOBALS` declares them. The outcome is a reference to a
+/// list of functions for the library's code in the context, see `sandbox::install`.
+pub fn install_globals<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [mode, request, context, record, ..] = args else {
         return Err(super::js::Refused);
     };
@@ -289,8 +291,8 @@ pub fn equip<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsR
     let Some(Value::Handle(Handle::Context(context))) = local.handle(js.read_number(*context)? as usize) else {
         return Err(super::js::Refused);
     };
-    let equipment = Equipment::read(execution::read(js, local, *record, &[])?).map_err(|_| super::js::Refused)?;
-    finish(js, local, mode, request, sandbox::equip(&context, equipment))
+    let globals = ContextGlobals::read(execution::read(js, local, *record, &[])?).map_err(|_| super::js::Refused)?;
+    finish(js, local, mode, request, sandbox::install(&context, globals))
 }
 
 /// `runAsActor(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
@@ -468,7 +470,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"wanted", function(js, local, c"wanted", is_wanted)?),
         (c"resume", function(js, local, c"resume", resume)?),
         (c"limits", function(js, local, c"limits", limits)?),
-        (c"equip", function(js, local, c"equip", equip)?),
+        (c"installGlobals", function(js, local, c"installGlobals", install_globals)?),
         (c"keepSnapshot", function(js, local, c"keepSnapshot", warm::keep_snapshot)?),
         (c"takeIsolate", function(js, local, c"takeIsolate", warm::take_isolate)?),
         (c"makeWarm", function(js, local, c"makeWarm", warm::make_warm)?),
@@ -480,7 +482,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"adoptModule", function(js, local, c"adoptModule", adopt)?),
         (c"executeInProcess", function(js, local, c"executeInProcess", process::execute)?),
         (c"terminateExecution", function(js, local, c"terminateExecution", process::terminate)?),
-        (c"checkConfinement", function(js, local, c"checkConfinement", process::survey)?),
+        (c"checkConfinement", function(js, local, c"checkConfinement", process::check_confinement)?),
         (c"release", function(js, local, c"release", release)?),
         (c"reply", function(js, local, c"reply", replies::reply)?),
         (c"recipient", function(js, local, c"recipient", replies::recipient)?),

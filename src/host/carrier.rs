@@ -7,7 +7,10 @@ use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue};
 use super::{memory, strings};
 use crate::ops::Transfer;
-use crate::protocol::{detail, fault, function, message, ordered, tag};
+use crate::protocol::{
+    DEREF_SOURCE, SENT_ID, arrived_shared, copy_into, detail, fault, function, handle, message, ordered, reference,
+    shared, tag,
+};
 use crate::value::{
     Callable, CallbackMode, Code, Completion, Details, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle,
     Outcome, Payload, Reference, Settlement, Text, TypeOf, Value,
@@ -41,7 +44,7 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcom
     let number = |index: u32| js.read_number(js.element(array, index)?);
     let tag = number(0)? as u32;
     let value = match tag {
-        tag::HANDLE => local.handle(number(1)? as usize),
+        tag::HANDLE => local.handle(number(SENT_ID)? as usize),
         tag::WIRE => match read_payload(js, local, array)? {
             Ok(value) => Some(value),
             Err(fault) => return Ok(Err(fault)),
@@ -58,14 +61,15 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcom
             }
         }
         tag::REFERENCE => {
-            let flags = number(3)? as u32;
-            let slot = match local.own_slot(js, js.element(array, 1)?, js.element(array, 3)?)? {
+            let flags = number(reference::FLAGS)? as u32;
+            let target = js.element(array, reference::TARGET)?;
+            let slot = match local.own_slot(js, target, js.element(array, reference::FLAGS)?)? {
                 Ok(slot) => slot,
                 Err(fault) => return Ok(Err(fault)),
             };
             Some(Value::Handle(Handle::Reference(Arc::new(Reference {
                 slot,
-                type_of: TypeOf::named(&js.read_text(js.element(array, 2)?)?.to_string()),
+                type_of: TypeOf::named(&js.read_text(js.element(array, reference::TYPE_OF)?)?.to_string()),
                 accessors: flags & Transfer::ACCESSORS != 0,
                 inherit: flags & Transfer::UNSAFE_INHERIT != 0,
             }))))
@@ -94,17 +98,20 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcom
             let thrown = read(js, local, js.element(array, 1)?)?;
             return Ok(Err(thrown.map_or_else(|fault| fault, Fault::Thrown)));
         }
-        tag::DEREF => match local.take_handle(js, number(1)? as usize, js.element(array, 2)?)? {
+        tag::DEREF => match local.take_handle(js, number(SENT_ID)? as usize, js.element(array, DEREF_SOURCE)?)? {
             Some(Value::Handle(Handle::Reference(reference))) => Some(Value::Dereference(reference)),
             _ => None,
         },
-        tag::COPY_INTO => match local.take_handle(js, number(1)? as usize, js.element(array, 4)?)? {
-            Some(Value::Handle(Handle::ExternalCopy(copy))) => {
-                let transfer_in = js.read_boolean(js.element(array, 2)?)?;
-                Some(Value::CopyInto { copy, transfer_in, checked: js.read_boolean(js.element(array, 3)?)? })
+        tag::COPY_INTO => {
+            match local.take_handle(js, number(SENT_ID)? as usize, js.element(array, copy_into::ENTRY)?)? {
+                Some(Value::Handle(Handle::ExternalCopy(copy))) => {
+                    let transfer_in = js.read_boolean(js.element(array, copy_into::TRANSFER_IN)?)?;
+                    let checked = js.read_boolean(js.element(array, copy_into::CHECKED)?)?;
+                    Some(Value::CopyInto { copy, transfer_in, checked })
+                }
+                _ => None,
             }
-            _ => None,
-        },
+        }
         tag::BUFFER | tag::MOVE => {
             return Ok(read_entry(js, local, array)?.map(|entry| only(&Payload::ONLY_BUFFER, entry)));
         }
@@ -149,7 +156,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
                 && js.read_boolean(js.element(row, 2)?)?
             {
                 // SAFETY: the surface says so with this flag.
-                return Ok(Ok(Entry::Buffer(unsafe { local.pins.lend(js, buffer) }?)));
+                return Ok(Ok(Entry::Buffer(unsafe { local.pins.give_away(js, buffer) }?)));
             }
             let (offset, length) = if tag == tag::BUFFER {
                 (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
@@ -170,12 +177,12 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
             Entry::Buffer(bytes.into())
         }
         tag::SHARED => {
-            let view = js.element(row, 1)?;
-            let key = js.read_number(js.element(row, 2)?)? as u32;
+            let view = js.element(row, shared::VIEW)?;
+            let key = js.read_number(js.element(row, shared::KEY)?)? as u32;
             let (data, length) = js.view_memory(view)?;
             Entry::Shared(match memory::of_guest(data, length) {
                 Some(memory) => {
-                    local.adopted.meet(js, &memory, js.element(row, 3)?)?;
+                    local.adopted.meet(js, &memory, js.element(row, shared::BUFFER)?)?;
                     memory
                 }
                 // SAFETY: from the host, just now.
@@ -287,7 +294,7 @@ fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<
         Value::Dereference(reference) => {
             if local.owns(&reference.slot) {
                 let index = reference.slot.index();
-                local.keep_for_reader(reference);
+                local.retain_for_reader(reference);
                 return js.array(&[js.number(f64::from(tag::DEREF))?, js.number(f64::from(index))?]);
             }
             write_fault(js, local, Fault::refused(message::WRONG_ISOLATE))
@@ -310,13 +317,13 @@ fn write_entry<'a>(js: Js<'a>, local: &Local, entry: Entry) -> JsResult<JsValue<
             let key = local.shared_key(&memory);
             let buffer = if key == 0 { local.adopted.buffer(js, &memory)? } else { None };
             let length = memory.len();
-            local.keep_for_reader(memory);
-            js.array(&[
-                js.number(f64::from(tag::SHARED))?,
-                js.number(f64::from(key))?,
-                buffer.map_or_else(|| js.undefined(), Ok)?,
-                js.number(length as f64)?,
-            ])
+            local.retain_for_reader(memory);
+            js.array(&ordered([
+                (0, js.number(f64::from(tag::SHARED))?),
+                (arrived_shared::KEY, js.number(f64::from(key))?),
+                (arrived_shared::BUFFER, buffer.map_or_else(|| js.undefined(), Ok)?),
+                (arrived_shared::LENGTH, js.number(length as f64)?),
+            ]))
         }
     }
 }
@@ -342,14 +349,14 @@ fn write_handle<'a>(js: Js<'a>, local: &Local, handle: Handle) -> JsResult<JsVal
         Some(type_of) => js.string(type_of.name())?,
         None => js.undefined()?,
     };
-    js.array(&[
-        js.number(f64::from(tag::HANDLE))?,
-        js.number(f64::from(kind))?,
-        js.number(id as f64)?,
-        js.number(slot.map_or(-1.0, f64::from))?,
-        type_of,
-        js.number(f64::from(flags))?,
-    ])
+    js.array(&ordered([
+        (0, js.number(f64::from(tag::HANDLE))?),
+        (handle::KIND, js.number(f64::from(kind))?),
+        (handle::ID, js.number(id as f64)?),
+        (handle::OWN, js.number(slot.map_or(-1.0, f64::from))?),
+        (handle::TYPE_OF, type_of),
+        (handle::FLAGS, js.number(f64::from(flags))?),
+    ]))
 }
 
 fn write_function<'a>(js: Js<'a>, local: &Local, callable: Arc<Callable>) -> JsResult<JsValue<'a>> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::shared::Shared;
-use super::streams::Kept;
+use super::streams::Retained;
 use crate::isolate::{Limits, Remote};
 use crate::value::{Ask, Chain, Reply};
 
@@ -58,7 +58,7 @@ pub struct Context {
     /// The host has stopped the JavaScript that a guest called while a sync call waits, for example because of a time limit of `node:vm`. The
     /// host forgets this as soon as that JavaScript has ended.
     pub interrupted: Cell<bool>,
-    /// Limits of the sync call that waits, which apply to all calls that are made meanwhile.
+    /// Limits of the sync call that waits. Its deadline applies to all sync calls that are made meanwhile, and all of them to what is read.
     pub waiting: Cell<Limits>,
     /// The chain of the sync call that this thread is in.
     pub chain: RefCell<Option<Chain>>,
@@ -70,5 +70,5 @@ pub struct Context {
     /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
     pub pausing: Cell<Option<u64>>,
     /// Objects that the value just given to the surface refers to by number.
-    pub kept: RefCell<Vec<Kept>>,
+    pub retained: RefCell<Vec<Retained>>,
 }

@@ -40,15 +40,17 @@ pub fn statistics<'a>(js: Js<'a>, _local: &'static Local, _args: &[JsValue<'a>])
     js.array(&numbers?)
 }
 
-/// `ship()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshots, that of processes of sandboxes first.
-pub unsafe extern "C" fn ship(env: sys::napi_env, _info: sys::napi_callback_info) -> sys::napi_value {
-    let ship = |js: Js<'_>| {
+/// `startupSnapshots()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshots, that of processes of sandboxes first.
+pub unsafe extern "C" fn startup_snapshots(env: sys::napi_env, _info: sys::napi_callback_info) -> sys::napi_value {
+    let snapshots = |js: Js<'_>| {
         let engine = (crate::guest::settings().engine)().ok()?;
-        let snapshots = [engine.ship(&sandbox::BUILTINS), engine.ship(&guest::SNAPSHOT_SOURCE)].concat();
-        js.buffer(&snapshots).ok().map(JsValue::raw)
+        let both =
+            [engine.embeddable_snapshot(&sandbox::BUILTINS), engine.embeddable_snapshot(&guest::SNAPSHOT_SOURCE)]
+                .concat();
+        js.buffer(&both).ok().map(JsValue::raw)
     };
     // SAFETY: `env` is the environment of the callback that runs now.
-    unsafe { Js::inside(env, ship) }.unwrap_or(ptr::null_mut())
+    unsafe { Js::inside(env, snapshots) }.unwrap_or(ptr::null_mut())
 }
 
 /// `configure(...settings)`: changes the settings, each at its index of `SETTING`, in milliseconds or bytes. A negative value leaves its

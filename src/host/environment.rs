@@ -20,7 +20,7 @@ use super::pins::Pins;
 use super::reference::Reference;
 use super::shared::Shared;
 use super::signal::Signal;
-use super::streams::Kept;
+use super::streams::Retained;
 use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{
@@ -36,7 +36,7 @@ pub struct Local {
     handles: RefCell<Slab<Value>>,
     pub(super) answers: Answers,
     pub(super) context: Context,
-    hold: Hold,
+    loop_reference: LoopReference,
     pub(super) pins: Pins,
     pub(super) adopted: Adopted,
     pub(super) abortable: Abortable,
@@ -55,13 +55,13 @@ pub(super) enum Next {
     Ask(Rc<Ask>),
 }
 
-/// What keeps the event loop alive.
+/// The reference to the event loop, which keeps it alive.
 #[derive(Default)]
-struct Hold {
+struct LoopReference {
     /// Pending async calls and messages. The event loop stays alive while there is one.
     pending: Cell<u32>,
     /// The event loop is kept alive.
-    held: Cell<bool>,
+    is_held: Cell<bool>,
     /// Isolates that were answered, or have answered, and may send more.
     follow_ups: RefCell<HashMap<usize, Weak<Remote>>>,
 }
@@ -81,8 +81,8 @@ impl Local {
         let shared = Shared::open();
         let host: Weak<dyn Host> = shared.me.clone();
         let maker = Arc::downgrade(&shared.warm_pool);
-        let equip_snapshot = crate::web::install_for_snapshot;
-        let settings = Settings { host: Some(host), maker: Some(maker), equip_snapshot, ..settings };
+        let install_snapshot_web = crate::web::install_for_snapshot;
+        let settings = Settings { host: Some(host), maker: Some(maker), install_snapshot_web, ..settings };
         let mut handles = Slab::new();
         handles.insert(Value::Handle(Handle::Ivm));
         handles.insert(Value::Handle(Handle::Lib));
@@ -95,7 +95,7 @@ impl Local {
             handles: RefCell::new(handles),
             answers: Answers::default(),
             context: Context::default(),
-            hold: Hold::default(),
+            loop_reference: LoopReference::default(),
             adopted: Adopted::default(),
             abortable: Abortable::default(),
             arena: Arena::default(),
@@ -119,7 +119,7 @@ impl Local {
     /// Closes the environment, which is shutting down.
     pub fn close(&self) {
         self.wake_ups.unwoken.take();
-        let holders = self.pins.revoke_loans();
+        let holders = self.pins.revoke_host_memory();
         self.shared.close();
         // Their memory ends with the environment. An isolate that does not stop is abandoned after a while, so this wait ends.
         for remote in holders {
@@ -304,14 +304,14 @@ impl Local {
 
     /// A call or message is pending.
     fn begin(&self, js: Js<'_>) {
-        self.hold.pending.set(self.hold.pending.get() + 1);
-        if !self.hold.held.replace(true) {
-            self.signal().hold(js);
+        self.loop_reference.pending.set(self.loop_reference.pending.get() + 1);
+        if !self.loop_reference.is_held.replace(true) {
+            self.signal().reference(js);
         }
     }
 
     pub(super) fn end(&self) {
-        self.hold.pending.set(self.hold.pending.get().saturating_sub(1));
+        self.loop_reference.pending.set(self.loop_reference.pending.get().saturating_sub(1));
     }
 
     /// A sync call has returned. It may have started work that continues: what a guest has sent meanwhile, and the promise that it
@@ -329,17 +329,19 @@ impl Local {
     /// Keeps the event loop alive exactly while something is pending: a call, including calls between guests, a message that has arrived,
     /// or a guest's processing of an answer.
     pub(super) fn update_hold(&self, js: Js<'_>) {
-        if self.hold.pending.get() == 0 {
-            for remote in self.hold.follow_ups.take().values().filter_map(Weak::upgrade) {
+        if self.loop_reference.pending.get() == 0 {
+            for remote in self.loop_reference.follow_ups.take().values().filter_map(Weak::upgrade) {
                 if remote.has_detached_work() {
                     self.keep_alive_until_drained(js, &remote);
                 }
             }
         }
         // In this order: work that is over has sent its message before it ended.
-        let busy = self.hold.pending.get() > 0 || self.shared.listen() || self.shared.signalled.load(Ordering::Acquire);
-        if self.hold.held.replace(busy) != busy {
-            if busy { self.signal().hold(js) } else { self.signal().release(js) }
+        let busy = self.loop_reference.pending.get() > 0
+            || self.shared.listen()
+            || self.shared.signalled.load(Ordering::Acquire);
+        if self.loop_reference.is_held.replace(busy) != busy {
+            if busy { self.signal().reference(js) } else { self.signal().unreference(js) }
         }
     }
 
@@ -347,13 +349,13 @@ impl Local {
     pub(super) fn add_follow_up(&self, origin: &Weak<Remote>) {
         if origin.strong_count() > 0 {
             // No other isolate can have this address while the weak reference is kept.
-            self.hold.follow_ups.borrow_mut().insert(origin.as_ptr().addr(), origin.clone());
+            self.loop_reference.follow_ups.borrow_mut().insert(origin.as_ptr().addr(), origin.clone());
         }
     }
 
     /// Keeps an object that a carrier refers to only by number, until the surface has read the carrier.
-    pub fn keep_for_reader(&self, kept: Kept) {
-        self.context.kept.borrow_mut().push(kept);
+    pub fn retain_for_reader(&self, object: Retained) {
+        self.context.retained.borrow_mut().push(object);
     }
 
     /// Whether JavaScript can still run here. A thread that waits in native code is not notified when its worker is terminated; only an

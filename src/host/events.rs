@@ -107,9 +107,9 @@ impl Local {
                 self.context.limits.set(limits.map(|limits| *limits).unwrap_or_default());
                 let settled = self.settle(js, request, outcome);
                 self.context.current.set(before);
-                let kept = self.context.kept.take();
+                let retained = self.context.retained.take();
                 if let Some(id) = self.context.pausing.take() {
-                    let reading = Reading::new(origin, Subject::Outcome(request), call, 0, kept);
+                    let reading = Reading::new(origin, Subject::Outcome(request), call, 0, retained);
                     self.shared.begin_reading(id, reading);
                 }
                 settled?;
@@ -233,10 +233,10 @@ impl Local {
         // Calls that were made meanwhile have set limits of their own.
         self.context.limits.set(limits);
         *self.context.chain.borrow_mut() = outer;
-        let kept = self.context.kept.take();
+        let retained = self.context.retained.take();
         if let Some(id) = self.context.pausing.take() {
             let subject = Subject::Request { number, _slot: slot, _charge: charge };
-            self.shared.begin_reading(id, Reading::new(origin, subject, call, bytes, kept));
+            self.shared.begin_reading(id, Reading::new(origin, subject, call, bytes, retained));
         } else {
             drop((charge, slot));
         }

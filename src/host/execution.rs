@@ -7,8 +7,8 @@ use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::warm::{isolate_of, template};
 use crate::isolate::Settings;
-use crate::ops::{self, Args, Record};
-use crate::protocol::{execution, flag, form};
+use crate::ops::{self, Record};
+use crate::protocol::{execution, flag, form, form_part};
 use crate::sandbox::{self, Body, Form, Guard, LogStyle, Logging, Modules, Sources, Spec, Supply, Tool};
 use crate::value::{Completion, Fault, Handle, IsolateHandle, Value};
 
@@ -91,15 +91,20 @@ fn spec(
 }
 
 fn forms(record: &mut Record) -> Result<Vec<Form>, Fault> {
-    let mut args = Args::new(record.list(execution::FORMS)?);
-    let mut forms = Vec::new();
-    while let Some(text) = args.optional_text()? {
-        let code = Body { text, line: args.number()? as i32, column: args.number()? as i32 };
-        let (guard, flags) = (args.optional_text()?, args.number()? as u32);
-        let guard = guard.map(|text| Guard { text, must_compile: flags & form::NEEDS_GUARD != 0 });
-        forms.push(Form { code, guard, is_function: flags & form::FUNCTION != 0 });
-    }
-    Ok(forms)
+    let parts = record.list(execution::FORMS)?;
+    let forms = parts.chunks(form_part::ALL.len()).map(|parts| {
+        let mut parts = Record::new(parts.to_vec());
+        let code = Body {
+            text: parts.text(form_part::TEXT)?,
+            line: parts.number(form_part::LINE)? as i32,
+            column: parts.number(form_part::COLUMN)? as i32,
+        };
+        let flags = parts.number(form_part::FLAGS)? as u32;
+        let must_compile = flags & form::NEEDS_GUARD != 0;
+        let guard = parts.optional_text(form_part::GUARD)?.map(|text| Guard { text, must_compile });
+        Ok(Form { code, guard, is_function: flags & form::FUNCTION != 0 })
+    });
+    forms.collect()
 }
 
 pub(super) fn body(record: &mut Record) -> Result<Body, Fault> {

@@ -113,8 +113,8 @@ impl<T> External<T> {
     }
 }
 
-/// The hold of a host's buffer on a guest's memory. While the buffer lives, the guest's budget is charged for it.
-type Lease = External<Arc<SharedMemory>>;
+/// The reference of a buffer of the host to memory of a guest. While the buffer lives, the guest's budget is charged for it.
+type ExternalShared = External<Arc<SharedMemory>>;
 
 struct Buffer {
     memory: Weak<SharedMemory>,
@@ -210,7 +210,7 @@ impl Adopted {
             unsafe { create(js.env(), memory.pointer().cast(), memory.len(), Some(release), owner, &raw mut buffer) };
         if status != sys::Status::napi_ok {
             // SAFETY: a host that refuses has taken nothing and does not call `release`.
-            drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
+            drop(unsafe { Box::from_raw(owner.cast::<ExternalShared>()) });
             return None;
         }
         self.report(js);
@@ -222,7 +222,7 @@ impl Adopted {
 /// The host calls this once, on any thread, when none of its buffers has the memory any more.
 unsafe extern "C" fn release(_data: *mut c_void, owner: *mut c_void) {
     // SAFETY: `owner` is the box that `make` gave away.
-    drop(unsafe { Box::from_raw(owner.cast::<Lease>()) });
+    drop(unsafe { Box::from_raw(owner.cast::<ExternalShared>()) });
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::js::{Js, JsResult, JsValue};
 use super::reference::Reference;
 use super::shared::Shared;
 use crate::isolate::Remote;
-use crate::value::{Bytes, Lease, Loan, SharedMemory};
+use crate::value::{Bytes, HostMemory, HostMemoryUse, SharedMemory};
 
 /// What pins memory of an environment.
 pub struct Pins {
@@ -22,7 +22,7 @@ pub struct Pins {
 struct Pin {
     reference: Reference,
     /// Set for memory that was given away: nothing in the environment uses it any more.
-    loan: Option<Arc<Loan>>,
+    host_memory: Option<Arc<HostMemory>>,
 }
 
 /// When dropped, tells the environment's thread that a pin is no longer needed.
@@ -59,28 +59,28 @@ impl Pins {
         Ok(Arc::new(unsafe { SharedMemory::new(data, length, Some((self.shared.id, key)), unpin) }))
     }
 
-    /// Lends the memory of a buffer.
+    /// Gives the memory of a buffer away.
     ///
     /// # Safety
     ///
-    /// Only the buffer's carrier refers to it, as `surface/host/moving.js` has made it.
-    pub unsafe fn lend(&self, js: Js<'_>, buffer: JsValue<'_>) -> JsResult<Bytes> {
+    /// Only the buffer's carrier refers to it, as `surface/host/values/moving.js` has made it.
+    pub unsafe fn give_away(&self, js: Js<'_>, buffer: JsValue<'_>) -> JsResult<Bytes> {
         let (data, length) = js.buffer_memory(buffer)?;
         let (number, unpin) = self.pin(js, buffer)?;
         // SAFETY: the host gave address and length of the memory, which does not move while the buffer lives, and the reference keeps the
-        // buffer alive. The caller guarantees that no JavaScript uses it. `Local::close` revokes the loan
+        // buffer alive. The caller guarantees that no JavaScript uses it. `Local::close` revokes the memory
         // before the environment shuts down, and waits for the isolate that has taken the memory.
-        let loan = Arc::new(unsafe { Loan::new(data, length, unpin) });
+        let host_memory = Arc::new(unsafe { HostMemory::new(data, length, unpin) });
         if let Some(pin) = self.all.borrow_mut().get_mut(number) {
-            pin.loan = Some(Arc::clone(&loan));
+            pin.host_memory = Some(Arc::clone(&host_memory));
         }
-        Ok(Bytes::Lent(Arc::new(Lease::new(loan))))
+        Ok(Bytes::Host(Arc::new(HostMemoryUse::new(host_memory))))
     }
 
     fn pin(&self, js: Js<'_>, value: JsValue<'_>) -> JsResult<(usize, Box<Unpin>)> {
         // First, so that code that creates many pins in one turn of the event loop holds no more memory than isolates do.
         self.release_unused(js);
-        let number = self.all.borrow_mut().insert(Pin { reference: js.reference(value)?, loan: None });
+        let number = self.all.borrow_mut().insert(Pin { reference: js.reference(value)?, host_memory: None });
         Ok((number, Box::new(Unpin(self.shared.me.clone(), number))))
     }
 
@@ -90,8 +90,8 @@ impl Pins {
             return;
         }
         for number in self.shared.unpinned.take() {
-            let Some(Pin { reference, loan }) = self.all.borrow_mut().try_remove(number) else { continue };
-            if loan.is_some() {
+            let Some(Pin { reference, host_memory }) = self.all.borrow_mut().try_remove(number) else { continue };
+            if host_memory.is_some() {
                 // Frees its memory now instead of when the host collects it. If the host refuses, it is freed then.
                 let _ = js.scoped(&reference, |js, buffer| js.detach(js.dereference(buffer)?));
             }
@@ -99,10 +99,10 @@ impl Pins {
         }
     }
 
-    /// Called when the environment shuts down: lent memory that no engine has taken yet can no longer be taken. Returns the isolates that
+    /// Called when the environment shuts down: memory that was given away and that no engine has taken yet can no longer be taken. Returns the isolates that
     /// have taken some.
-    pub(super) fn revoke_loans(&self) -> Vec<Arc<Remote>> {
-        let loans: Vec<_> = self.all.borrow().iter().filter_map(|(_, pin)| pin.loan.clone()).collect();
-        loans.iter().filter_map(|loan| Remote::from_owner(&loan.revoke()?)).collect()
+    pub(super) fn revoke_host_memory(&self) -> Vec<Arc<Remote>> {
+        let given_away: Vec<_> = self.all.borrow().iter().filter_map(|(_, pin)| pin.host_memory.clone()).collect();
+        given_away.iter().filter_map(|host_memory| Remote::from_owner(&host_memory.revoke()?)).collect()
     }
 }

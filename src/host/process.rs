@@ -43,13 +43,13 @@ pub fn terminate<'a>(js: Js<'a>, _local: &'static Local, args: &[JsValue<'a>]) -
 }
 
 /// `checkConfinement(request, process)`: settles `request` with what confines such processes: name, whether it holds, and detail of each layer.
-pub fn survey<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn check_confinement<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, process, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
     let process = read(js, local, *process, &[])?;
     let completion = local.async_completion(js, request, Weak::new());
     match template_of(process, &local.settings) {
-        Ok((template, pool)) => child::survey(template, pool, completion),
+        Ok((template, pool)) => child::check_confinement(template, pool, completion),
         Err(fault) => completion.complete(Err(fault)),
     }
     js.undefined()

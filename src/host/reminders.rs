@@ -64,8 +64,8 @@ impl Shared {
 
     /// The surface gets a handle on an isolate. From now on, its memory counts for the host as well.
     pub fn count_isolate(&self, js: Js<'_>, isolate: &IsolateHandle) {
-        let ledger: Weak<dyn MemoryObserver> = self.me.clone();
-        let Some(bytes) = Remote::from_owner(&isolate.0).and_then(|remote| remote.charge(ledger)) else { return };
+        let observer: Weak<dyn MemoryObserver> = self.me.clone();
+        let Some(bytes) = Remote::from_owner(&isolate.0).and_then(|remote| remote.charge(observer)) else { return };
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         let pressure = &self.pressure;
         pressure.isolates.fetch_add(1, Ordering::AcqRel);

@@ -38,7 +38,7 @@ unsafe impl Sync for Function {}
 impl Signal {
     /// Makes the event loop handle its events soon. May be called on any thread. Returns false if the environment is gone.
     pub fn raise(&self) -> bool {
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         let Some(Function(function)) = &*function else { return false };
         // SAFETY: it is open, since it is still here.
@@ -59,7 +59,7 @@ impl Signal {
     }
 
     /// Keeps the event loop alive.
-    pub fn hold(&self, js: Js<'_>) {
+    pub fn reference(&self, js: Js<'_>) {
         let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
             // SAFETY: on the environment's thread, as `js` proves, and open.
@@ -68,10 +68,10 @@ impl Signal {
     }
 
     /// Lets the event loop end.
-    pub fn release(&self, js: Js<'_>) {
+    pub fn unreference(&self, js: Js<'_>) {
         let function = self.function.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Function(function)) = &*function {
-            // SAFETY: as in `hold`.
+            // SAFETY: as in `reference`.
             unsafe { sys::napi_unref_threadsafe_function(js.env(), *function) };
         }
     }

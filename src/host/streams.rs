@@ -12,7 +12,7 @@ use crate::isolate::Undelivered;
 use crate::value::{Charge, Code, Fault, Outcome, Slot};
 
 /// An object that is kept alive.
-pub type Kept = Arc<dyn Any + Send + Sync>;
+pub type Retained = Arc<dyn Any + Send + Sync>;
 
 /// A value that the surface reads in several turns.
 pub struct Reading {
@@ -28,12 +28,12 @@ pub struct Reading {
     /// The host has disposed of the isolate meanwhile.
     pub disposed: bool,
     /// The objects that it refers to by number.
-    pub _kept: Vec<Kept>,
+    pub _retained: Vec<Retained>,
 }
 
 impl Reading {
-    pub fn new(origin: Origin, subject: Subject, call: i64, bytes: usize, kept: Vec<Kept>) -> Self {
-        Self { origin, subject, call, bytes, admitted: false, abandoned: false, disposed: false, _kept: kept }
+    pub fn new(origin: Origin, subject: Subject, call: i64, bytes: usize, retained: Vec<Retained>) -> Self {
+        Self { origin, subject, call, bytes, admitted: false, abandoned: false, disposed: false, _retained: retained }
     }
 }
 

@@ -13,7 +13,7 @@ use super::js::{Js, JsResult, JsValue, Refused};
 use super::memory::{Adopted, External};
 use crate::engine::library;
 use crate::isolate::clock;
-use crate::value::{Text, kept};
+use crate::value::{Text, block_pool};
 
 /// The smallest text, in bytes, that is not copied. The host's collector has to free each external string.
 const MIN_EXTERNAL: usize = 64 << 10;
@@ -114,7 +114,7 @@ unsafe fn external<'a, T>(
 unsafe extern "C" fn free(_env: sys::napi_env, _characters: *mut c_void, owner: *mut c_void) {
     // SAFETY: the box that `external` gave away.
     let text = unsafe { Box::from_raw(owner.cast::<External<Text>>()) }.into_memory();
-    if kept::keep(text) {
+    if block_pool::keep(text) {
         expire_later();
     }
 }
@@ -124,7 +124,7 @@ const KEPT_FOR: Duration = Duration::from_secs(1);
 
 fn expire_later() {
     clock::after(KEPT_FOR, || {
-        if kept::expire() {
+        if block_pool::expire() {
             expire_later();
         }
     });

@@ -1,4 +1,4 @@
-//! One isolate: its inbox, the thread it borrows, its limits and its realms. This module does not know what calls do: they arrive as
+//! One isolate: its mailbox, the thread it borrows, its limits and its realms. This module does not know what calls do: they arrive as
 //! [`Job`]s.
 
 pub mod async_context;
@@ -15,10 +15,10 @@ mod thread;
 pub use guest::Guest;
 pub use guest::attachments::{attach, attached};
 pub use guest::compiled::Unit;
-pub use guest::held::{CompiledScript, Held};
 pub use guest::modules::{CompiledModule, Resolutions};
 pub use guest::place::{Binding, Place};
 pub use guest::realm::{Loader, Realm};
+pub use guest::slot_value::{CompiledScript, SlotValue};
 pub use inspector::{Sink, console};
 pub use job::{Deadline, IsolateScope, Job, Kind, Limits, Work};
 pub use policy::{Policy, limits as default_limits};

@@ -29,9 +29,9 @@ impl Pointer {
 }
 
 /// What memory of C++ code counts for.
-pub(super) struct Drawn {
-    /// The quota that the thread draws on. Only `quota` knows its type.
-    pub(super) quota: Pointer,
+pub(super) struct QuotaInUse {
+    /// The quota that the memory of the thread counts for. Only `quota` knows its type.
+    pub(super) current: Pointer,
     /// Bytes of small blocks that the thread has allocated for it, less those that it has freed, since it last passed them on.
     pub(super) small: Cell<isize>,
 }
@@ -39,9 +39,27 @@ pub(super) struct Drawn {
 /// What V8 does on the thread.
 pub struct Engine {
     /// It has begun to compile a WebAssembly module on other threads.
-    pub compiles: Cell<bool>,
-    /// It ends an isolate's heap of C++ objects.
-    pub ends_heap: Cell<bool>,
+    pub compiles_module: Cell<bool>,
+    /// It terminates the heap of C++ objects of an isolate.
+    pub terminates_cpp_heap: Cell<bool>,
+}
+
+/// What ICU does on the thread.
+pub struct Icu {
+    /// The current work can handle a failed allocation of ICU.
+    pub expects_refusals: Cell<bool>,
+    /// ICU is about to create the cache of numbering systems, or a table of another kind.
+    #[cfg_attr(
+        not(all(target_os = "linux", not(any(test, fuzzing)))),
+        allow(dead_code, reason = "only functions that the linker redirects use it")
+    )]
+    pub creates_numbering_systems: Cell<bool>,
+    /// ICU adds an entry to a cache of dates, and holds its lock.
+    #[cfg_attr(
+        not(all(target_os = "linux", not(any(test, fuzzing)))),
+        allow(dead_code, reason = "only functions that the linker redirects use it")
+    )]
+    pub adds_date: Cell<bool>,
 }
 
 /// Declares the parts of a context, and what a context without any has.
@@ -61,7 +79,7 @@ macro_rules! context {
 }
 
 context! {
-    pub(super) drawn: Drawn = Drawn { quota: Pointer::none(), small: Cell::new(0) };
+    pub(super) quota: QuotaInUse = QuotaInUse { current: Pointer::none(), small: Cell::new(0) };
     /// The number of locks that the thread holds, plus one if it is one of V8's own threads.
     pub(super) held: Cell<u32> = Cell::new(0);
     /// The thread was refused memory.
@@ -80,15 +98,12 @@ context! {
     pub ceiling: Cell<usize> = Cell::new(usize::MAX);
     /// Such a block was refused.
     pub capped: Cell<bool> = Cell::new(false);
-    pub engine: Engine = Engine { compiles: Cell::new(false), ends_heap: Cell::new(false) };
-    /// The current work can handle a failed allocation of ICU.
-    pub expects_refusals: Cell<bool> = Cell::new(false);
-    /// ICU is about to create the cache of numbering systems, or a table of another kind.
-    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
-    pub creates_numbering_systems: Cell<bool> = Cell::new(false);
-    /// ICU adds an entry to a cache of dates, and holds its lock.
-    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
-    pub adds_date: Cell<bool> = Cell::new(false);
+    pub engine: Engine = Engine { compiles_module: Cell::new(false), terminates_cpp_heap: Cell::new(false) };
+    pub icu: Icu = Icu {
+        expects_refusals: Cell::new(false),
+        creates_numbering_systems: Cell::new(false),
+        adds_date: Cell::new(false),
+    };
     /// The budgets for pages. Only `engine::pages` uses it.
     pub pages: Pointer = Pointer::none();
     /// The number by which V8 knows a guest on a fiber; 0 for that of the thread.
@@ -112,8 +127,8 @@ impl Context {
         // SAFETY: guaranteed by the caller.
         unsafe { self.isolate.replace(isolate) };
         self.makes_waiter.set(false);
-        self.engine.compiles.set(false);
-        self.engine.ends_heap.set(false);
+        self.engine.compiles_module.set(false);
+        self.engine.terminates_cpp_heap.set(false);
     }
 
     /// The number of tasks of V8 in which a guest was left.

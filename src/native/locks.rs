@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::context;
 use super::quota::{self, NativeQuota};
 #[cfg(target_os = "linux")]
-use super::{fiber, notice, refusal};
+use super::{fiber, refusal, stop_request};
 
 /// How often a guest that waits for a lock on a fiber tries to take it.
 #[cfg(target_os = "linux")]
@@ -46,19 +46,19 @@ pub(super) fn begin() {
 #[cfg(target_os = "linux")]
 pub fn end() {
     if release() {
-        heed_notice();
+        obey_stop_request();
         quota::with_current(NativeQuota::notify_postponed);
     }
 }
 
-/// If this thread has notice and holds no lock, leaves the guest that it runs on a fiber, or parks the thread permanently. Called by V8's C++ code
+/// If this thread is requested to stop and holds no lock, leaves the guest that it runs on a fiber, or parks the thread permanently. Called by V8's C++ code
 /// where it asks for memory, or releases a lock.
 #[cfg(target_os = "linux")]
 #[inline]
-pub fn heed_notice() {
-    if notice::is_given() && !held() {
+pub fn obey_stop_request() {
+    if stop_request::is_made() && !held() {
         // What follows asks for memory as well.
-        notice::withdraw();
+        stop_request::withdraw();
         // SAFETY: V8's C++ code has called this, and holds no lock. Below it are frames of V8, and of our code that holds nothing that others
         // need while it calls V8.
         unsafe { fiber::leave(fiber::Pause::Left) };
@@ -111,9 +111,9 @@ fn release_last() -> bool {
 
 /// Counts as a lock until it is dropped.
 #[must_use]
-pub struct Hold;
+pub struct LockScope;
 
-impl Drop for Hold {
+impl Drop for LockScope {
     /// Rust code is never left, so the guest is not left here.
     fn drop(&mut self) {
         if release_last() {
@@ -122,7 +122,9 @@ impl Drop for Hold {
     }
 }
 
-pub fn hold() -> Hold {
-    begin();
-    Hold
+impl LockScope {
+    pub fn enter() -> Self {
+        begin();
+        Self
+    }
 }

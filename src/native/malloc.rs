@@ -42,7 +42,7 @@ core::arch::global_asm!(
 #[inline]
 fn check() {
     stack::check();
-    locks::heed_notice();
+    locks::obey_stop_request();
 }
 
 /// The share that a block of `size` takes; `None` if the block does not count.

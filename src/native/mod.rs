@@ -18,8 +18,6 @@ mod malloc;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod managed;
 mod mutex;
-#[cfg(target_os = "linux")]
-pub mod notice;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the addon on Linux knows what blocks are for, and has V8's threads count")
@@ -38,6 +36,8 @@ mod share;
 mod small;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub mod stack;
+#[cfg(target_os = "linux")]
+pub mod stop_request;
 mod system;
 #[cfg(any(target_os = "linux", test))]
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "only the linker of the addon redirects calls to it"))]
@@ -52,15 +52,15 @@ mod wrapped_locks;
 
 /// Elsewhere the purpose of blocks is not known.
 #[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
-pub fn give_back_blocks(_ration: &std::sync::Arc<NativeQuota>) {}
+pub fn give_back_blocks(_quota: &std::sync::Arc<NativeQuota>) {}
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use malloc::give_back as give_back_blocks;
 pub use mutex::{Guard, lock};
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-pub use quota::draw_on_in_background;
-pub use quota::{NativeQuota, Watch, current, draw_on};
-pub use share::{Held, Share};
+pub use quota::with_quota_in_background;
+pub use quota::{NativeQuota, Watch, current, with_quota};
+pub use share::{Share, ShareGuard};
 pub use system::{System, calloc, free, give_back_pages, malloc, trim};
 pub use tasks::entered as entered_tasks;
 pub use types::TypeBudget;

@@ -77,7 +77,7 @@ impl NativeQuota {
         }
     }
 
-    /// The quota that V8's own threads draw on for the isolate.
+    /// The quota that V8's own threads have for the isolate.
     pub fn in_background(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.background.as_ref().unwrap_or(self))
     }
@@ -182,12 +182,12 @@ impl NativeQuota {
 
     /// While the watch interrupts V8, it holds the lock of the isolate's handle, and V8 may allocate. What that leads to must wait.
     fn notify_soft_limit(&self) {
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         self.watch.soft_limit_reached();
     }
 
     fn notify_limit(&self) {
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         self.watch.exceeded();
     }
 
@@ -195,7 +195,7 @@ impl NativeQuota {
     /// all waits (`Atomics.wait`). A thread that already held it would wait for itself, and everything that interrupts an isolate for that
     /// thread.
     fn must_wait(&self) -> bool {
-        self.background.is_some() && locks::held() && ptr::eq(drawn_on(), self)
+        self.background.is_some() && locks::held() && ptr::eq(current_pointer(), self)
     }
 
     pub(super) fn notify_postponed(&self) {
@@ -218,22 +218,22 @@ impl NativeQuota {
     }
 }
 
-/// The quota that this thread draws on; null for none. Borrowed by the [`draw`] that has set it.
-fn drawn_on() -> *const NativeQuota {
-    context::with(|context| context.drawn.quota.get()).cast()
+/// The quota that this thread has; null for none. Borrowed by the [`enter`] that has set it.
+fn current_pointer() -> *const NativeQuota {
+    context::with(|context| context.quota.current.get()).cast()
 }
 
 /// Runs `work`. Meanwhile this thread works for the isolate with `quota`, or for none.
-pub fn draw_on<T>(quota: Option<&Arc<NativeQuota>>, work: impl FnOnce() -> T) -> T {
-    draw(quota, 0, work)
+pub fn with_quota<T>(quota: Option<&Arc<NativeQuota>>, work: impl FnOnce() -> T) -> T {
+    enter(quota, 0, work)
 }
 
-/// Like [`draw_on`], for one of V8's own threads, which cannot end: no allocation fails. They count, and end the isolate beyond its limit.
-pub fn draw_on_in_background<T>(quota: &Arc<NativeQuota>, work: impl FnOnce() -> T) -> T {
-    draw(Some(quota), 1, work)
+/// Like [`with_quota`], for one of V8's own threads, which cannot end: no allocation fails. They count, and end the isolate beyond its limit.
+pub fn with_quota_in_background<T>(quota: &Arc<NativeQuota>, work: impl FnOnce() -> T) -> T {
+    enter(Some(quota), 1, work)
 }
 
-fn draw<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T) -> T {
+fn enter<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T) -> T {
     /// Restores what the thread did before, also if `work` panics.
     struct Before {
         quota: *const c_void,
@@ -245,7 +245,7 @@ fn draw<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T
         fn drop(&mut self) {
             pass_on_small();
             // SAFETY: it was so before.
-            context::with(|context| unsafe { context.drawn.quota.replace(self.quota) });
+            context::with(|context| unsafe { context.quota.current.replace(self.quota) });
             locks::set(self.held);
             refusal::set(self.refused);
         }
@@ -255,14 +255,14 @@ fn draw<T>(quota: Option<&Arc<NativeQuota>>, held: u32, work: impl FnOnce() -> T
     let quota = quota.map_or(ptr::null(), Arc::as_ptr).cast();
     pass_on_small();
     // SAFETY: the caller keeps the quota until `Before` restores what was set, also while the guest waits.
-    let quota = context::with(|context| unsafe { context.drawn.quota.replace(quota) });
+    let quota = context::with(|context| unsafe { context.quota.current.replace(quota) });
     let _before = Before { quota, held, refused };
     work()
 }
 
 /// The thread's sum of small blocks becomes a part of its isolate's.
 pub(super) fn pass_on_small() {
-    let sum = context::with(|context| context.drawn.small.take());
+    let sum = context::with(|context| context.quota.small.take());
     if sum != 0 {
         with_current(|quota| {
             quota.small.fetch_add(sum, Ordering::Relaxed);
@@ -270,24 +270,24 @@ pub(super) fn pass_on_small() {
     }
 }
 
-/// Whether the watch of the quota that a thread draws on, which works for this, must be notified.
+/// Whether the watch of the quota that a thread has, which works for this, must be notified.
 pub(super) fn has_postponed(context: &context::Context) -> bool {
     // SAFETY: as in `with_current`.
-    let quota = unsafe { context.drawn.quota.get().cast::<NativeQuota>().as_ref() };
+    let quota = unsafe { context.quota.current.get().cast::<NativeQuota>().as_ref() };
     quota.is_some_and(|quota| quota.postponed.iter().any(|postponed| postponed.load(Ordering::Relaxed)))
 }
 
-/// Uses the quota that this thread draws on.
+/// Uses the quota that this thread has.
 pub(super) fn with_current(use_it: impl FnOnce(&NativeQuota)) {
-    // SAFETY: the `draw` that has set it is running on this thread, and borrows the quota until it returns.
-    if let Some(quota) = unsafe { drawn_on().as_ref() } {
+    // SAFETY: the `enter` that has set it is running on this thread, and borrows the quota until it returns.
+    if let Some(quota) = unsafe { current_pointer().as_ref() } {
         use_it(quota);
     }
 }
 
-/// The quota that this thread draws on.
+/// The quota that this thread has.
 pub fn current() -> Option<Arc<NativeQuota>> {
-    let current = Some(drawn_on()).filter(|current| !current.is_null())?;
+    let current = Some(current_pointer()).filter(|current| !current.is_null())?;
     // SAFETY: as in `with_current`. The pointer comes from an `Arc`.
     unsafe {
         Arc::increment_strong_count(current);
@@ -300,8 +300,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{NativeQuota, PATIENCE, TypeBudget, Watch, draw_on, draw_on_in_background};
-    use crate::native::{Held, Share};
+    use super::{NativeQuota, PATIENCE, TypeBudget, Watch, with_quota, with_quota_in_background};
+    use crate::native::{Share, ShareGuard};
 
     #[derive(Default)]
     struct Notifications([AtomicUsize; 2]);
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    fn hold(bytes: usize) -> Option<Held> {
+    fn hold(bytes: usize) -> Option<ShareGuard> {
         Share::of_current(bytes).map(Share::hold)
     }
 
@@ -326,7 +326,7 @@ mod tests {
         let counts = || notifications.0.each_ref().map(|count| count.load(Ordering::Relaxed));
         let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&notifications)));
         assert!(hold(1).is_none());
-        let held = draw_on(Some(&quota), || {
+        let held = with_quota(Some(&quota), || {
             let first = hold(60);
             assert_eq!(counts(), [1, 0]);
             let second = hold(10);
@@ -341,8 +341,8 @@ mod tests {
             assert_eq!(quota.peak(), 121);
             assert!(Share::of_current(PATIENCE - 21).is_some_and(|share| share.is_within_limit()));
             assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_within_limit()));
-            draw_on(None, || assert!(hold(1).is_none()));
-            draw_on_in_background(&quota.in_background(), || {
+            with_quota(None, || assert!(hold(1).is_none()));
+            with_quota_in_background(&quota.in_background(), || {
                 let held = hold(PATIENCE);
                 assert_eq!((quota.used(), counts()), (121 + PATIENCE, [3, 1]));
                 drop(held);
@@ -360,10 +360,10 @@ mod tests {
     fn a_panic_ends_the_work_for_an_isolate() {
         let quota = || NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::new(Notifications::default())));
         let (outer, inner) = (quota(), quota());
-        draw_on(Some(&outer), || {
+        with_quota(Some(&outer), || {
             super::refusal::note();
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                draw_on(Some(&inner), || -> () { panic!("on purpose") });
+                with_quota(Some(&inner), || -> () { panic!("on purpose") });
             }));
             assert!(panicked.is_err() && super::refusal::is_noted());
             assert!(super::current().is_some_and(|current| Arc::ptr_eq(&current, &outer)));
@@ -378,15 +378,15 @@ mod tests {
         let quota = || NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::new(Notifications::default())));
         let is_within_limit = || Share::of_current(PATIENCE + 101).is_some_and(|share| share.is_within_limit());
         let (one, other) = (quota(), quota());
-        draw_on(Some(&one), || {
+        with_quota(Some(&one), || {
             assert!(!is_within_limit());
             super::locks::set(1);
             assert!(is_within_limit());
             // Locks that are held for one isolate do not count for another.
-            draw_on(Some(&other), || assert!(!is_within_limit()));
+            with_quota(Some(&other), || assert!(!is_within_limit()));
             assert!(is_within_limit());
         });
-        draw_on(Some(&one), || assert!(!is_within_limit()));
+        with_quota(Some(&one), || assert!(!is_within_limit()));
     }
 
     #[test]
@@ -394,12 +394,12 @@ mod tests {
         let notifications = Arc::new(Notifications::default());
         let counts = || notifications.0.each_ref().map(|count| count.load(Ordering::Relaxed));
         let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&notifications)));
-        draw_on(Some(&quota), || {
+        with_quota(Some(&quota), || {
             super::locks::set(1);
             let held = [hold(60), hold(60)];
             assert_eq!(counts(), [0, 0]);
             // V8's own threads hold none that the watch needs.
-            draw_on_in_background(&quota.in_background(), || {
+            with_quota_in_background(&quota.in_background(), || {
                 let _held = hold(PATIENCE);
                 assert_eq!(counts(), [1, 0]);
                 super::with_current(NativeQuota::notify_postponed);
@@ -420,14 +420,14 @@ mod tests {
         let count = || notifications.0[1].load(Ordering::Relaxed);
         let one = || NativeQuota::new(1, TypeBudget::new(0), Arc::new(Arc::clone(&notifications)));
         let mutex = std::sync::Mutex::new(());
-        draw_on(Some(&one()), || {
+        with_quota(Some(&one()), || {
             let locked = crate::native::lock(&mutex);
             let _held = hold(2);
             assert_eq!(count(), 0);
             drop(locked);
             assert_eq!(count(), 1);
         });
-        draw_on(Some(&one()), || {
+        with_quota(Some(&one()), || {
             super::locks::set(1);
             let _held = hold(2);
             assert_eq!(count(), 1);
@@ -466,7 +466,7 @@ mod tests {
 
         let greedy = Arc::new(Greedy::default());
         let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&greedy)));
-        draw_on(Some(&quota), || {
+        with_quota(Some(&quota), || {
             let held = hold(60);
             assert_eq!(greedy.counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [1, 1]);
             assert!(!super::locks::held());
@@ -478,7 +478,7 @@ mod tests {
     fn a_refusal_ends_the_isolate_and_takes_nothing() {
         let notifications = Arc::new(Notifications::default());
         let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&notifications)));
-        draw_on(Some(&quota), || {
+        with_quota(Some(&quota), || {
             let share = Share::of_current(PATIENCE + 101).filter(|share| !share.is_within_limit());
             assert!(!super::refusal::is_noted());
             share.into_iter().for_each(Share::refuse);

@@ -9,7 +9,7 @@ use super::context;
 #[cfg(target_os = "linux")]
 static END: OnceLock<fn()> = OnceLock::new();
 
-/// From now on, `end` receives threads that are refused memory by a function whose callers do not check for that, and those that have notice.
+/// From now on, `end` receives threads that are refused memory by a function whose callers do not check for that, and those that are requested to stop.
 #[cfg(target_os = "linux")]
 #[cfg_attr(fuzzing, allow(dead_code, reason = "only the addon parks threads"))]
 pub fn end_by(end: fn()) {
@@ -46,14 +46,14 @@ pub fn is_noted() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::native::draw_on;
+    use crate::native::with_quota;
 
     #[test]
     fn applies_to_one_isolate_on_one_thread() {
         super::note();
         assert!(super::is_noted());
         assert!(!std::thread::spawn(super::is_noted).join().unwrap_or(true));
-        draw_on(None, || assert!(!super::is_noted()));
+        with_quota(None, || assert!(!super::is_noted()));
         assert!(super::is_noted());
     }
 }

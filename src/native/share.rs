@@ -33,9 +33,9 @@ impl Share {
     }
 
     /// Takes the share until the result is dropped.
-    pub fn hold(self) -> Held {
+    pub fn hold(self) -> ShareGuard {
         self.quota.take(self.bytes);
-        Held(self)
+        ShareGuard(self)
     }
 
     /// Takes the share for an existing block. [`Share::give_back`] must be called when the block is freed.
@@ -53,9 +53,9 @@ impl Share {
 }
 
 /// A share that was taken.
-pub struct Held(Share);
+pub struct ShareGuard(Share);
 
-impl Drop for Held {
+impl Drop for ShareGuard {
     fn drop(&mut self) {
         self.0.quota.give_back(self.0.bytes);
     }

@@ -16,7 +16,7 @@ const PART: usize = 64 << 10;
 /// The bytes of a small block; `None` for others, and if the thread works for no isolate.
 #[inline]
 fn size(block: *mut c_void) -> Option<isize> {
-    if block.is_null() || context::with(|context| context.drawn.quota.get().is_null()) {
+    if block.is_null() || context::with(|context| context.quota.current.get().is_null()) {
         return None;
     }
     // SAFETY: it is a block of the allocator.
@@ -43,8 +43,8 @@ pub fn freeing(block: *mut c_void) {
 /// Adds to the sum of the isolate that the thread works for.
 pub fn add(bytes: isize) {
     let sum = context::with(|context| {
-        let sum = context.drawn.small.get() + bytes;
-        context.drawn.small.set(sum);
+        let sum = context.quota.small.get() + bytes;
+        context.quota.small.set(sum);
         sum
     });
     if sum.unsigned_abs() >= PART {

@@ -7,7 +7,7 @@ use super::caller::Caller;
 use super::function::call_callable;
 use super::prepared::Prepared;
 use super::snapshot;
-use crate::isolate::{Guest, HeapFigures, Held, Kind, Limits, Notify, Realm, Remote, Settings, Stop};
+use crate::isolate::{Guest, HeapFigures, Kind, Limits, Notify, Realm, Remote, Settings, SlotValue, Stop};
 use crate::protocol::op;
 use crate::value::{
     BigInt, Chain, Charge, Code, ContextHandle, ErrorClass, Fault, Handle, IsolateHandle, NoCompletion, Reference,
@@ -112,12 +112,12 @@ pub fn create_context(target: Option<Value>, mut args: Args) -> Result<Prepared,
             let global: v8::Local<v8::Value> = context.global(scope).into();
             let global = v8::Global::new(scope, global);
             let global = Arc::new(Reference {
-                slot: guest.hold(Held::Value(Arc::clone(&realm), global))?,
+                slot: guest.new_slot(SlotValue::Value(Arc::clone(&realm), global))?,
                 type_of: TypeOf::Object,
                 accessors: false,
                 inherit: false,
             });
-            let slot = guest.hold(Held::Context(realm))?;
+            let slot = guest.new_slot(SlotValue::Context(realm))?;
             Ok(Value::Handle(Handle::Context(Arc::new(ContextHandle { slot, global }))))
         }),
     })

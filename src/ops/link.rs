@@ -10,7 +10,7 @@ use super::args::malformed;
 use super::module::{MAX_SPECIFIER, attributes_of, misuse, module_of, remote_of};
 use super::{Args, Prepared, work_in_realm};
 use crate::convert;
-use crate::isolate::{Guest, Held, Limits, Loader, Place, Remote, Resolutions, Stop};
+use crate::isolate::{Guest, Limits, Loader, Place, Remote, Resolutions, SlotValue, Stop};
 use crate::native::{Guard, lock};
 use crate::value::{
     Callable, Code, Completion, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Settlement, Text,
@@ -194,8 +194,8 @@ fn module_at<'s>(
     guest: &Guest,
     module: &ModuleHandle,
 ) -> Result<v8::Local<'s, v8::Module>, Fault> {
-    let found = guest.held(&module.slot, |held| match held {
-        Held::Module(compiled) => Some(v8::Local::new(scope, &compiled.module)),
+    let found = guest.read_slot(&module.slot, |value| match value {
+        SlotValue::Module(compiled) => Some(v8::Local::new(scope, &compiled.module)),
         _ => None,
     });
     found.ok_or_else(malformed)
@@ -220,15 +220,15 @@ fn resolutions(scope: &v8::PinScope<'_, '_>, guest: &Guest, claims: &[Claim]) ->
 /// Records the realm and the imports of instantiated modules, and the function that loads what they import.
 fn settle(place: &Place, claims: &[Claim], load: Option<&Arc<Callable>>) {
     let imported = |module: &Arc<ModuleHandle>| {
-        place.guest.held(&module.slot, |held| match held {
-            Held::Module(compiled) => Some(Rc::downgrade(compiled)),
+        place.guest.read_slot(&module.slot, |value| match value {
+            SlotValue::Module(compiled) => Some(Rc::downgrade(compiled)),
             _ => None,
         })
     };
     for (index, claim) in claims.iter().enumerate() {
         let imports = claim.found.iter().flatten().filter_map(imported).collect();
-        place.guest.held(&claim.module.slot, |held| {
-            let Held::Module(compiled) = held else { return None };
+        place.guest.read_slot(&claim.module.slot, |value| {
+            let SlotValue::Module(compiled) = value else { return None };
             *compiled.realm.borrow_mut() = Some(Arc::clone(&place.realm));
             *compiled.imports.borrow_mut() = imports;
             if let Some(load) = load.filter(|_| claim.module.imports) {

@@ -8,7 +8,7 @@ use super::compilation::Compilation;
 use super::compiling::Form;
 use super::{Args, Prepared, Transfer, transfer_out};
 use crate::convert;
-use crate::isolate::{CompiledModule, Guest, Held, Limits, Place, Remote, Unit, async_context};
+use crate::isolate::{CompiledModule, Guest, Limits, Place, Remote, SlotValue, Unit, async_context};
 use crate::value::{
     Callable, Code, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Reference, Text, TypeOf, Value,
 };
@@ -61,10 +61,11 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
                 evaluation: None.into(),
                 begun_by: None.into(),
             };
-            let slot = guest.hold(Held::Module(Rc::new(compiled)))?;
+            let slot = guest.new_slot(SlotValue::Module(Rc::new(compiled)))?;
             if has_meta {
-                let is_module =
-                    |index| guest.peek(index, |held| matches!(held, Held::Module(_)).then_some(())).is_some();
+                let is_module = |index| {
+                    guest.read_slot_at(index, |value| matches!(value, SlotValue::Module(_)).then_some(())).is_some()
+                };
                 guest.modules.add_meta(module.get_identity_hash(), slot.index(), is_module);
             }
             Ok(Value::Handle(Handle::Module(ModuleHandle::new(slot, requests, imports))))
@@ -106,8 +107,8 @@ fn own_function(
     if !guest.owns(&callable.slot) {
         return Err(refused());
     }
-    let function = guest.held(&callable.slot, |held| match held {
-        Held::Value(_, value) => v8::Local::<v8::Function>::try_from(v8::Local::new(scope, value)).ok(),
+    let function = guest.read_slot(&callable.slot, |value| match value {
+        SlotValue::Value(_, value) => v8::Local::<v8::Function>::try_from(v8::Local::new(scope, value)).ok(),
         _ => None,
     });
     Ok(v8::Global::new(scope, function.ok_or_else(refused)?))
@@ -208,11 +209,11 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
         remote,
         limits,
         work: Guest::work(move |scope, guest| {
-            let held = guest.held(&module.slot, |held| match held {
-                Held::Module(compiled) => Some(Rc::clone(compiled)),
+            let found = guest.read_slot(&module.slot, |value| match value {
+                SlotValue::Module(compiled) => Some(Rc::clone(compiled)),
                 _ => None,
             });
-            let compiled = held.ok_or_else(malformed)?;
+            let compiled = found.ok_or_else(malformed)?;
             let realm = compiled.realm.borrow().clone().ok_or_else(|| misuse("Module is uninstantiated"))?;
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
@@ -221,9 +222,9 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
                 async_context::within(scope, guest.request(), |scope| evaluate_compiled(scope, guest, &compiled))?;
             if module.namespace().is_none() {
                 let namespace = v8::Local::new(scope, &compiled.module).get_module_namespace();
-                let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, namespace));
+                let value = SlotValue::Value(Arc::clone(&place.realm), v8::Global::new(scope, namespace));
                 module.set_namespace(Arc::new(Reference {
-                    slot: guest.hold(held)?,
+                    slot: guest.new_slot(value)?,
                     type_of: TypeOf::Object,
                     accessors: true,
                     inherit: false,

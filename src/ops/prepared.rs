@@ -6,7 +6,7 @@ use crate::isolate::{Job, Kind, Limits, Remote, Stop, Work};
 use crate::protocol::op;
 use crate::value::{
     Chain, Charge, Completion, ContextHandle, Fault, Handle, Host, Outcome, Owner, Reference, Request, Slot, TypeOf,
-    Value,
+    Value, Wrapper,
 };
 
 /// A call that is ready to be started.
@@ -124,21 +124,17 @@ impl From<Fault> for Prepared {
 /// still a context, which is as useless as any other of that isolate. isolated-vm does the same, and programs do not expect a rejection.
 fn outlast_disposal(remote: &Arc<Remote>, completion: Arc<dyn Completion>) -> Arc<dyn Completion> {
     struct Outlasting(Weak<Remote>, Arc<dyn Completion>);
-    impl Completion for Outlasting {
-        fn complete(&self, outcome: Outcome) {
+    impl Wrapper for Outlasting {
+        fn inner(&self) -> &dyn Completion {
+            &*self.1
+        }
+
+        fn forward(&self, outcome: Outcome) {
             let remote = self.0.upgrade().filter(|remote| remote.stop_reason() == Some(Stop::Disposed));
             self.1.complete(match (outcome, remote) {
                 (Err(_), Some(remote)) => Ok(Value::Handle(Handle::Context(lifeless_context(&remote)))),
                 (outcome, _) => outcome,
             });
-        }
-
-        fn is_complete(&self) -> bool {
-            self.1.is_complete()
-        }
-
-        fn recipient(&self) -> Option<Arc<dyn Owner>> {
-            self.1.recipient()
         }
     }
     if remote.is_disposed() { completion } else { Arc::new(Outlasting(Arc::downgrade(remote), completion)) }

@@ -8,7 +8,7 @@ use super::compilation::{Compilation, Origin};
 use super::compiling::{Compiling, Form};
 use super::{Args, Caller, Prepared, Transfer, cache, work_in_realm};
 use crate::convert;
-use crate::isolate::{CompiledScript, Guest, Held, Limits, Place, Remote, Unit};
+use crate::isolate::{CompiledScript, Guest, Limits, Place, Remote, SlotValue, Unit};
 use crate::value::{Code, ErrorClass, Fault, Handle, Outcome, Text, Value};
 
 /// Compiles `code` for any context of its isolate.
@@ -69,8 +69,8 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
             let cache_rejected = compilation.cache_rejected(&source);
             let cache = compilation.cache(cache_rejected, || script.create_code_cache());
             let script = v8::Global::new(scope, script);
-            let held = Held::Script(Rc::new(CompiledScript { script, cache_rejected, cache }));
-            Ok(Value::Handle(Handle::Script(guest.hold(held)?)))
+            let value = SlotValue::Script(Rc::new(CompiledScript { script, cache_rejected, cache }));
+            Ok(Value::Handle(Handle::Script(guest.new_slot(value)?)))
         }),
     })
 }
@@ -88,9 +88,9 @@ pub fn cached_data(target: Option<Value>) -> Result<Prepared, Fault> {
         remote,
         limits: Limits::standard(),
         work: Guest::work(move |_scope, guest| {
-            let found = guest.held(&script, |held| match held {
-                Held::Script(script) => Some((script.cache_rejected, script.cache.clone())),
-                Held::Module(module) => Some((module.cache_rejected, module.cache.clone())),
+            let found = guest.read_slot(&script, |value| match value {
+                SlotValue::Script(script) => Some((script.cache_rejected, script.cache.clone())),
+                SlotValue::Module(module) => Some((module.cache_rejected, module.cache.clone())),
                 _ => None,
             });
             let (rejected, cache) = found.ok_or_else(malformed)?;
@@ -116,11 +116,11 @@ pub fn run(script: Option<Value>, mut args: Args, caller: &dyn Caller) -> Result
     let limits = args.limits()?;
     let remote = Remote::from_owner(script.owner()).ok_or_else(malformed)?;
     let work = work_in_realm(Arc::clone(&context.slot), move |scope, place| {
-        let held = place.guest.held(&script, |held| match held {
-            Held::Script(compiled) => Some(v8::Local::new(scope, &compiled.script)),
+        let found = place.guest.read_slot(&script, |value| match value {
+            SlotValue::Script(compiled) => Some(v8::Local::new(scope, &compiled.script)),
             _ => None,
         });
-        run_unbound(scope, place, held.ok_or_else(malformed)?, transfer)
+        run_unbound(scope, place, found.ok_or_else(malformed)?, transfer)
     });
     Ok(Prepared::Enter { remote, limits, work })
 }

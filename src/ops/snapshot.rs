@@ -35,7 +35,7 @@ pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
     let limits = args.limits()?;
     let warmup = args.optional_text()?;
     let web = args.number()? as u32;
-    let equip = settings.equip_snapshot;
+    let install_web = settings.install_snapshot_web;
     let mut sources = Vec::new();
     while let Some(source) = Source::from_args(&mut args)? {
         sources.push(source);
@@ -58,11 +58,11 @@ pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
                 scope.set_modify_code_generation_from_strings_callback(note_eval);
                 allow_strings(scope, &kept, false);
             }
-            let disconnect = if web == 0 { None } else { Some(within(scope, &kept, |scope| equip(scope, web))?) };
+            let disconnect = if web == 0 { None } else { Some(within(scope, &kept, |scope| install_web(scope, web))?) };
             let check = prepare(scope, &kept)?;
             if let Some(warmed) = &warmed {
                 if web != 0 {
-                    within(scope, warmed, |scope| equip(scope, web))?;
+                    within(scope, warmed, |scope| install_web(scope, web))?;
                 }
                 prepare(scope, warmed)?;
             }

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Weak};
 
 use crate::convert::{self, Exchange};
-use crate::isolate::{Deadline, Held, Place, Realm, Remote, clock};
+use crate::isolate::{Deadline, Place, Realm, Remote, SlotValue, clock};
 use crate::protocol::{message, transfer};
 use crate::value::{
     Budget, Callable, CallbackMode, Charge, Completion, ExternalCopy, Fault, Handle, Outcome, Owner, Reference,
-    Settlement, Text, Value,
+    Settlement, Text, Value, Wrapper,
 };
 
 /// Transfer options as bits.
@@ -103,9 +103,9 @@ pub fn reference_out<'s>(
     transfer: Transfer,
 ) -> Outcome {
     let value = place.behind(scope, value);
-    let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
+    let slot_value = SlotValue::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
     Ok(Value::Handle(Handle::Reference(Arc::new(Reference {
-        slot: place.guest.hold(held)?,
+        slot: place.guest.new_slot(slot_value)?,
         type_of: convert::type_of(value),
         accessors: transfer.has(Transfer::ACCESSORS),
         inherit: transfer.has(Transfer::UNSAFE_INHERIT),
@@ -121,9 +121,9 @@ pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::
         Ok(name) => convert::beginning(scope, name, MAX_NAME),
         Err(_) => Text::from(""),
     };
-    let held = Held::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
+    let slot_value = SlotValue::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
     let length = length_of(scope, value).unwrap_or(0);
-    let slot = place.guest.hold(held)?;
+    let slot = place.guest.new_slot(slot_value)?;
     Ok(Value::Function(Arc::new(Callable { slot, name, length, mode: CallbackMode::Sync })))
 }
 
@@ -160,20 +160,24 @@ fn promise_out<'s>(
         }));
     }
     let outstanding = Arc::clone(&remote.accounts.outstanding);
-    let completion = Arc::new(Guarded { settlement: Arc::clone(&settlement), outstanding });
+    let completion = Arc::new(ChargedSettlement { settlement: Arc::clone(&settlement), outstanding });
     await_promise(scope, place, promise, completion, transfer)?;
     Ok(settlement)
 }
 
 /// Charges a guest for outcomes that no code has asked for yet.
-struct Guarded {
+struct ChargedSettlement {
     settlement: Arc<Settlement>,
     /// Not the isolate itself, which holds this object: it would keep itself alive.
     outstanding: Arc<Budget>,
 }
 
-impl Completion for Guarded {
-    fn complete(&self, outcome: Outcome) {
+impl Wrapper for ChargedSettlement {
+    fn inner(&self) -> &dyn Completion {
+        &*self.settlement
+    }
+
+    fn forward(&self, outcome: Outcome) {
         if !self.settlement.is_unclaimed() {
             return self.settlement.complete(outcome);
         }
@@ -186,33 +190,21 @@ impl Completion for Guarded {
             None => self.settlement.complete(Err(Fault::too_many_calls())),
         }
     }
-
-    fn is_complete(&self) -> bool {
-        self.settlement.is_complete()
-    }
-
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.settlement.recipient()
-    }
 }
 
 /// Keeps the realm of an awaited promise alive: its code continues, even if no handle to the realm exists.
-struct Keeping {
+struct RealmKeepAlive {
     completion: Arc<dyn Completion>,
     _realm: Arc<Realm>,
 }
 
-impl Completion for Keeping {
-    fn complete(&self, outcome: Outcome) {
+impl Wrapper for RealmKeepAlive {
+    fn inner(&self) -> &dyn Completion {
+        &*self.completion
+    }
+
+    fn forward(&self, outcome: Outcome) {
         self.completion.complete(outcome);
-    }
-
-    fn is_complete(&self) -> bool {
-        self.completion.is_complete()
-    }
-
-    fn recipient(&self) -> Option<Arc<dyn Owner>> {
-        self.completion.recipient()
     }
 }
 
@@ -224,7 +216,7 @@ pub fn await_promise<'s>(
     completion: Arc<dyn Completion>,
     transfer: Transfer,
 ) -> Result<(), Fault> {
-    let completion = Arc::new(Keeping { completion, _realm: Arc::clone(&place.realm) });
+    let completion = Arc::new(RealmKeepAlive { completion, _realm: Arc::clone(&place.realm) });
     let request = place.guest.request();
     let awaited = place.guest.remote()?.promises.insert(completion, transfer.0, request, place.guest.deadline());
     let id = v8::Number::new(scope, awaited as f64).into();

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::args::malformed;
-use crate::isolate::{Guest, Held, Place, Realm, Work, async_context};
+use crate::isolate::{Guest, Place, Realm, SlotValue, Work, async_context};
 use crate::value::{Outcome, Slot};
 
 /// Work that runs in the realm of a held value.
@@ -13,11 +13,11 @@ pub fn work_on_value(
     work: impl for<'s, 'i> FnOnce(&mut v8::PinScope<'s, 'i>, &Place, v8::Local<'s, v8::Value>) -> Outcome + Send + 'static,
 ) -> Work {
     Guest::work(move |scope, guest| {
-        let held = guest.held(&slot, |held| match held {
-            Held::Value(realm, value) => Some((Arc::clone(realm), v8::Local::new(scope, value))),
+        let found = guest.read_slot(&slot, |value| match value {
+            SlotValue::Value(realm, value) => Some((Arc::clone(realm), v8::Local::new(scope, value))),
             _ => None,
         });
-        let (realm, value) = held.ok_or_else(malformed)?;
+        let (realm, value) = found.ok_or_else(malformed)?;
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
         let place = Place { guest: Rc::clone(guest), realm };
@@ -31,8 +31,8 @@ pub fn work_in_realm(
     work: impl for<'s, 'i> FnOnce(&mut v8::PinScope<'s, 'i>, &Place) -> Outcome + Send + 'static,
 ) -> Work {
     Guest::work(move |scope, guest| {
-        let realm: Option<Arc<Realm>> = guest.held(&slot, |held| match held {
-            Held::Context(realm) => Some(Arc::clone(realm)),
+        let realm: Option<Arc<Realm>> = guest.read_slot(&slot, |value| match value {
+            SlotValue::Context(realm) => Some(Arc::clone(realm)),
             _ => None,
         });
         let realm = realm.ok_or_else(malformed)?;

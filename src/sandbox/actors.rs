@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::convert;
-use crate::isolate::{Held, Limits, Remote, async_context};
+use crate::isolate::{Limits, Remote, SlotValue, async_context};
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{ContextHandle, Fault, Reference, Text, Value};
 
@@ -62,8 +62,8 @@ pub fn run_as_actor(context: &ContextHandle, script: ActorScript) -> Prepared {
         if !place.guest.owns(&begin.slot) {
             return Err(ops::malformed());
         }
-        let begin = place.guest.held(&begin.slot, |held| match held {
-            Held::Value(_, value) => Some(v8::Local::new(scope, value)),
+        let begin = place.guest.read_slot(&begin.slot, |value| match value {
+            SlotValue::Value(_, value) => Some(v8::Local::new(scope, value)),
             _ => None,
         });
         let begin = begin.and_then(|begin| v8::Local::<v8::Function>::try_from(begin).ok());

@@ -1,24 +1,24 @@
 //! Built-ins that cannot be changed, but do not prevent properties with their names on objects that inherit from them
 //! (`surface/builtins/index.js`).
 
-use crate::engine::{Prelude, SnapshotSource};
+use crate::engine::{BootstrapScript, SnapshotSource};
 
-/// The recipe of realms whose built-ins can be frozen.
+/// The startup snapshot of realms whose built-ins can be frozen.
 pub const SNAPSHOT_SOURCE: SnapshotSource =
     SnapshotSource { modules: &[("index.js", include_str!("../../surface/builtins/index.js"))], entry: "index.js" };
 
 /// The same, for realms that did not start from it.
-static PRELUDE: Prelude = Prelude::new(SNAPSHOT_SOURCE, None);
+static BOOTSTRAP_SCRIPT: BootstrapScript = BootstrapScript::new(SNAPSHOT_SOURCE, None);
 
 /// Compiles in advance what [`prepare`] runs.
 pub fn compile(scope: &mut v8::PinScope<'_, '_>) {
     // If this fails, `prepare` fails too.
-    let _ = PRELUDE.compile(scope);
+    let _ = BOOTSTRAP_SCRIPT.compile(scope);
 }
 
-/// Makes the current realm ready for [`freeze`], if it has not started from a snapshot of the recipe.
+/// Makes the current realm ready for [`freeze`], if it has not started from a snapshot of the source.
 pub fn prepare(scope: &mut v8::PinScope<'_, '_>) -> Option<()> {
-    PRELUDE.run(scope, |_, _| Some(()))
+    BOOTSTRAP_SCRIPT.run(scope, |_, _| Some(()))
 }
 
 /// The built-ins whose prototypes are frozen.

@@ -53,7 +53,7 @@ pub fn start(mut spec: Spec, settings: &Settings, supply: Supply) -> Arc<Remote>
     let began = Instant::now();
     let remote = match &supply {
         Supply::Pool(pool, wanted) => pool.take(&spec.template, *wanted, settings),
-        Supply::Warm(warm) if warm.enlist() => Arc::clone(warm),
+        Supply::Warm(warm) if warm.take_into_use() => Arc::clone(warm),
         Supply::Made(made) => Arc::clone(made),
         Supply::Warm(_) | Supply::New => {
             Remote::create_prepared(spec.template.settings(settings), spec.template.preparation())
@@ -261,7 +261,7 @@ fn prepare_globals(scope: &mut v8::PinScope<'_, '_>, at: &Place, spec: &Spec) ->
     if spec.freeze_builtins {
         let settings = &at.guest.remote()?.settings;
         let is_ready =
-            settings.snapshot.is_none() && (settings.engine)().is_ok_and(crate::engine::Engine::follows_recipe);
+            settings.snapshot.is_none() && (settings.engine)().is_ok_and(crate::engine::Engine::has_startup_snapshot);
         if (!is_ready && builtins::prepare(scope).is_none()) || builtins::freeze(scope, global).is_none() {
             return Err(failed(scope));
         }

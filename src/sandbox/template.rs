@@ -108,7 +108,7 @@ impl IsolateTemplate {
             } else {
                 web::compile(scope, web);
                 // Elsewhere, built-ins are not frozen.
-                if !(guest.remote()?.settings.engine)().is_ok_and(crate::engine::Engine::follows_recipe) {
+                if !(guest.remote()?.settings.engine)().is_ok_and(crate::engine::Engine::has_startup_snapshot) {
                     builtins::compile(scope);
                 }
             }

@@ -108,7 +108,7 @@ impl Pool {
         group.wanted = group.wanted.max(wanted);
         group.alarm = None;
         // The oldest is the most likely to be ready. Failed ones are dropped.
-        let found = group.isolates.iter().position(|isolate| isolate.enlist());
+        let found = group.isolates.iter().position(|isolate| isolate.take_into_use());
         let mut passed: Vec<_> =
             group.isolates.drain(..found.map_or(group.isolates.len(), |found| found + 1)).collect();
         if found.is_some() && group.isolates.is_empty() {
@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(lock(&pool.groups).count(), 3);
             for left in (0..3).rev() {
                 let taken = pool.take(&template, 3, &settings);
-                assert!(!taken.enlist());
+                assert!(!taken.take_into_use());
                 assert!(!seen.iter().any(|other| Arc::ptr_eq(other, &taken)));
                 assert_eq!(lock(&pool.groups).count(), left);
                 seen.push(taken);

@@ -11,22 +11,22 @@ pub enum Bytes {
     /// The last user takes them without copying.
     Own(Arc<Vec<u8>>),
     /// They stay in the memory of a host, which has given them away. The last user can take the memory.
-    Lent(Arc<Lease>),
+    Host(Arc<HostMemoryUse>),
 }
 
 impl Bytes {
     pub fn len(&self) -> usize {
         match self {
             Self::Own(bytes) => bytes.len(),
-            Self::Lent(lease) => lease.0.length,
+            Self::Host(memory) => memory.0.length,
         }
     }
 
-    /// Passes the contents to `reader`. `None` if they are gone with the environment that has lent them.
+    /// Passes the contents to `reader`. `None` if they are gone with the environment that has given them away.
     pub fn read<T>(&self, reader: impl FnOnce(&[u8]) -> T) -> Option<T> {
         match self {
             Self::Own(bytes) => Some(reader(bytes)),
-            Self::Lent(lease) => lease.read(reader),
+            Self::Host(memory) => memory.read(reader),
         }
     }
 }
@@ -45,34 +45,34 @@ impl Default for Bytes {
 
 /// Memory that a host has given away and no longer uses. An environment that shuts down takes back what no engine uses yet, and waits for
 /// the isolates that have taken some.
-pub struct Loan {
+pub struct HostMemory {
     state: Mutex<State>,
     length: usize,
 }
 
 enum State {
-    Here(Lent),
+    Available(HostBlock),
     /// Taken by this isolate.
     Taken(Weak<dyn Owner>),
     Gone,
 }
 
-/// The memory that a loan consists of.
-pub struct Lent {
+/// A block of a host's memory.
+pub struct HostBlock {
     pub pointer: *mut u8,
     length: usize,
     _pin: Box<dyn Send + Sync>,
 }
 
 // SAFETY: only the owner of this value uses the memory; the pin may be dropped on any thread.
-unsafe impl Send for Lent {}
+unsafe impl Send for HostBlock {}
 
-impl Loan {
+impl HostMemory {
     /// # Safety
-    /// `pointer` must be valid for `length` bytes that nothing else uses, for as long as `pin` lives or until [`Loan::revoke`] has
+    /// `pointer` must be valid for `length` bytes that nothing else uses, for as long as `pin` lives or until [`HostMemory::revoke`] has
     /// returned. If `revoke` returns an isolate, until that isolate is gone.
     pub unsafe fn new(pointer: *mut u8, length: usize, pin: Box<dyn Send + Sync>) -> Self {
-        Self { state: Mutex::new(State::Here(Lent { pointer, length, _pin: pin })), length }
+        Self { state: Mutex::new(State::Available(HostBlock { pointer, length, _pin: pin })), length }
     }
 
     /// From now on, the memory can no longer be read or taken. Returns the isolate that has taken it.
@@ -80,33 +80,33 @@ impl Loan {
         let before = std::mem::replace(&mut *lock(&self.state), State::Gone);
         match before {
             State::Taken(holder) => holder.upgrade(),
-            State::Here(_) | State::Gone => None,
+            State::Available(_) | State::Gone => None,
         }
     }
 }
 
-/// The use of a loan. Dropping it returns the memory, unless an engine has taken it.
-pub struct Lease(Arc<Loan>);
+/// The right to use a host's memory. Dropping it returns the memory, unless an engine has taken it.
+pub struct HostMemoryUse(Arc<HostMemory>);
 
-impl Lease {
-    pub fn new(loan: Arc<Loan>) -> Self {
-        Self(loan)
+impl HostMemoryUse {
+    pub fn new(memory: Arc<HostMemory>) -> Self {
+        Self(memory)
     }
 
     fn read<T>(&self, reader: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let state = lock(&self.0.state);
-        let State::Here(lent) = &*state else { return None };
-        // SAFETY: the memory is valid, since the loan is neither revoked nor taken, and stays valid under the lock; nothing writes to it.
-        Some(reader(unsafe { std::slice::from_raw_parts(lent.pointer, lent.length) }))
+        let State::Available(block) = &*state else { return None };
+        // SAFETY: the memory is valid, since it is neither revoked nor taken, and stays valid under the lock; nothing writes to it.
+        Some(reader(unsafe { std::slice::from_raw_parts(block.pointer, block.length) }))
     }
 
     /// Takes the memory for an engine. `None` if it is gone.
-    pub fn take(self, holder: Weak<dyn Owner>) -> Option<Lent> {
+    pub fn take(self, holder: Weak<dyn Owner>) -> Option<HostBlock> {
         let mut state = lock(&self.0.state);
         match std::mem::replace(&mut *state, State::Gone) {
-            State::Here(lent) => {
+            State::Available(block) => {
                 *state = State::Taken(holder);
-                Some(lent)
+                Some(block)
             }
             before => {
                 *state = before;
@@ -116,27 +116,27 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for HostMemoryUse {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
-        if matches!(*state, State::Here(_)) {
+        if matches!(*state, State::Available(_)) {
             let unused = std::mem::replace(&mut *state, State::Gone);
-            // Dropping the pin may call code that locks the loan.
+            // Dropping the pin may call code that locks the memory.
             drop(state);
             drop(unused);
         }
     }
 }
 
-impl std::fmt::Debug for Lease {
+impl std::fmt::Debug for HostMemoryUse {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Lease({} bytes)", self.0.length)
+        write!(formatter, "HostMemoryUse({} bytes)", self.0.length)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Bytes, Lease, Loan};
+    use super::{Bytes, HostMemory, HostMemoryUse};
     use crate::value::Owner;
     use std::any::Any;
     use std::sync::{Arc, Weak};
@@ -155,39 +155,39 @@ mod tests {
         }
     }
 
-    fn loan(pin: Arc<()>) -> Arc<Loan> {
+    fn memory(pin: Arc<()>) -> Arc<HostMemory> {
         let mut bytes = vec![7_u8; 16].into_boxed_slice();
-        // SAFETY: the box keeps its memory where it is, and lives as long as the loan.
-        Arc::new(unsafe { Loan::new(bytes.as_mut_ptr(), bytes.len(), Box::new((bytes, pin))) })
+        // SAFETY: the box keeps its memory where it is, and lives as long as the memory.
+        Arc::new(unsafe { HostMemory::new(bytes.as_mut_ptr(), bytes.len(), Box::new((bytes, pin))) })
     }
 
     #[test]
     fn is_read_until_it_is_revoked() {
-        let loan = loan(Arc::default());
-        let bytes = Bytes::Lent(Arc::new(Lease::new(Arc::clone(&loan))));
+        let memory = memory(Arc::default());
+        let bytes = Bytes::Host(Arc::new(HostMemoryUse::new(Arc::clone(&memory))));
         assert_eq!(bytes.len(), 16);
         assert_eq!(bytes.read(<[u8]>::to_vec), Some(vec![7; 16]));
-        assert!(loan.revoke().is_none());
+        assert!(memory.revoke().is_none());
         assert_eq!(bytes.read(<[u8]>::len), None);
     }
 
     #[test]
     fn reports_its_taker() {
         let holder: Arc<dyn Owner> = Arc::new(Holder);
-        let loan = loan(Arc::default());
-        let lent = Lease::new(Arc::clone(&loan)).take(Arc::downgrade(&holder));
-        assert!(lent.is_some());
-        assert!(loan.revoke().is_some_and(|named| Arc::ptr_eq(&named, &holder)));
+        let memory = memory(Arc::default());
+        let block = HostMemoryUse::new(Arc::clone(&memory)).take(Arc::downgrade(&holder));
+        assert!(block.is_some());
+        assert!(memory.revoke().is_some_and(|named| Arc::ptr_eq(&named, &holder)));
         let no_owner: Weak<dyn Owner> = Weak::<Holder>::new();
-        assert!(Lease::new(loan).take(no_owner).is_none());
+        assert!(HostMemoryUse::new(memory).take(no_owner).is_none());
     }
 
     #[test]
     fn is_returned_if_not_taken() {
         let pin = Arc::new(());
-        let loan = loan(Arc::clone(&pin));
-        drop(Bytes::Lent(Arc::new(Lease::new(Arc::clone(&loan)))));
+        let memory = memory(Arc::clone(&pin));
+        drop(Bytes::Host(Arc::new(HostMemoryUse::new(Arc::clone(&memory)))));
         assert_eq!(Arc::strong_count(&pin), 1);
-        assert!(loan.revoke().is_none());
+        assert!(memory.revoke().is_none());
     }
 }

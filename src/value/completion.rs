@@ -37,6 +37,32 @@ pub trait Completion: Send + Sync {
     fn comes_from(&self, _origin: &Arc<dyn Owner>) {}
 }
 
+/// A completion that does something else as well when it forwards the outcome to another one.
+pub trait Wrapper: Send + Sync {
+    fn inner(&self) -> &dyn Completion;
+
+    /// Completes [`Wrapper::inner`], and does the rest.
+    fn forward(&self, outcome: Outcome);
+}
+
+impl<T: Wrapper> Completion for T {
+    fn complete(&self, outcome: Outcome) {
+        self.forward(outcome);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.inner().is_complete()
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.inner().is_wanted()
+    }
+
+    fn recipient(&self) -> Option<Arc<dyn Owner>> {
+        self.inner().recipient()
+    }
+}
+
 /// A thread that may sleep.
 pub trait Wake: Send + Sync {
     /// Makes the thread check again what it waits for.
@@ -123,7 +149,7 @@ impl<W: Wake> Completion for Reply<W> {
 
     fn complete(&self, outcome: Outcome) {
         // A thread that was suspended in the middle would leave its caller waiting.
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         if !self.change(OPEN, WRITING) {
             return;
         }

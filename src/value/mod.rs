@@ -4,6 +4,7 @@
 //! and a table of what bytes cannot hold (buffers, shared memory, handles).
 
 mod ask;
+pub mod block_pool;
 mod budget;
 mod bytes;
 mod chain;
@@ -11,7 +12,6 @@ mod completion;
 mod details;
 mod fault;
 mod handle;
-pub mod kept;
 mod module;
 mod owner;
 mod spin;
@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 pub use ask::Ask;
 pub use budget::{Budget, Charge};
-pub use bytes::{Bytes, Lease, Lent, Loan};
+pub use bytes::{Bytes, HostBlock, HostMemory, HostMemoryUse};
 pub use chain::Chain;
-pub use completion::{Awaited, Completion, Moment, NoCompletion, Reply, Settlement, Wake};
+pub use completion::{Awaited, Completion, Moment, NoCompletion, Reply, Settlement, Wake, Wrapper};
 pub use details::{Details, DetailsRoom, is_cause};
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};

@@ -14,16 +14,16 @@ mod url;
 use std::time::Instant;
 
 use crate::convert;
-use crate::engine::{Prelude, SnapshotSource};
+use crate::engine::{BootstrapScript, SnapshotSource};
 use crate::protocol::{NO_WASM, web};
 use crate::value::{Fault, Text};
 
 /// The sources, and one script that combines them.
 pub const SNAPSHOT_SOURCE: SnapshotSource = SnapshotSource { modules: SOURCES, entry: "index.js" };
-static PRELUDE: Prelude = Prelude::new(SNAPSHOT_SOURCE, Some("<web>"));
+static BOOTSTRAP_SCRIPT: BootstrapScript = BootstrapScript::new(SNAPSHOT_SOURCE, Some("<web>"));
 
 /// Node's `Buffer`, as a package implements it.
-const BUFFER_RECIPE: SnapshotSource = SnapshotSource {
+const BUFFER_SOURCE: SnapshotSource = SnapshotSource {
     modules: &[
         ("base64-js", include_str!("../../vendor/buffer/base64-js.js")),
         ("buffer", include_str!("../../vendor/buffer/buffer.js")),
@@ -31,7 +31,7 @@ const BUFFER_RECIPE: SnapshotSource = SnapshotSource {
     ],
     entry: "buffer",
 };
-static BUFFER_PRELUDE: Prelude = Prelude::new(BUFFER_RECIPE, Some("<buffer>"));
+static BUFFER_SCRIPT: BootstrapScript = BootstrapScript::new(BUFFER_SOURCE, Some("<buffer>"));
 
 macro_rules! sources {
     ($($name:literal),* $(,)?) => {
@@ -213,10 +213,10 @@ unsafe extern "C" fn refuse_wasm(_context: v8::Local<'_, v8::Context>, _source: 
 pub fn compile(scope: &mut v8::PinScope<'_, '_>, names: Names) {
     if !names.is_empty() {
         // If this fails, `install` fails too.
-        let _ = PRELUDE.compile(scope);
+        let _ = BOOTSTRAP_SCRIPT.compile(scope);
     }
     if names.has_buffer() {
-        let _ = BUFFER_PRELUDE.compile(scope);
+        let _ = BUFFER_SCRIPT.compile(scope);
     }
 }
 
@@ -231,7 +231,7 @@ fn evaluate<'s>(
             buffer = exports;
             Some(())
         };
-        if is_for_snapshot { BUFFER_PRELUDE.run_for_snapshot(scope, rest) } else { BUFFER_PRELUDE.run(scope, rest) }?;
+        if is_for_snapshot { BUFFER_SCRIPT.run_for_snapshot(scope, rest) } else { BUFFER_SCRIPT.run(scope, rest) }?;
     }
     let mut connect = None;
     let rest = |scope: &mut v8::PinScope<'s, '_>, install| {
@@ -243,6 +243,6 @@ fn evaluate<'s>(
         connect = install.call(scope, receiver, &arguments);
         connect.map(drop)
     };
-    if is_for_snapshot { PRELUDE.run_for_snapshot(scope, rest) } else { PRELUDE.run(scope, rest) }?;
+    if is_for_snapshot { BOOTSTRAP_SCRIPT.run_for_snapshot(scope, rest) } else { BOOTSTRAP_SCRIPT.run(scope, rest) }?;
     connect
 }

@@ -162,12 +162,12 @@ module.exports = function createIsolate(core, openSession, importerOf) {
   function createContext(id, options, mode, method) {
     let inspector = false;
     let signal;
-    /** @type {import('../index.js').Equip | undefined} */
-    let equip;
+    /** @type {import('../index.js').InstallGlobals | undefined} */
+    let install;
     try {
       if (options !== undefined) {
         inspector = readBoolean(options, 'inspector');
-        equip = readEquipment(options);
+        install = readGlobals(options);
         signal = readSignal(options, mode, binding.signals);
       }
     } catch (error) {
@@ -175,36 +175,36 @@ module.exports = function createIsolate(core, openSession, importerOf) {
     }
     const call = core.begin(mode, method, signal);
     const context = core.conclude(mode, call, invoke(OP.CREATE_CONTEXT, mode, call === undefined ? 0 : call.request, id, inspector), method);
-    if (equip === undefined) {
+    if (install === undefined) {
       return context;
     }
-    return mode === MODE.SYNC ? equip(context, mode, method, signal) : laterEquipped(context, equip, method, signal);
+    return mode === MODE.SYNC ? install(context, mode, method, signal) : laterInstalled(context, install, method, signal);
   }
 
   /**
    * @param {Promise<object>} context
-   * @param {import('../index.js').Equip} equip
+   * @param {import('../index.js').InstallGlobals} install
    * @param {Function} method
    * @param {any} signal
    */
-  async function laterEquipped(context, equip, method, signal) {
-    return equip(await inner(context), MODE.ASYNC, method, signal);
+  async function laterInstalled(context, install, method, signal) {
+    return install(await inner(context), MODE.ASYNC, method, signal);
   }
 
   /**
    * What a context has in addition to ECMAScript's built-ins.
    * @param {any} options
-   * @returns {import('../index.js').Equip | undefined} undefined for nothing
+   * @returns {import('../index.js').InstallGlobals | undefined} undefined for nothing
    */
-  function readEquipment(options) {
+  function readGlobals(options) {
     const { web, timers, console } = options;
     if (!(isSet(web) || isSet(timers) || isSet(console))) {
       return undefined;
     }
-    if (binding.equipment === undefined) {
+    if (binding.contextGlobals === undefined) {
       throw coded(Error, '`web`, `timers` and `console` are not available inside isolates', CODE.UNSUPPORTED);
     }
-    return binding.equipment(web, timers, console);
+    return binding.contextGlobals(web, timers, console);
   }
 
   /**

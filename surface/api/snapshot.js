@@ -41,7 +41,7 @@ function readMemory(options) {
  * Refuses what only contexts can have.
  * @param {any} options
  */
-function refuseEquipment(options) {
+function refuseGlobals(options) {
   for (let index = 0; index < REFUSED.length; index += 1) {
     const name = REFUSED[index];
     const value = options[name];
@@ -83,7 +83,7 @@ function createSnapshot({ invoke, unpack, webBits }, scripts, warmup, options, m
     throw wrongParameter(2, 'a string');
   }
   options = optionsArgument(options, 3);
-  if (options !== undefined) refuseEquipment(options);
+  if (options !== undefined) refuseGlobals(options);
   const memory = options === undefined ? undefined : readMemory(options);
   const web = options === undefined ? 0 : readWeb(options.web, webBits);
   // There is always a deadline: the isolate that makes a snapshot cannot be disposed.

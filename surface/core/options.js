@@ -354,6 +354,6 @@ function readSnapshot(options) {
 
 module.exports = freeze({
   arrayArgument, contextArgument, FILENAME, illegalInvocation, isObject, MIN_MEMORY, optionsArgument, Origin, readArray, readBoolean,
-  readCopyOfBuffer, readDeadline, readFunction, readInt32, readNumber, readObject, readSignal, readSnapshot, readString, readTimeout, readTransfer,
+  readDeadline, readFunction, readInt32, readNumber, readObject, readSignal, readSnapshot, readString, readTimeout, readTransfer,
   tooFew, wrongParameter, wrongThis,
 });

@@ -86,6 +86,49 @@ const TAG = freeze({
   OUTCOME: 18,
 });
 
+/** Elements of the carrier of a handle that arrives at a surface, after the tag. In a guest there are only the first two. */
+const HANDLE = freeze({
+  KIND: 1,
+  ID: 2,
+  OWN: 3, // the slot of a Reference's target, if it is the host's own; -1 for others
+  TYPE_OF: 4, // only of References
+  FLAGS: 5, // of TRANSFER; only of References
+});
+
+/** The element that HANDLE, DEREF and COPY_INTO have if a surface sends them: the id of the handle. */
+const SENT_ID = 1;
+
+/** Another element of DEREF if a surface sends it: in a host the entry of the handle, in a guest the value, if that has no handle yet. */
+const DEREF_SOURCE = 2;
+
+/** The other elements of COPY_INTO if a surface sends it. */
+const COPY_INTO = freeze({
+  TRANSFER_IN: 2,
+  CHECKED: 3, // only from a host, as is the entry of the handle
+  ENTRY: 4,
+});
+
+/** Elements of the carrier of a value of a host that guests get a Reference to, after the tag. */
+const REFERENCE = freeze({
+  TARGET: 1, // the value itself
+  TYPE_OF: 2,
+  FLAGS: 3, // of TRANSFER
+});
+
+/** Elements of the carrier of shared memory that a host sends, after the tag. */
+const SHARED = freeze({
+  VIEW: 1,
+  KEY: 2,
+  BUFFER: 3,
+});
+
+/** Elements of the carrier of shared memory that arrives at a host, after the tag. */
+const ARRIVED_SHARED = freeze({
+  KEY: 1, // of the host's own buffer; 0 for others
+  BUFFER: 2, // over the memory of a guest; undefined where the host supports none
+  LENGTH: 3,
+});
+
 /** Elements of the carrier of a function, after the tag. */
 const FUNCTION = freeze({
   TARGET: 1, // the function itself; to a host, the number of the handle
@@ -266,6 +309,6 @@ const FILENAME = '<isolated-vm>';
 const MIN_MEMORY = 8;
 
 module.exports = freeze({
-  ABORTABLE, APPLY_HEAD, FAULT, FILENAME, FUNCTION, INVOKE_HEAD, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, CODE_PREFIX, MAX_PROPERTIES, MAX_DETAIL, MAX_DETAILS, MAX_CAUSES,
+  ABORTABLE, APPLY_HEAD, ARRIVED_SHARED, COPY_INTO, DEREF_SOURCE, FAULT, FILENAME, FUNCTION, HANDLE, REFERENCE, SENT_ID, SHARED, INVOKE_HEAD, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, CODE_PREFIX, MAX_PROPERTIES, MAX_DETAIL, MAX_DETAILS, MAX_CAUSES,
   RESERVED_PROPERTIES, DETAIL, HEAP_STATISTIC, MESSAGE,
 });

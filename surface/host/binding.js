@@ -4,24 +4,24 @@
 
 const { types } = require('node:util');
 const { CODE, coded } = require('../core/error.js');
-const { FAULT, KIND, TAG } = require('../core/protocol.js');
+const { FAULT, HANDLE, KIND, TAG } = require('../core/protocol.js');
 const { queueMicrotask } = require('./clock.js');
 const { createLifecycle } = require('./diagnostics.js');
-const { Owned } = require('./owned.js');
-const { bind, Callers } = require('./callers.js');
-const { runMicrotasks } = require('./microtasks.js');
-const { isCarrier } = require('./primitive.js');
+const { Owned } = require('./values/owned.js');
+const { bind, Callers } = require('./calls/callers.js');
+const { runMicrotasks } = require('./calls/microtasks.js');
+const { isCarrier } = require('./values/primitive.js');
 
 const { bigint: now } = process.hrtime;
 const isDeno = process.versions.deno !== undefined;
 
 /**
  * @param {any} native the addon: `open` takes the functions that it calls, and what this host is like
- * @param {() => { contextEquipment: NonNullable<import('../index.js').Binding['equipment']>, webBits: (web: unknown) => number }} equipment returns
+ * @param {() => { contextGlobals: NonNullable<import('../index.js').Binding['contextGlobals']>, webBits: (web: unknown) => number }} sandboxes returns
  *   the functions that read options of contexts
  * @returns {{ binding: import('../index.js').Binding, environment: any, connect: (surface: any) => void }}
  */
-function createHostBinding(native, equipment) {
+function createHostBinding(native, sandboxes) {
   /** @type {any} */
   let surface;
   // Filled in once the environment exists. Nothing is called before that.
@@ -50,7 +50,7 @@ function createHostBinding(native, equipment) {
       return carrier;
     }
     return carrier[0] === TAG.HANDLE
-      ? surface.adopt(carrier[1], carrier[2], carrier[3], carrier[4], carrier[5])
+      ? surface.adopt(carrier[HANDLE.KIND], carrier[HANDLE.ID], carrier[HANDLE.OWN], carrier[HANDLE.TYPE_OF], carrier[HANDLE.FLAGS])
       : exchange().unpackObject(carrier, method);
   }
 
@@ -61,8 +61,8 @@ function createHostBinding(native, equipment) {
    * @returns {number}
    */
   function idOf(carrier, method) {
-    if (Array.isArray(carrier) && carrier[0] === TAG.HANDLE && carrier[1] !== KIND.IVM) {
-      return carrier[2];
+    if (Array.isArray(carrier) && carrier[0] === TAG.HANDLE && carrier[HANDLE.KIND] !== KIND.IVM) {
+      return carrier[HANDLE.ID];
     }
     unpack(carrier, method);
     throw coded(Error, 'The native side gave no handle', CODE.UNSUPPORTED);
@@ -129,11 +129,11 @@ function createHostBinding(native, equipment) {
       release: bound.release,
       begun: (request) => callers.begun(request),
       limitReading: (request, limits) => exchange().arrivals.limit(request, limits),
-      hold: () => exchange().arrivals.hold(),
+      defer: () => exchange().arrivals.defer(),
       signals: Object.freeze(signals),
       lifecycle,
-      equipment: (web, timers, console) => equipment().contextEquipment(web, timers, console),
-      webBits: (web) => equipment().webBits(web),
+      contextGlobals: (web, timers, console) => sandboxes().contextGlobals(web, timers, console),
+      webBits: (web) => sandboxes().webBits(web),
       bind,
       settled: (value) => exchange().settled(value),
       startWork: () => exchange().startWork(),

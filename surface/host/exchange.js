@@ -2,21 +2,21 @@
 // What crosses between this host and guests beyond primitives and handles: copies, functions, promises and faults, requests of guests, and
 // messages that are read in pieces. It is loaded when the first of these is needed.
 
-const { createArrivals } = require('./arrivals.js');
-const { adopt, discard, isThenable, ORIGIN } = require('./host-calls.js');
-const { createLocal } = require('./local.js');
-const { createPack } = require('./pack.js');
-const { createServe } = require('./serve.js');
-const { createServeHere } = require('./serve-here.js');
-const { createSignals } = require('./signals.js');
-const { createUnpack } = require('./unpack.js');
+const { createArrivals } = require('./requests/arrivals.js');
+const { adopt, discard, isThenable, ORIGIN } = require('./calls/host-calls.js');
+const { createLocal } = require('./values/local.js');
+const { createPack } = require('./values/pack.js');
+const { createServe } = require('./requests/serve.js');
+const { createServeHere } = require('./requests/serve-here.js');
+const { createSignals } = require('./calls/signals.js');
+const { createUnpack } = require('./values/unpack.js');
 const { Work } = require('./work.js');
 
 /**
  * @param {object} host
  * @param {any} host.native
- * @param {import('./owned.js').Table} host.owned
- * @param {import('./callers.js').CallContexts} host.callers
+ * @param {import('./values/owned.js').Table} host.owned
+ * @param {import('./calls/callers.js').CallContexts} host.callers
  * @param {() => ReturnType<typeof import('../index.js')>} host.surface
  * @param {(carrier: any, method?: Function) => any} host.unpack
  * @param {(request: number, carrier: any) => void} host.settle

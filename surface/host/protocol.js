@@ -18,6 +18,15 @@ const FORM = freeze({
   FUNCTION: 2,
 });
 
+/** A way to run code: elements of the list `forms`, one after the other for each of them. */
+const FORM_PART = freeze({
+  text: 0,
+  line: 1,
+  column: 2,
+  guard: 3,
+  flags: 4,
+});
+
 /** The levels of a sandbox's console. */
 const LEVELS = freeze([
   'log', 'info', 'warn', 'error', 'debug',
@@ -50,7 +59,7 @@ const EXECUTION = freeze({
   code: 0,
   line: 1,
   column: 2,
-  /** A list: text, line, column, guard and flags of each way to run the code. */
+  /** A list with the elements of FORM_PART. */
   forms: 3,
   // What it can import, and the code as a module.
   moduleIndex: 4,
@@ -89,7 +98,7 @@ const PROCESS = freeze({
 });
 
 /** What a context gets that a sandbox has. */
-const EQUIPMENT = freeze({
+const CONTEXT_GLOBALS = freeze({
   /** Bits of WEB. */
   web: 0,
   /** Called with the errors of timers; without it, there are none. */
@@ -211,4 +220,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ ASKED, CONSOLE_METHOD, EQUIPMENT, EXECUTION, FLAG, FORM, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ ASKED, CONSOLE_METHOD, CONTEXT_GLOBALS, EXECUTION, FLAG, FORM, FORM_PART, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

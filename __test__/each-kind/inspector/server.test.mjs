@@ -283,3 +283,16 @@ test('messages that arrive together do not block the event loop', { timeout: 20_
   await withFlood(Array(COUNT).fill('{}'), count, () => finished);
   assert.ok(longest < 10, `${longest} in one turn`);
 });
+
+test('after `close`, nothing more of the client is dispatched', { timeout: 20_000 }, () => {
+  /** @type {() => void} */
+  let begin;
+  const begun = new Promise((resolve) => { begin = resolve; });
+  return withFlood(Array(COUNT).fill('{}'), ({ dispatched }) => { if (dispatched === 1) begin(); }, async ({ counts, server }) => {
+    await begun;
+    await server.close();
+    const { dispatched } = counts;
+    for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => { setImmediate(resolve); });
+    assert.deepEqual(counts, { dispatched, open: 0 });
+  });
+});

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Reader, write } from '../../wire/helper.mjs';
 
 const require = createRequire(import.meta.url);
-const { createArrivals } = require('../../../surface/host/arrivals.js');
+const { createArrivals } = require('../../../surface/host/requests/arrivals.js');
 const { WANTED } = require('../../../surface/host/protocol.js');
 const { TAG } = require('../../../surface/core/protocol.js');
 
@@ -88,9 +88,9 @@ test('a synchronous call within a request is not delayed', () => {
     // A function of the host that calls another isolate, whose guest calls the host.
     serveFor: () => {
       arrivals.serveNow();
-      holds.push(arrivals.hold());
+      holds.push(arrivals.defer());
     },
-    serveNow: () => { holds.push(arrivals.hold()); },
+    serveNow: () => { holds.push(arrivals.defer()); },
     packThrown: () => {},
   });
   arrivals.serve(0, 1, 2, 3);

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { createRequire } from 'node:module';
 import { difference, read, readHooks, Reader, write } from '../../wire/helper.mjs';
 
-const { EVENT, ROLE, Visitor } = createRequire(import.meta.url)('../../../surface/host/visit.js');
+const { EVENT, ROLE, Visitor } = createRequire(import.meta.url)('../../../surface/host/values/visit.js');
 
 const varint = (number) => {
   const bytes = [];
@@ -74,6 +74,50 @@ describe('every shape', () => {
       }
     });
   }
+});
+
+describe('primitives', () => {
+  const string = (text) => [code('"'), ...varint(text.length), ...Buffer.from(text, 'latin1')];
+  const double = (value) => [code('N'), ...new Uint8Array(Float64Array.of(value).buffer)];
+  const signed = (value) => [code('I'), ...varint(value < 0 ? -2 * value - 1 : 2 * value)];
+  const forms = [
+    [TRUE, true], [[code('F')], false], [[code('0')], null], [[code('_')], undefined], [[code('U'), 200, 1], 200],
+    ...[0, -1, 63, -64, 64, 8_191, -8_192, 8_192, 1_048_575, -1_048_576, 1_048_576, 2 ** 30, -(2 ** 30)].map((value) => [signed(value), value]),
+    ...[0.5, -0, NaN, -Infinity].map((value) => [double(value), value]),
+    ...['', 'a', 'twelve chars', 'thirteen char', 'é'.repeat(127), 'x'.repeat(128), 'y'.repeat(3_000)].map((text) => [string(text), text]),
+    [[code('c'), 4, 0x36, 4, 0x3b, 4], 'жл'], [[0, code('c'), 2, 0x36, 4], 'ж'],
+  ];
+  const elements = upTo(3).flatMap(() => forms);
+  /** Bytes of a sparse array whose elements have these forms. */
+  const bytesOf = (list, { number = int, end = [] } = {}) => Uint8Array.from([
+    255, 15, code('a'), ...varint(list.length), ...list.flatMap(([bytes], index) => [...number(index), ...bytes]), code('@'), ...varint(list.length), ...varint(list.length), ...end,
+  ]);
+
+  test('every form', () => {
+    const bytes = bytesOf(elements);
+    for (const found of [read(bytes), inBits(bytes)]) assert.equal(difference(found, elements.map(([, value]) => value)), undefined);
+  });
+
+  test('every form at the end of the bytes, and cut off there', () => {
+    for (const form of forms) {
+      const bytes = bytesOf([forms[0], form]);
+      assert.ok(Object.is(read(bytes)[1], form[1]));
+      for (let length = 3; length < bytes.length; length++) assert.throws(() => read(bytes.subarray(0, length)), /unexpected end|a wrong number|unknown/);
+    }
+  });
+
+  test('indices that are longer than they must be', () => {
+    const bytes = bytesOf(elements, { number: (index) => [code('I'), ((index * 2) & 127) | 128, ((index * 2) >> 7) | 128, 0] });
+    assert.equal(difference(read(bytes), elements.map(([, value]) => value)), undefined);
+  });
+
+  test('their memory is counted', () => {
+    const many = (form) => bytesOf(Array.from({ length: 3_000 }, () => form));
+    for (const [bytes, least] of [[many(forms[0]), 3_000 * 12], [many([double(0.5)]), 3_000 * 28], [many([string('abc')]), 3_000 * 72]]) {
+      assert.equal(read(bytes, [], { maxWeight: least * 2 }).length, 3_000);
+      assert.throws(() => read(bytes, [], { maxWeight: least * 0.8 }), { code: 'ERR_ISOLATE_LIMIT' });
+    }
+  });
 });
 
 test('elements that are objects, and refer to the array', () => {

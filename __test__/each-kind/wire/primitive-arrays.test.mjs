@@ -45,6 +45,21 @@ describe('large arrays of primitives', () => {
     assert.deepEqual(cloned(hidden), many(300, String));
   });
 
+  test('arrays that may have holes, among others', () => {
+    for (let round = 0; round < 100; round += 1) {
+      // oxlint-disable-next-line no-new-array -- it is the length
+      const array = new Array(260);
+      for (let index = 0; index < array.length; index += 1) array[index] = index % 3 === 0 ? `${round}` : index / 2;
+      if (round % 7 === 6) array.name = { round };
+      const holes = array.slice();
+      delete holes[round];
+      const value = [array, many(260, (index) => index + round), holes];
+      if (round % 3 > 0) value.shift();
+      assert.deepEqual(cloned(value), value);
+      for (const each of value) assert.deepEqual(cloned(each), each);
+    }
+  });
+
   test('other arrays of a value may have properties besides the elements', () => {
     const named = Object.assign(many(300, String), { name: 1 });
     const value = [many(300, String), named, many(300, (index) => index), { a: named, b: many(257, () => 'ж') }, Object.assign(many(400, String), { all: [many(256, String)] })];

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { gate, hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
 
-const { Gate } = createRequire(import.meta.url)('../../../surface/host/sandbox/plugin/gate.js');
+const { Gate } = createRequire(import.meta.url)('../../../surface/host/sandbox/plugin/context/gate.js');
 const tooMany = /^RangeError: Too many calls are waiting for an answer$/;
 
 async function slow(t) {
@@ -69,7 +69,7 @@ describe('arguments of calls that are not finished', () => {
 describe('results that a plugin does not request', () => {
   test('are not kept', async () => {
     const during = (run) => run();
-    const made = new Gate({ now: (value) => Promise.resolve(value) }, { plugin: { domains: [] } }, {}, {}, { isSpent: false, during }, { check() {}, hold() {} }, (_, begin) => {
+    const made = new Gate({ now: (value) => Promise.resolve(value) }, { plugin: { domains: [] } }, {}, {}, { isSpent: false, during }, { check() {}, take() {} }, (_, begin) => {
       const task = begin({ spend() {}, isSliceOver: false });
       task.run(false);
       return task;

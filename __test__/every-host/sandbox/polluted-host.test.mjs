@@ -13,7 +13,7 @@ const NAMES = [
   'value', 'writable', 'enumerable', 'configurable', 'cause', 'code', 'message', 'stack', 'failure', 'result', 'error', 'logs', 'lost', 'usage', 'ok', 'text', 'line',
   'column', 'module', 'frame', 'body', 'left', 'packed', 'gate', 'number', 'pluginId', 'paths', 'path', 'run', 'check', 'receiver', 'description', 'namespace', 'method',
   'approve', 'results', 'inputSchema', 'outputSchema', '~standard', 'validate', 'issues', 'key', 'types', 'values', 'properties', 'required', 'type', 'isFalse', 'node', 'until', 'stopped',
-  'copy', 'promise', 'reference', 'externalCopy', 'arguments', 'accessors', 'release', 'transferIn', 'filename', 'lineOffset', 'async', 'ignored', 'global', 'constructorName',
+  'copy', 'promise', 'reference', 'externalCopy', 'arguments', 'accessors', 'release', 'forms', 'isOnce', 'transferIn', 'filename', 'lineOffset', 'async', 'ignored', 'global', 'constructorName',
 ];
 
 const SUITE = String.raw`

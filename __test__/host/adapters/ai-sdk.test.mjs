@@ -7,6 +7,7 @@ import { asSchema, generateText, jsonSchema, tool } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { z } from 'zod';
 import { createCodeTool } from 'isolated-v8/ai-sdk';
+import { testSignals } from '../../sandbox/signal-helper.mjs';
 
 const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
 
@@ -171,4 +172,25 @@ test('what is refused', async () => {
   assert.throws(() => createCodeTool({ tools: { 'a-b': { execute }, a_b: { execute } } }), { ...refused, message: /"a-b" and "a_b"/ });
   assert.throws(() => createCodeTool({ memoryLimit: 1 }), { ...refused, message: /`memoryLimit`/ });
   assert.equal((await asSchema(createCodeTool().inputSchema).validate({ code: 1 })).success, false);
+});
+
+testSignals((spy, options) => {
+  const { execute } = createCodeTool({ ...options, tools: { spy: { execute: (_, { abortSignal, toolCallId }) => spy(abortSignal, toolCallId) } } });
+  return (code, abortSignal) => execute({ code }, { toolCallId: 'one', abortSignal });
+});
+
+test('the values of a tool are no longer asked for when its call is over', { timeout: 20_000 }, async () => {
+  /** @type {() => void} */
+  let finish;
+  const finished = new Promise((resolve) => { finish = resolve; });
+  async function* endless() {
+    try {
+      for (;;) yield await new Promise((resolve) => { setImmediate(resolve); });
+    } finally {
+      finish();
+    }
+  }
+  const { error } = await createCodeTool({ tools: { endless: { execute: endless } }, timeout: 500 }).execute({ code: 'return tools.endless({})' }, {});
+  assert.equal(error.code, 'ERR_ISOLATE_DEADLINE');
+  await finished;
 });

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { StructuredTool, tool } from '@langchain/core/tools';
 import { z } from 'zod';
 import { createCodeTool } from 'isolated-v8/langchain';
+import { testSignals } from '../../sandbox/signal-helper.mjs';
 
 const weather = tool(async ({ city }) => {
   if (city === 'Atlantis') throw new RangeError('no such city');
@@ -149,3 +150,15 @@ test('what is refused', () => {
   assert.throws(() => createCodeTool(tool, { tools: [{ name: 'x' }] }), { ...refused, message: 'The tool "x" has no `invoke`' });
   assert.throws(() => createCodeTool(tool, { tools: ['a-b', 'a_b'].map((name) => ({ name, invoke: async () => 1 })) }), { ...refused, message: /"a-b" and "a_b"/ });
 });
+
+describe('a tool of LangChain', () => testSignals((spy, options) => {
+  const tools = [tool((_, { signal, metadata }) => spy(signal, metadata.id), { name: 'spy', description: '', schema: z.object({}) })];
+  const code = createCodeTool(tool, { ...options, tools });
+  return (text, signal) => code.invoke({ code: text }, { metadata: { id: 'one' }, signal });
+}));
+
+describe('a tool of others', () => testSignals((spy, options) => {
+  const tools = [{ name: 'spy', invoke: async (_, { signal, metadata }) => spy(signal, metadata.id) }];
+  const code = createCodeTool((run) => run, { ...options, tools });
+  return (text, signal) => code({ code: text }, { metadata: { id: 'one' }, signal });
+}));

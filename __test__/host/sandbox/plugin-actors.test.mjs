@@ -5,7 +5,7 @@ import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
-import { Recent } from '../../../surface/host/sandbox/plugin/recent.js';
+import { RecentlyUsed } from '../../../surface/host/sandbox/plugin/isolate/recently-used.js';
 import { errorOf, gate, hostContext, IsolatedVmSandbox, manifest, until } from '../../sandbox/plugin-helper.mjs';
 
 /** A sandbox with one isolate, with names for its executions. */
@@ -298,7 +298,7 @@ describe('plugins: remains of an execution', () => {
 });
 
 test('the newest numbered object is never evicted for earlier ones', () => {
-  const recent = new Recent(2);
+  const recent = new RecentlyUsed(2);
   const used = [1, 2, 3].map(() => recent.add({ isInUse: true }));
   const [fourth, fifth] = [{ isInUse: false }, { isInUse: false }];
   const number = recent.add(fourth);

@@ -5,9 +5,9 @@ import net from 'node:net';
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
-import { connect, Pace } from '../../../surface/host/sandbox/plugin/connections.js';
+import { connect, Pace } from '../../../surface/host/sandbox/plugin/network/connections.js';
 import { Work } from '../../../surface/host/work.js';
-import { Body, Memory } from '../../../surface/host/sandbox/plugin/response-body.js';
+import { Body, Memory } from '../../../surface/host/sandbox/plugin/network/response-body.js';
 import { until } from '../../sandbox/plugin-helper.mjs';
 
 test('all connections together share a slice of each turn, and wait for it like one piece of work', async () => {

@@ -64,6 +64,25 @@ describe('plugins: usage', () => {
   });
 });
 
+test('executions that are refused the same have errors of their own', async () => {
+  const { promise, open } = gate();
+  let waiting = 0;
+  const wait = () => {
+    waiting += 1;
+    if (waiting === 2) open();
+    return promise;
+  };
+  const { sandbox, execute } = await plugin({}, { context: hostContext({ fetch: async () => 1, wait }) });
+  // Both are refused before either has failed.
+  const codeOf = (name) => `(async () => {
+    try { context.fetch('https://other.example/'); } catch (error) { await context.wait(); throw error; } // ${name}
+  })()`;
+  const [first, second] = await Promise.all(['first', 'second'].map((name) => errorOf(execute(codeOf(name)))));
+  assert.notEqual(first, second);
+  assert.deepEqual([first, second].map((error) => [error instanceof SandboxViolationError, error.kind, error.failure.line]), [[true, 'NETWORK', 2], [true, 'NETWORK', 2]]);
+  assert.deepEqual([first.failure.frame.includes('first'), second.failure.frame.includes('second')], [true, true]);
+  sandbox.disposeAll();
+});
 describe('plugins: failure', () => {
   test('names the position in the code as it was passed', async () => {
     const { sandbox, execute } = await plugin();

@@ -45,15 +45,8 @@ describe('unfinished results', { skip: process.platform !== 'linux' && 'memory i
   });
 });
 
-describe('a result that is announced as large', () => {
+describe('a message that is announced as large', () => {
   const config = { memoryLimit: 256 };
-  /** One that leaves room for 60 MB of others. */
-  async function announced(timeout) {
-    const made = unfinished(450, 2, { ...config, timeout });
-    const execution = run(made);
-    await until('it has begun', made.hasSent);
-    return { sandbox: made.sandbox, execution };
-  }
   /** What others send meanwhile. */
   function others(count, size) {
     const all = Array.from({ length: count }, () => run(finished(size * MEGABYTE, config)));
@@ -64,30 +57,34 @@ describe('a result that is announced as large', () => {
     });
     return { over, isOver: () => isOver };
   }
+  const beginnings = {
+    'of which a little arrives': Buffer.concat([u32(450 * MEGABYTE), Buffer.from([END, 1, 7])]),
+    // Its kind, and so its maximum, is not known.
+    'of which nothing but the length arrives': u32(0xffff_ffff),
+  };
 
-  test('reserves memory for all of it, until its deadline', { timeout: 60_000 }, async () => {
-    const { execution } = await announced(5_000);
-    const { over, isOver } = others(3, 70);
-    const { failure } = await execution;
-    assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');
-    assert.equal(isOver(), false);
-    assert.deepEqual(await over, Array(3).fill(70 * MEGABYTE));
-  });
+  for (const [what, bytes] of Object.entries(beginnings)) {
+    test(`${what} delays no other`, { timeout: 60_000 }, async () => {
+      const made = sandboxOf(Buffer.concat([ready(), bytes]), 0, { ...config, timeout: 50_000 });
+      const execution = run(made);
+      await until('it has begun', made.hasSent);
+      // Together more than there is room for.
+      assert.deepEqual(await others(4, 100).over, Array(4).fill(100 * MEGABYTE));
+      made.sandbox.terminate();
+      assert.equal((await execution).failure.code, 'ERR_ISOLATE_DISPOSED');
+    });
+  }
 
-  test('no longer counts when it is terminated', { timeout: 60_000 }, async () => {
-    const { sandbox, execution } = await announced(50_000);
-    const { over, isOver } = others(3, 70);
+  test('delays others once most of it has arrived, until it is terminated', { timeout: 60_000 }, async () => {
+    const made = unfinished(450, 300, { ...config, timeout: 50_000 });
+    const execution = run(made);
+    await until('it has arrived', made.hasSent);
+    const { over, isOver } = others(2, 20);
     await sleep(1_500);
     assert.equal(isOver(), false);
-    sandbox.terminate();
+    assert.equal((await run(finished(10))).result, 'x'.repeat(10));
+    made.sandbox.terminate();
     assert.equal((await execution).failure.code, 'ERR_ISOLATE_DISPOSED');
-    assert.deepEqual(await over, Array(3).fill(70 * MEGABYTE));
-  });
-
-  test('does not delay results that fit in the remaining budget', { timeout: 60_000 }, async () => {
-    const { sandbox, execution } = await announced(50_000);
-    assert.deepEqual(await others(1, 50).over, [50 * MEGABYTE]);
-    sandbox.terminate();
-    await execution;
+    assert.deepEqual(await over, Array(2).fill(20 * MEGABYTE));
   });
 });

@@ -11,11 +11,11 @@ import { errorOf, hostContext, IsolatedVmSandbox, manifest, rememberingLogger, u
 
 const require = createRequire(import.meta.url);
 const { now } = require('../../../surface/host/clock.js');
-const { entryLimits, Shown } = require('../../../surface/host/sandbox/plugin/log.js');
+const { entryLimits, Shown } = require('../../../surface/host/sandbox/plugin/context/log.js');
 const { refusalOf } = require('../../../surface/host/sandbox/common/quota.js');
 const { measurementOf, outputSize } = require('../../../surface/host/sandbox/common/size.js');
-const { Account, valueSize } = require('../../../surface/host/sandbox/plugin/storage.js');
-const { URL_LIMITS, UrlCheck } = require('../../../surface/host/sandbox/plugin/url-gate.js');
+const { Account, valueSize } = require('../../../surface/host/sandbox/plugin/context/storage.js');
+const { URL_LIMITS, UrlCheck } = require('../../../surface/host/sandbox/plugin/urls/check.js');
 const { Work } = require('../../../surface/host/work.js');
 
 const range = (count, entry) => Array.from({ length: count }, (_, index) => entry(index));

@@ -5,7 +5,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 
-const { adopt, discard, discardThrown, discardWithin, guard, isThenable, notify, ORIGIN, report } = createRequire(import.meta.url)('../../../surface/host/host-calls.js');
+const { adopt, discard, discardThrown, discardWithin, guard, isThenable, notify, ORIGIN, report } = createRequire(import.meta.url)('../../../surface/host/calls/host-calls.js');
 
 const turn = () => new Promise((resolve) => { setImmediate(resolve); });
 const thenable = (then) => Object.defineProperty({}, `th${'en'}`, { value: then });

@@ -8,7 +8,7 @@ import { indices } from '../../wire/collisions.mjs';
 
 const require = createRequire(import.meta.url);
 const { now } = require('../../../surface/host/clock.js');
-const { parseJson } = require('../../../surface/host/json.js');
+const { parseJson } = require('../../../surface/host/values/json.js');
 const { noteOf } = require('../../../surface/host/wire/notes.js');
 
 const LIMITS = { maxWeight: 2 ** 28, until: Infinity, stopped: () => undefined };

@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url);
 const { errorOf } = require('../../../surface/core/error.js');
 const { faultOf, hidePaths } = require('../../../surface/host/wire/faults.js');
 const { failureOf } = require('../../../surface/host/sandbox/common/failure.js');
-const { reportUnhandled } = require('../../../surface/host/unhandled.js');
+const { reportUnhandled } = require('../../../surface/host/calls/unhandled.js');
 const { TAG } = require('../../../surface/core/protocol.js');
 
 const SIZE = 2_000_000;

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { cloned, read, write } from '../../wire/helper.mjs';
 
 const require = createRequire(import.meta.url);
-const { EVENT, ROLE, Visitor } = require('../../../surface/host/visit.js');
+const { EVENT, ROLE, Visitor } = require('../../../surface/host/values/visit.js');
 const { Reader } = require('../../../surface/host/wire/reader.js');
 const { Work } = require('../../../surface/host/work.js');
 

@@ -129,6 +129,10 @@ test('finds what is too large', () => {
   const struct = (count) => `pub struct Large {\n${names(count, (index) => `    /// A, b.\n    pub f${index}: Map<u8, [u8; 2]>,\n`).join('')}}\n`;
   assert.deepEqual(problemsOf({ 'src/low.rs': struct(MAX.fields) }), []);
   assert.deepEqual(problemsOf({ 'src/low.rs': struct(MAX.fields + 1) }), [`src/low.rs: struct Large has ${MAX.fields + 1} fields`]);
+  const macro = (count) => `macro_rules! large {\n    ($($name:ident: $type:ty = $none:expr;)*) => {\n        pub struct Large {\n            $($name: $type,)*\n        }\n    };\n}\n`
+    + `large! {\n${names(count, (index) => `    /// A; b.\n    #[a(b)]\n    f${index}: Map<u8, [u8; 2]> = Map { a: 1, b: 2 };\n`).join('')}}\n`;
+  assert.deepEqual(problemsOf({ 'src/low.rs': macro(MAX.fields) }), []);
+  assert.deepEqual(problemsOf({ 'src/low.rs': macro(MAX.fields + 1) }), [`src/low.rs: struct Large has ${MAX.fields + 1} fields`]);
   const parameters = (count) => names(count, (index) => `p${index}: Map<u8, fn(u8, u8) -> u8>`).join(', ');
   assert.deepEqual(problemsOf({ 'src/low.rs': `fn large<'a, T: Fn(u8)>(&'a self, ${parameters(MAX.parameters)}) {}\n` }), []);
   assert.deepEqual(problemsOf({ 'src/low.rs': `fn large(${parameters(MAX.parameters + 1)}) {}\n` }), [`src/low.rs: large has ${MAX.parameters + 1} parameters`]);

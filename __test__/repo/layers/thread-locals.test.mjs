@@ -10,7 +10,7 @@ import { root } from '../../harness.mjs';
 const KNOWN = {
   'native/context.rs': 'which fiber runs, each with a context of its own',
   'native/fiber/stack.rs': "the thread's stack for signal handlers",
-  'native/notice.rs': 'withdrawn when the guest is suspended or left',
+  'native/stop_request.rs': 'withdrawn when the guest is suspended or left',
   'native/wrapped_locks.rs': 'the last lock, only for its identity',
   'engine/abort.rs': 'only for isolates with a snapshot of the host, which keep to threads of the library',
   'engine/background.rs': 'only on threads of the library',

@@ -178,6 +178,27 @@ function* callsOfMethods(crate) {
   }
 }
 
+/**
+ * Structs whose fields are the arguments of a macro: the macro repeats a pattern inside the braces of the struct.
+ * @param {Map<string, Module>} modules
+ */
+function* structsOfMacros(modules) {
+  for (const { body: defining } of modules.values()) {
+    for (const found of defining.matchAll(/\bmacro_rules!\s+(\w+)\s*\{/g)) {
+      const open = found.index + found[0].length - 1;
+      const name = defining.slice(open, closing(defining, open)).match(/\bstruct\s+(\w+)\s*\{\s*\$\(/)?.[1];
+      if (name === undefined) continue;
+      for (const { file, body } of modules.values()) {
+        for (const call of body.matchAll(new RegExp(`\\b${found[1]}!\\s*[({[]`, 'g'))) {
+          const begin = call.index + call[0].length - 1;
+          const fields = body.slice(begin + 1, closing(body, begin)).replaceAll(/#\[[^\]]*\]/g, '').replaceAll(';', ',');
+          yield { file, name, fields: count(fields) };
+        }
+      }
+    }
+  }
+}
+
 const moduleOf = (file) => file.replace(/^src\//, '').replace(/\.rs$/, '').replace(/(?:^|\/)(?:mod|lib)$/, '').replaceAll('/', '::');
 
 /**
@@ -194,7 +215,7 @@ export function readRust(files, read) {
   const graph = new Map();
   for (const { file } of crate.modules.values()) graph.set(file, new Set());
   for (const { file, imported } of callsOfMethods(crate)) graph.get(file).add(imported);
-  const structs = [];
+  const structs = [...structsOfMacros(crate.modules)];
   const functions = [];
   for (const [name, { file, body }] of crate.modules) {
     const definers = [.../** @type {Module} */ (crate.modules.get(name)).imports()].map((path) => crate.definer(name, path));

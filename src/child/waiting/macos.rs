@@ -1,4 +1,4 @@
-//! For macOS: one kernel queue, which is also the bell. Each wait registers its sources again. An earlier source that has not fired may
+//! For macOS: one kernel queue, which is also the waker. Each wait registers its sources again. An earlier source that has not fired may
 //! still do so later, and is then ignored.
 
 use std::io;
@@ -10,8 +10,8 @@ use crate::child::time::timespec;
 
 pub struct Waker(OwnedFd);
 
-/// The bell's identifier in the queue.
-const BELL: libc::uintptr_t = 0;
+/// The waker's identifier in the queue.
+const WAKER: libc::uintptr_t = 0;
 
 impl Waker {
     pub fn new() -> io::Result<Self> {
@@ -21,18 +21,18 @@ impl Waker {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the kernel has just made this descriptor, and nothing else owns it. Queues are not inherited by `fork`.
-        let bell = Self(unsafe { OwnedFd::from_raw_fd(queue) });
-        bell.change(&event(BELL, libc::EVFILT_USER, libc::EV_ADD | libc::EV_CLEAR, 0))?;
-        Ok(bell)
+        let waker = Self(unsafe { OwnedFd::from_raw_fd(queue) });
+        waker.change(&event(WAKER, libc::EVFILT_USER, libc::EV_ADD | libc::EV_CLEAR, 0))?;
+        Ok(waker)
     }
 
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         // This cannot fail: the event was added.
-        let _ = self.change(&event(BELL, libc::EVFILT_USER, 0, libc::NOTE_TRIGGER));
+        let _ = self.change(&event(WAKER, libc::EVFILT_USER, 0, libc::NOTE_TRIGGER));
     }
 
     /// Nothing to do: the event clears itself.
-    pub fn silence(&self) {}
+    pub fn drain(&self) {}
 
     fn change(&self, change: &libc::kevent) -> io::Result<()> {
         // SAFETY: the count of changes to read is one, and no event is written.
@@ -54,7 +54,7 @@ impl Ended {
     }
 }
 
-/// What to wait for. The bell comes first, and the queue already has it.
+/// What to wait for. The waker comes first, and the queue already has it.
 pub struct Sources(Vec<libc::kevent>);
 
 impl Sources {
@@ -82,13 +82,13 @@ impl Sources {
 
     /// Returns which of them are ready, in the order in which they were added. One that cannot be registered counts as ready: a process
     /// that has ended is not found.
-    pub fn wait(self, bell: &Waker, left: Option<Duration>) -> io::Result<Vec<usize>> {
+    pub fn wait(self, waker: &Waker, left: Option<Duration>) -> io::Result<Vec<usize>> {
         let timeout = left.map(timespec);
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
         // Each change may fail, which is reported as its event.
         let mut events = vec![event(0, 0, 0, 0); self.0.len() + 1];
         let (changes, room) = (self.0.len() as libc::c_int, events.len() as libc::c_int);
-        let queue = bell.0.as_raw_fd();
+        let queue = waker.0.as_raw_fd();
         // SAFETY: the counts are those of the changes and of the room for events, and the time is valid or null.
         let found = unsafe { libc::kevent(queue, self.0.as_ptr(), changes, events.as_mut_ptr(), room, timeout) };
         let Ok(found) = usize::try_from(found) else { return Err(io::Error::last_os_error()) };

@@ -231,7 +231,8 @@ unsafe extern "C" fn __wrap_uhash_open_78(
 ) -> Table {
     /// `U_MEMORY_ALLOCATION_ERROR`.
     const NO_MEMORY: c_int = 7;
-    if context::with(|context| context.creates_numbering_systems.take()) && ptr::eq(hash, hash_integer as *const c_void)
+    if context::with(|context| context.icu.creates_numbering_systems.take())
+        && ptr::eq(hash, hash_integer as *const c_void)
     {
         // SAFETY: ICU's functions return their status by a valid pointer.
         unsafe { *status = NO_MEMORY };
@@ -272,7 +273,7 @@ unsafe extern "C" fn __wrap_ucln_i18n_registerCleanup_78(kind: c_int, function: 
         ZONE_NAME => created(&ZONE_NAMES),
         _ => {}
     }
-    context::with(|context| context.creates_numbering_systems.set(kind == NUMBER_FORMAT));
+    context::with(|context| context.icu.creates_numbering_systems.set(kind == NUMBER_FORMAT));
     // SAFETY: forwards the call.
     unsafe { register_i18n(kind, function) };
 }
@@ -296,17 +297,17 @@ unsafe extern "C" fn __wrap__ZN6icu_7813CalendarCache3putEPPS0_iiR10UErrorCode(
     value: c_int,
     status: *mut c_int,
 ) {
-    context::with(|context| context.adds_date.set(true));
+    context::with(|context| context.icu.adds_date.set(true));
     // SAFETY: forwards the call.
     unsafe { put_date(cache, key, value, status) };
-    context::with(|context| context.adds_date.set(false));
+    context::with(|context| context.icu.adds_date.set(false));
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_uhash_iputi_78(table: Table, key: c_int, value: c_int, status: *mut c_int) -> c_int {
     // SAFETY: `CalendarCache::put` holds the lock of its caches when it calls this, and keeps no reference to an entry.
     unsafe {
-        if context::with(|context| context.adds_date.get()) && (*table).count >= MAX_DATES {
+        if context::with(|context| context.icu.adds_date.get()) && (*table).count >= MAX_DATES {
             take_all(table);
         }
         put_integer(table, key, value, status)

@@ -7,7 +7,7 @@ use crate::native::context;
 
 /// Whether this thread's current work can handle a failed allocation of ICU: it ends in an error or in a shorter text, and nothing worse.
 pub fn expects_refusals() -> bool {
-    context::with(|context| context.expects_refusals.get())
+    context::with(|context| context.icu.expects_refusals.get())
 }
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
@@ -74,9 +74,9 @@ mod wrapped {
 
     /// Does `work`, which can handle refused memory.
     fn expecting<T>(work: impl FnOnce() -> T) -> T {
-        let before = context::with(|context| context.expects_refusals.replace(true));
+        let before = context::with(|context| context.icu.expects_refusals.replace(true));
         let result = work();
-        context::with(|context| context.expects_refusals.set(before));
+        context::with(|context| context.icu.expects_refusals.set(before));
         result
     }
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use super::space;
-use crate::native::{self, Guard, Held, NativeQuota, Share, context, lock};
+use crate::native::{self, Guard, NativeQuota, Share, ShareGuard, context, lock};
 use crate::value::{Budget, Charge};
 
 /// What an isolate may use.
@@ -35,7 +35,7 @@ impl Owner {
     /// That of this thread.
     fn current() -> Option<Self> {
         let budgets = context::with(|context| context.pages.get()).cast::<Budgets<'_>>();
-        // SAFETY: the `draw_on` that has set it is running on this thread.
+        // SAFETY: the `with_budgets` that has set it is running on this thread.
         let budgets = unsafe { budgets.as_ref() };
         budgets.map(|Budgets { memory, space }| Self { memory: Arc::clone(memory), space: Arc::clone(space) })
     }
@@ -48,7 +48,7 @@ struct Budgets<'a> {
 }
 
 /// Runs `work`. Meanwhile this thread works for an isolate with these budgets.
-pub fn draw_on<T>(memory: &Arc<Budget>, space: &Arc<Budget>, work: impl FnOnce() -> T) -> T {
+pub fn with_budgets<T>(memory: &Arc<Budget>, space: &Arc<Budget>, work: impl FnOnce() -> T) -> T {
     /// Restores the budgets that the thread charged before, also if `work` panics.
     struct Before(*const c_void);
     impl Drop for Before {
@@ -99,7 +99,7 @@ struct Region {
     /// Only for code: the quota of the isolate that it belongs to.
     quota: Option<Arc<NativeQuota>>,
     /// What counts for the isolate of a stack or of code.
-    held: Vec<Held>,
+    held: Vec<ShareGuard>,
 }
 
 /// Regions by their start.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex};
 
 use super::types::{Group, TYPE_BYTES};
-use crate::native::{Held, TypeBudget, blocks, lock};
+use crate::native::{ShareGuard, TypeBudget, blocks, lock};
 
 /// Limit for the types of all modules together, which V8 never frees: 262,144 without parameters. V8 ends the process at two million, and
 /// each isolate has an array with an entry for each type.
@@ -39,7 +39,7 @@ struct Ledger {
 struct Live {
     functions: usize,
     /// What counts for its isolate.
-    _held: Option<Held>,
+    _held: Option<ShareGuard>,
 }
 
 /// A signature, the number of parameters that the imported function declares, and whether it suspends.
@@ -79,7 +79,7 @@ pub fn take_types(groups: &[Group], unknown: usize, guest: Option<&TypeBudget>) 
 }
 
 /// Counts the functions of a module until its bytes are freed, and keeps `held` until then.
-pub fn take_functions(bytes: *const u8, functions: usize, held: Option<Held>) -> Result<(), Refusal> {
+pub fn take_functions(bytes: *const u8, functions: usize, held: Option<ShareGuard>) -> Result<(), Refusal> {
     let mut ledger = lock(&LEDGER);
     if functions > (MAX_FUNCTIONS - ledger.functions) / SHARE {
         return Err(Refusal::Process);

@@ -37,7 +37,7 @@ const MODULE: usize = 4 << 10;
 
 /// Whether a guest has begun to compile a module asynchronously on this thread since the last call. True where that is not known.
 pub fn began_compiling() -> bool {
-    native::context::with(|context| context.engine.compiles.take())
+    native::context::with(|context| context.engine.compiles_module.take())
         || cfg!(any(not(target_os = "linux"), test, fuzzing))
 }
 

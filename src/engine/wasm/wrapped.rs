@@ -180,7 +180,7 @@ unsafe extern "C" fn __wrap__ZN2v88internal4wasm10WasmEngine12AsyncCompileEPNS0_
 ) {
     // SAFETY: V8 passes its own copy of the module.
     let Err(message) = (unsafe { (*bytes).admit() }) else {
-        crate::native::context::with(|context| context.engine.compiles.set(true));
+        crate::native::context::with(|context| context.engine.compiles_module.set(true));
         // SAFETY: forwards the call.
         return unsafe { compile_async(engine, isolate, features, imports, resolver, bytes, name) };
     };

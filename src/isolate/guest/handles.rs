@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::held::Held;
+use super::slot_value::SlotValue;
 use crate::engine;
 use crate::value::{Budget, CallbackMode, Handle, Slot, TypeOf, Value};
 
@@ -36,9 +36,9 @@ pub enum Carried {
 #[derive(Clone)]
 pub enum Own {
     Isolate,
-    Context { context: Held, global: Held },
-    Script(Held),
-    Reference { held: Held, type_of: TypeOf, accessors: bool, inherit: bool },
+    Context { context: SlotValue, global: SlotValue },
+    Script(SlotValue),
+    Reference { value: SlotValue, type_of: TypeOf, accessors: bool, inherit: bool },
 }
 
 /// Spreads ids. They are given one after the other, so a guest cannot choose ids that collide.
@@ -167,7 +167,9 @@ impl Handles {
     /// The value of this isolate that a carried Reference refers to.
     pub fn referred<'s>(&self, scope: &v8::PinScope<'s, '_>, id: usize) -> Option<v8::Local<'s, v8::Value>> {
         match &self.entries.borrow().get(&id)?.carried {
-            Carried::Own(Own::Reference { held: Held::Value(_, value), .. }) => Some(v8::Local::new(scope, value)),
+            Carried::Own(Own::Reference { value: SlotValue::Value(_, value), .. }) => {
+                Some(v8::Local::new(scope, value))
+            }
             _ => None,
         }
     }

@@ -7,10 +7,10 @@ pub(super) mod compiled;
 pub(super) mod console_guard;
 pub(super) mod contexts;
 pub(super) mod handles;
-pub(super) mod held;
 pub(super) mod modules;
 pub(super) mod place;
 pub(super) mod realm;
+pub(super) mod slot_value;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ use slab::Slab;
 use attachments::{attach_to_thread, attached_to_thread};
 use compiled::CompiledSources;
 use handles::{Carried, Handles, Own};
-use held::Held;
 use modules::Modules;
 use place::Binding;
 use realm::Realms;
+use slot_value::SlotValue;
 
 use super::inspector::Agent;
 use super::job::{Deadline, IsolateScope, Limits, Work};
@@ -39,7 +39,7 @@ use crate::value::{
 };
 
 /// New slots between two cleanups of released ones: a guest that runs for long releases slots while it runs.
-const HOLDS_PER_TIDY: u32 = 1_000;
+const SLOTS_PER_TIDY: u32 = 1_000;
 
 /// Capacity that an empty table keeps.
 const MAX_SPARE_SLOTS: usize = 4_096;
@@ -50,7 +50,7 @@ struct Running {
     /// One per entry on the stack.
     chains: RefCell<Vec<(Chain, Limits)>>,
     /// The host's event loop stays alive until the running job ends.
-    lingers: Cell<bool>,
+    keeps_host_alive: Cell<bool>,
     /// Limits of the last call that had any; tasks that V8 runs by itself get them.
     last_limits: Cell<Limits>,
     /// For the next call of a host.
@@ -62,9 +62,9 @@ pub struct Guest {
     remote: Weak<Remote>,
     /// The most bytes of one value outside the heap.
     pub max_outside: usize,
-    pub(super) slots: RefCell<Slab<Held>>,
+    pub(super) slots: RefCell<Slab<SlotValue>>,
     /// Counts all slots ever given.
-    holds: Cell<u32>,
+    slots_given: Cell<u32>,
     pub realms: Realms,
     pub modules: Modules,
     /// Code that may go into the process's cache.
@@ -93,7 +93,7 @@ impl Guest {
             remote: Arc::downgrade(remote),
             max_outside: max_outside(remote.settings.memory_limit),
             slots: RefCell::default(),
-            holds: Cell::new(0),
+            slots_given: Cell::new(0),
             realms: Realms::default(),
             modules: Modules::default(),
             compiled: CompiledSources::default(),
@@ -169,15 +169,15 @@ impl Guest {
         self.agent.borrow().clone()
     }
 
-    /// Gives `held` a slot. Returns a counted handle on it.
-    pub fn hold(&self, held: Held) -> Result<Arc<Slot>, Fault> {
+    /// Gives `value` a slot. Returns a counted handle on it.
+    pub fn new_slot(&self, value: SlotValue) -> Result<Arc<Slot>, Fault> {
         let remote = self.remote()?;
-        let count = self.holds.get().wrapping_add(1);
-        self.holds.set(count);
-        if count.is_multiple_of(HOLDS_PER_TIDY) {
+        let count = self.slots_given.get().wrapping_add(1);
+        self.slots_given.set(count);
+        if count.is_multiple_of(SLOTS_PER_TIDY) {
             self.free_slots(&remote);
         }
-        let index = self.slots.borrow_mut().insert(held);
+        let index = self.slots.borrow_mut().insert(value);
         // A table of four billion slots exceeds every heap limit.
         let index = u32::try_from(index).map_err(|_| Fault::beyond("Too many handles"))?;
         remote.slots.add_handle();
@@ -185,12 +185,12 @@ impl Guest {
     }
 
     /// Reads a slot of this isolate.
-    pub fn held<T>(&self, slot: &Slot, read: impl FnOnce(&Held) -> Option<T>) -> Option<T> {
+    pub fn read_slot<T>(&self, slot: &Slot, read: impl FnOnce(&SlotValue) -> Option<T>) -> Option<T> {
         self.slots.borrow().get(slot.index() as usize).and_then(read)
     }
 
     /// Reads the slot at an index of the table, if it is in use.
-    pub fn peek<T>(&self, index: u32, read: impl FnOnce(&Held) -> Option<T>) -> Option<T> {
+    pub fn read_slot_at<T>(&self, index: u32, read: impl FnOnce(&SlotValue) -> Option<T>) -> Option<T> {
         self.slots.borrow().get(index as usize).and_then(read)
     }
 
@@ -205,18 +205,18 @@ impl Guest {
     /// How to carry a handle on something in this isolate; `None` for any other value.
     fn own(&self, value: &Value) -> Option<Own> {
         let Value::Handle(handle) = value else { return None };
-        let held = |slot: &Slot| {
+        let value_of = |slot: &Slot| {
             let own = self.owns(slot).then(|| self.slots.borrow().get(slot.index() as usize).cloned());
             own.flatten()
         };
         match handle {
             Handle::Isolate(isolate) => (self.owner_id() == Some(isolate.0.id())).then_some(Own::Isolate),
             Handle::Context(context) => {
-                Some(Own::Context { context: held(&context.slot)?, global: held(&context.global.slot)? })
+                Some(Own::Context { context: value_of(&context.slot)?, global: value_of(&context.global.slot)? })
             }
-            Handle::Script(script) => Some(Own::Script(held(script)?)),
+            Handle::Script(script) => Some(Own::Script(value_of(script)?)),
             Handle::Reference(reference) => Some(Own::Reference {
-                held: held(&reference.slot)?,
+                value: value_of(&reference.slot)?,
                 type_of: reference.type_of,
                 accessors: reference.accessors,
                 inherit: reference.inherit,
@@ -234,17 +234,17 @@ impl Guest {
         Some(Value::Handle(match own {
             Own::Isolate => Handle::Isolate(IsolateHandle(self.remote().ok()?)),
             Own::Context { context, global } => Handle::Context(Arc::new(ContextHandle {
-                slot: self.hold(context).ok()?,
+                slot: self.new_slot(context).ok()?,
                 global: Arc::new(Reference {
-                    slot: self.hold(global).ok()?,
+                    slot: self.new_slot(global).ok()?,
                     type_of: TypeOf::Object,
                     accessors: false,
                     inherit: false,
                 }),
             })),
-            Own::Script(script) => Handle::Script(self.hold(script).ok()?),
-            Own::Reference { held, type_of, accessors, inherit } => {
-                Handle::Reference(Arc::new(Reference { slot: self.hold(held).ok()?, type_of, accessors, inherit }))
+            Own::Script(script) => Handle::Script(self.new_slot(script).ok()?),
+            Own::Reference { value, type_of, accessors, inherit } => {
+                Handle::Reference(Arc::new(Reference { slot: self.new_slot(value).ok()?, type_of, accessors, inherit }))
             }
         }))
     }
@@ -276,8 +276,8 @@ impl Guest {
             return;
         }
         for index in released {
-            let held = self.slots.borrow_mut().try_remove(index as usize);
-            drop(held);
+            let value = self.slots.borrow_mut().try_remove(index as usize);
+            drop(value);
         }
         let mut slots = self.slots.borrow_mut();
         if slots.capacity() > MAX_SPARE_SLOTS && slots.capacity() / 4 > slots.len() {
@@ -304,16 +304,16 @@ impl Guest {
     }
 
     /// A promise that others await may settle only after the running job has ended. Keeps their host alive until then.
-    pub(super) fn linger(&self, remote: &Remote) {
-        if !self.running.lingers.replace(true) {
-            remote.keep_alives.hold();
+    pub(super) fn keep_host_alive(&self, remote: &Remote) {
+        if !self.running.keeps_host_alive.replace(true) {
+            remote.keep_alives.begin_running();
         }
     }
 
     /// The outermost job has ended.
-    pub(super) fn stop_lingering(&self, remote: &Remote) {
-        if self.running.lingers.take() {
-            remote.keep_alives.release(|| remote.is_disposed());
+    pub(super) fn release_host(&self, remote: &Remote) {
+        if self.running.keeps_host_alive.take() {
+            remote.keep_alives.end_running(|| remote.is_disposed());
         }
     }
 

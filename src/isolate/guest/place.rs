@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use super::realm::Realm;
-use crate::convert::{Borrowed, Exchange};
+use crate::convert::{Exchange, HostMemoryHolder};
 use crate::isolate::guest::Guest;
 use crate::isolate::remote::Remote;
 use crate::value::{Budget, Fault, Owner, SharedMemory, Value};
@@ -149,9 +149,9 @@ impl Exchange for Place {
         !remote.is_disposed()
     }
 
-    fn borrow_memory(&self) -> Option<Borrowed> {
+    fn hold_host_memory(&self) -> Option<HostMemoryHolder> {
         let remote = self.guest.remote().ok()?;
-        let holder: Weak<dyn Owner> = Arc::<Remote>::downgrade(&remote);
-        Some(Borrowed::new(holder, &remote.accounts.borrowed))
+        let isolate: Weak<dyn Owner> = Arc::<Remote>::downgrade(&remote);
+        Some(HostMemoryHolder::new(isolate, &remote.accounts.host_memory_holders))
     }
 }

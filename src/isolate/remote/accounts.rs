@@ -72,7 +72,7 @@ pub struct Accounts {
     /// The isolate has received memory of a host.
     pub shares_memory: AtomicBool,
     /// Buffers in the isolate whose memory a host has given away.
-    pub(in crate::isolate) borrowed: Arc<AtomicUsize>,
+    pub(in crate::isolate) host_memory_holders: Arc<AtomicUsize>,
 }
 
 impl Accounts {
@@ -98,7 +98,7 @@ impl Accounts {
             figures: Mutex::default(),
             heap: Default::default(),
             shares_memory: AtomicBool::new(false),
-            borrowed: Arc::default(),
+            host_memory_holders: Arc::default(),
         }
     }
 
@@ -157,6 +157,6 @@ impl Accounts {
 
     /// Whether the isolate has memory that belongs to a host.
     pub(in crate::isolate) fn has_host_memory(&self) -> bool {
-        self.shares_memory.load(Ordering::SeqCst) || self.borrowed.load(Ordering::SeqCst) > 0
+        self.shares_memory.load(Ordering::SeqCst) || self.host_memory_holders.load(Ordering::SeqCst) > 0
     }
 }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use slab::Slab;
 
 use crate::isolate::clock::{self, Alarm};
-use crate::native::{Held, NativeQuota, Share, lock};
+use crate::native::{NativeQuota, Share, ShareGuard, lock};
 
 /// Bytes that a task takes: V8's object, the alarm and the entries in two tables.
 const TASK_BYTES: usize = 256;
 
 struct Delayed {
     _alarm: Alarm,
-    _held: Option<Held>,
+    _held: Option<ShareGuard>,
 }
 
 #[derive(Default)]

@@ -24,7 +24,7 @@ pub struct DetachedWork {
     pub(in crate::isolate) pending: AtomicUsize,
     pub(in crate::isolate) outcomes: Outcomes,
     /// Keeps the isolate alive meanwhile, if a caller waits.
-    pub(in crate::isolate) kept: Mutex<Option<Box<dyn Send>>>,
+    pub(in crate::isolate) keep_alive: Mutex<Option<Box<dyn Send>>>,
     /// Answered when there is no work.
     drained: Mutex<Vec<Arc<dyn Completion>>>,
 }

@@ -116,21 +116,21 @@ impl Execution {
     /// Makes V8 call `callback` on the isolate's thread, between two instructions of the guest, with a null pointer.
     pub fn interrupt(&self, callback: unsafe extern "C" fn(v8::UnsafeRawIsolatePtr, *mut c_void)) {
         // The handle has a lock that the watch of this thread's quota takes, too, and V8 may allocate under it.
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         if let Some(v8) = self.v8.get() {
             v8.request_interrupt(callback, std::ptr::null_mut());
         }
     }
 
     pub fn terminate(&self) {
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         if let Some(v8) = self.v8.get() {
             v8.terminate_execution();
         }
     }
 
     pub fn cancel_termination(&self) {
-        let _hold = locks::hold();
+        let _scope = locks::LockScope::enter();
         if let Some(v8) = self.v8.get() {
             v8.cancel_terminate_execution();
         }

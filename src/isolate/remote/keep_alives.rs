@@ -25,14 +25,14 @@ impl KeepAlives {
     }
 
     /// Keeps the host alive from now on.
-    pub fn hold(&self) {
+    pub fn begin_running(&self) {
         let keep_alive = self.make();
         let before = std::mem::replace(&mut *lock(&self.running), keep_alive);
         drop(before);
     }
 
-    /// Ends [`KeepAlives::hold`], unless `keep` is true at that moment.
-    pub fn release(&self, keep: impl FnOnce() -> bool) {
+    /// Ends [`KeepAlives::begin_running`], unless `keep` is true at that moment.
+    pub fn end_running(&self, keep: impl FnOnce() -> bool) {
         let mut running = lock(&self.running);
         let keep_alive = if keep() { None } else { running.take() };
         drop(running);
@@ -51,7 +51,7 @@ impl KeepAlives {
     }
 
     pub fn end_all(&self) {
-        self.release(|| false);
+        self.end_running(|| false);
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         drop(waiting);
     }

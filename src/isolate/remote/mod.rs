@@ -71,12 +71,12 @@ pub struct Remote {
 }
 
 /// Keeps the isolate and its host's event loop alive.
-struct Kept {
+struct DetachedKeepAlive {
     remote: Arc<Remote>,
     keep_alive: Option<usize>,
 }
 
-impl Drop for Kept {
+impl Drop for DetachedKeepAlive {
     fn drop(&mut self) {
         if let Some(id) = self.keep_alive {
             self.remote.keep_alives.end(id);
@@ -99,10 +99,10 @@ impl Remote {
         self.slots.owner_id()
     }
 
-    /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes so far; `None` if it has ended or another ledger
+    /// Reports the isolate's memory to `observer` from now on. Returns the bytes it takes so far; `None` if it has ended or another observer
     /// tracks it.
-    pub fn charge(&self, ledger: Weak<dyn MemoryObserver>) -> Option<usize> {
-        self.accounts.account.charge(ledger)
+    pub fn charge(&self, observer: Weak<dyn MemoryObserver>) -> Option<usize> {
+        self.accounts.account.charge(observer)
     }
 
     /// Whether the guest has work of its own that no call waits for yet.
@@ -139,30 +139,32 @@ impl Remote {
             self.detached.announce_drained();
         }
         if compiled || self.detached.compiles() || self.detached.pending.load(Ordering::Acquire) > 0 {
-            self.update_kept();
+            self.update_keep_alive();
         }
     }
 
-    pub(super) fn is_kept(&self) -> bool {
-        lock(&self.detached.kept).is_some()
+    pub(super) fn is_kept_alive(&self) -> bool {
+        lock(&self.detached.keep_alive).is_some()
     }
 
     /// Keeps the isolate and the event loop alive exactly while an event is pending that a caller waits for.
-    pub(super) fn update_kept(&self) {
+    pub(super) fn update_keep_alive(&self) {
         let detached = &self.detached;
-        let mut kept = lock(&detached.kept);
+        let mut keep_alive = lock(&detached.keep_alive);
         let is_awaited = || detached.pending.load(Ordering::Acquire) > 0 && self.promises.are_awaited();
         let keep = !self.is_gone() && (detached.compiles() || is_awaited());
-        let before = match (keep, kept.is_some()) {
+        let before = match (keep, keep_alive.is_some()) {
             (true, false) => {
-                let keeping = |remote| Box::new(Kept { remote, keep_alive: self.keep_alives.begin() }) as Box<dyn Send>;
-                *kept = self.me.upgrade().map(keeping);
+                let begin = |remote| {
+                    Box::new(DetachedKeepAlive { remote, keep_alive: self.keep_alives.begin() }) as Box<dyn Send>
+                };
+                *keep_alive = self.me.upgrade().map(begin);
                 None
             }
-            (false, true) => kept.take(),
+            (false, true) => keep_alive.take(),
             _ => None,
         };
-        drop(kept);
+        drop(keep_alive);
         // Perhaps it has the last handle.
         drop(before);
     }
@@ -293,8 +295,8 @@ impl Owner for Remote {
     }
 
     fn has_settled(&self) {
-        if self.is_kept() {
-            self.update_kept();
+        if self.is_kept_alive() {
+            self.update_keep_alive();
         }
     }
 

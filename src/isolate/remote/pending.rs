@@ -16,7 +16,7 @@ impl Drop for PendingEvent {
         if let Some(remote) = self.0.upgrade()
             && remote.detached.pending.fetch_sub(1, Ordering::AcqRel) == 1
         {
-            remote.update_kept();
+            remote.update_keep_alive();
         }
     }
 }

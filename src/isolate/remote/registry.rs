@@ -94,7 +94,7 @@ pub(in crate::isolate) fn leave_idle() {
 pub trait MemoryObserver: Send + Sync {
     /// An isolate takes `bytes` more than before. Like all of this trait, called on any thread; must not block.
     fn changed(&self, bytes: i64);
-    /// An isolate has ended, for which `bytes` were booked.
+    /// An isolate has ended, for which `bytes` were recorded.
     fn close(&self, bytes: i64);
 }
 
@@ -105,17 +105,17 @@ const OVERHEAD: usize = 700 << 10;
 pub const FRESH: usize = 1_100 << 10;
 
 /// One isolate's account. If it is dropped without `end`, the isolate counts as collected.
-pub(in crate::isolate) struct Account(Mutex<Book>);
+pub(in crate::isolate) struct Account(Mutex<AccountState>);
 
-struct Book {
+struct AccountState {
     warm: bool,
     ended: bool,
     /// Set while the isolate's thread is lost.
     lost: Option<Loss>,
     /// The most memory that the isolate is known to have taken. It does not shrink before the end, so that a guest cannot make its host
     /// collect over and over.
-    booked: usize,
-    ledger: Option<Weak<dyn MemoryObserver>>,
+    recorded: usize,
+    observer: Option<Weak<dyn MemoryObserver>>,
 }
 
 struct Loss {
@@ -124,9 +124,9 @@ struct Loss {
     running: bool,
 }
 
-impl Book {
-    fn ledger(&self) -> Option<Arc<dyn MemoryObserver>> {
-        self.ledger.as_ref().and_then(Weak::upgrade)
+impl AccountState {
+    fn observer(&self) -> Option<Arc<dyn MemoryObserver>> {
+        self.observer.as_ref().and_then(Weak::upgrade)
     }
 }
 
@@ -138,69 +138,69 @@ impl Account {
     pub(in crate::isolate) fn open(warm: bool) -> Self {
         let count = if warm { &WARM } else { &MADE };
         count.fetch_add(1, Ordering::SeqCst);
-        Self(Mutex::new(Book { warm, ended: false, lost: None, booked: FRESH, ledger: None }))
+        Self(Mutex::new(AccountState { warm, ended: false, lost: None, recorded: FRESH, observer: None }))
     }
 
     /// A warm isolate is taken into use.
-    pub(in crate::isolate) fn enlist(&self) {
-        let mut book = lock(&self.0);
-        if book.warm && !book.ended {
-            book.warm = false;
+    pub(in crate::isolate) fn take_into_use(&self) {
+        let mut state = lock(&self.0);
+        if state.warm && !state.ended {
+            state.warm = false;
             // In this order: a count taken in between is one too high, never one too low.
             MADE.fetch_add(1, Ordering::SeqCst);
             WARM.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
-    /// Reports the isolate's memory to `ledger` from now on. Returns the bytes it takes already; `None` if it has ended or another ledger
+    /// Reports the isolate's memory to `observer` from now on. Returns the bytes it takes already; `None` if it has ended or another observer
     /// tracks it.
-    pub(in crate::isolate) fn charge(&self, ledger: Weak<dyn MemoryObserver>) -> Option<usize> {
-        let mut book = lock(&self.0);
-        if book.ended || book.ledger.is_some() {
+    pub(in crate::isolate) fn charge(&self, observer: Weak<dyn MemoryObserver>) -> Option<usize> {
+        let mut state = lock(&self.0);
+        if state.ended || state.observer.is_some() {
             return None;
         }
-        book.ledger = Some(ledger);
-        Some(book.booked)
+        state.observer = Some(observer);
+        Some(state.recorded)
     }
 
-    /// Books the measured bytes of the heap and the buffers.
+    /// Records the measured bytes of the heap and the buffers.
     pub(in crate::isolate) fn measured(&self, bytes: usize) {
-        let mut book = lock(&self.0);
+        let mut state = lock(&self.0);
         let bytes = bytes.saturating_add(OVERHEAD);
-        let more = bytes.saturating_sub(book.booked);
-        if more == 0 || book.ended {
+        let more = bytes.saturating_sub(state.recorded);
+        if more == 0 || state.ended {
             return;
         }
-        // Under the lock: a ledger must never get `close` before all bytes that it closes were booked.
-        if let Some(ledger) = book.ledger() {
-            ledger.changed(signed(more));
+        // Under the lock: an observer must never get `close` before all bytes that it closes were recorded.
+        if let Some(observer) = state.observer() {
+            observer.changed(signed(more));
         }
-        book.booked = bytes;
+        state.recorded = bytes;
     }
 
     /// The isolate's memory is free again, or never will be. Only the first end counts.
     pub(in crate::isolate) fn end(&self, end: End) {
-        let mut book = lock(&self.0);
-        if book.ended {
+        let mut state = lock(&self.0);
+        if state.ended {
             return;
         }
-        book.ended = true;
-        if book.warm {
+        state.ended = true;
+        if state.warm {
             WARM.fetch_sub(1, Ordering::SeqCst);
         } else {
             ENDED[end as usize].fetch_add(1, Ordering::SeqCst);
         }
-        if let Some(ledger) = book.ledger() {
-            ledger.close(signed(book.booked));
+        if let Some(observer) = state.observer() {
+            observer.close(signed(state.recorded));
         }
     }
 
     /// The thread of this account's `isolate` does not return, so its memory is lost too. `running`: the thread still runs.
     pub(in crate::isolate) fn lose(&self, isolate: Weak<dyn Footprint>, running: bool) {
-        let mut book = lock(&self.0);
-        if book.lost.is_none() {
+        let mut state = lock(&self.0);
+        if state.lost.is_none() {
             lost().push(Weak::clone(&isolate));
-            book.lost = Some(Loss { isolate, running });
+            state.lost = Some(Loss { isolate, running });
             LOST_THREADS.fetch_add(1, Ordering::SeqCst);
             LOST_RUNNING.fetch_add(u64::from(running), Ordering::SeqCst);
         }

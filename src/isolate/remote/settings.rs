@@ -7,8 +7,8 @@ use crate::isolate::remote::Remote;
 use crate::native::TypeBudget;
 use crate::value::{Budget, Callable, Fault, Host};
 
-/// See [`Settings::equip_snapshot`].
-pub type EquipSnapshot = fn(&mut v8::PinScope<'_, '_>, u32) -> Result<v8::Global<v8::Function>, Fault>;
+/// See [`Settings::install_snapshot_web`].
+pub type InstallSnapshotWeb = fn(&mut v8::PinScope<'_, '_>, u32) -> Result<v8::Global<v8::Function>, Fault>;
 
 #[derive(Clone)]
 pub struct Settings {
@@ -19,7 +19,7 @@ pub struct Settings {
     /// [`Guest::bind`]: crate::isolate::Guest::bind
     pub install: fn(&mut v8::Isolate),
     /// Gives a realm from which a snapshot is made these web APIs. The result disconnects them.
-    pub equip_snapshot: EquipSnapshot,
+    pub install_snapshot_web: InstallSnapshotWeb,
     /// Bytes of V8's heap, and the same number again of buffers.
     pub memory_limit: usize,
     /// What the isolate starts from instead of our own snapshot.

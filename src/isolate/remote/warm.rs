@@ -36,13 +36,13 @@ impl Remote {
     }
 
     /// Takes a warm isolate into use, once. False if it has ended since, or was taken before.
-    pub fn enlist(&self) -> bool {
+    pub fn take_into_use(&self) -> bool {
         let _inbox = self.mailbox.lock();
         if self.is_disposed() || !self.creation.take() {
             return false;
         }
         self.accounts.meter.reset();
-        self.accounts.account.enlist();
+        self.accounts.account.take_into_use();
         if self.lifecycle.is_idle() {
             registry::enter_idle();
         }

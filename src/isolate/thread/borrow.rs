@@ -305,8 +305,8 @@ fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &mut Body, job: Box<J
     }
     let mut watch = Watch { remote, is_done: false };
     let accounts = &remote.accounts;
-    engine::draw_on(&accounts.budget, &accounts.space, || {
-        native::draw_on(accounts.quota.as_ref(), || {
+    engine::with_budgets(&accounts.budget, &accounts.space, || {
+        native::with_quota(accounts.quota.as_ref(), || {
             // Dropped before the body, also on a panic.
             let _lent = remote.execution.thread.lend();
             let isolate = body.lock_on(fiber.id);
@@ -350,7 +350,7 @@ impl Remote {
         self.execution.thread.was_left(fiber.native.unguarded());
         self.give_back_heap(fiber.native.context().entered());
         if failed {
-            native::draw_on(self.accounts.quota.as_ref(), engine::abandon_texts);
+            native::with_quota(self.accounts.quota.as_ref(), engine::abandon_texts);
             self.stop(Stop::Memory);
             self.abandon("Catastrophic out-of-memory error");
         } else {

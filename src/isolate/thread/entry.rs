@@ -127,11 +127,11 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         remote.check_memory(scope);
     }
     if !outermost && matches!(outcome, Ok(Value::Promise(_))) {
-        guest.linger(remote);
+        guest.keep_host_alive(remote);
     }
     guest.pop_chain();
     if outermost {
-        guest.stop_lingering(remote);
+        guest.release_host(remote);
     }
     if let Some(profiling) = profiling {
         profiling.finish(remote);
@@ -150,11 +150,26 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     }
     completion.complete(outcome);
     if stopped && !remote.is_disposed() {
-        let renewed = limits.renewed();
         // The caller of an aborted job does not need the rest of it; other calls may.
         let brief = Limits::new(Some(policy::termination_grace()), None);
-        finish_microtasks(scope, guest, remote, if aborted { renewed.within(brief) } else { renewed });
+        let limits = if aborted { limits.renewed().within(brief) } else { limits };
+        if remote.execution.loan.is_lent() {
+            finish_on_thread(remote, limits);
+        } else {
+            finish_microtasks(scope, guest, remote, limits.renewed());
+        }
     }
+}
+
+/// [`finish_microtasks`] on a thread of ours, before any other work: the caller has the outcome, and its thread has other work.
+fn finish_on_thread(remote: &Remote, limits: Limits) {
+    let work = Box::new(move |scope: &mut IsolateScope<'_, '_>| {
+        let guest = Guest::of(scope)?;
+        let remote = guest.remote()?;
+        finish_microtasks(scope, &guest, &remote, limits.renewed());
+        Ok(Value::Undefined)
+    });
+    remote.post(Job::new(Kind::Call, Arc::new(NoCompletion), work));
 }
 
 /// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped.

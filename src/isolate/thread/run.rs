@@ -123,8 +123,8 @@ fn run_on_thread(remote: Arc<Remote>, body: Option<Box<Body>>) {
     background::set(remote.creation.is_warm());
     let _watch = Watch(CurrentIsolate::begin(&remote));
     let accounts = &remote.accounts;
-    engine::draw_on(&accounts.budget, &accounts.space, || {
-        native::draw_on(accounts.quota.as_ref(), || make_and_serve(&remote, body));
+    engine::with_budgets(&accounts.budget, &accounts.space, || {
+        native::with_quota(accounts.quota.as_ref(), || make_and_serve(&remote, body));
     });
 }
 

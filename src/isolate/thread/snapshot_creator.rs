@@ -24,9 +24,9 @@ const USING: &str = "The scripts of a snapshot must not use `using`";
 
 /// The outcome of the job, for this thread. The caller gets the snapshot instead.
 #[derive(Default)]
-struct Kept(Mutex<Option<Outcome>>);
+struct FirstOutcome(Mutex<Option<Outcome>>);
 
-impl Completion for Kept {
+impl Completion for FirstOutcome {
     fn complete(&self, outcome: Outcome) {
         lock(&self.0).get_or_insert(outcome);
     }
@@ -82,7 +82,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
         Ok(sealed)
     };
     // Memory that V8 takes to write the snapshot does not count for the guest.
-    let written: Result<_, Fault> = native::draw_on(None, || engine::contain_fatal_errors(write));
+    let written: Result<_, Fault> = native::with_quota(None, || engine::contain_fatal_errors(write));
     await_snapshot(None);
     let payload = Payload::buffer(written?);
     Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Payload(Box::new(payload))))))
@@ -109,15 +109,15 @@ fn leave_behind(
 ) -> (Result<Left, Fault>, Option<Alarm>) {
     let plain = Plain::measure(isolate);
     let guest = Guest::attach(isolate, remote);
-    let kept = Arc::new(Kept::default());
+    let outcome = Arc::new(FirstOutcome::default());
     let (caller, deadline) = (Arc::clone(&job.completion), job.limits.deadline);
     {
         v8::scope!(let scope, isolate);
-        entry::run(scope, &guest, remote, Job { completion: Arc::clone(&kept) as Arc<dyn Completion>, ..job });
+        entry::run(scope, &guest, remote, Job { completion: Arc::clone(&outcome) as Arc<dyn Completion>, ..job });
     }
     // Until here, the job's entry enforces the deadline.
     let late = deadline.map(|deadline| answer_late(deadline, &caller));
-    let outcome = lock(&kept.0).take().unwrap_or(Err(Fault::Stopped));
+    let outcome = lock(&outcome.0).take().unwrap_or(Err(Fault::Stopped));
     // A termination may still be pending.
     isolate.cancel_terminate_execution();
     let left = {
@@ -158,7 +158,7 @@ fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Resu
         }
         engine::forget_isolate(address_of(&isolate));
     };
-    engine::draw_on(&budget, &remote.accounts.space, || budget.overdraw(start));
+    engine::with_budgets(&budget, &remote.accounts.space, || budget.overdraw(start));
     Ok(())
 }
 

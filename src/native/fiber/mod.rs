@@ -12,7 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::context::{self, Context};
-use super::notice;
+use super::stop_request;
 use stack::Stack;
 pub use stack::prepare_thread;
 pub use switch::redirect;
@@ -178,7 +178,7 @@ impl Fiber {
             thread.fiber.set(ptr::null());
             value
         });
-        notice::withdraw();
+        stop_request::withdraw();
         if value != Pause::Waiting as usize {
             let state = [Pause::Done, Pause::Left, Pause::Failed].into_iter().find(|state| *state as usize == value);
             self.state.set(state.unwrap_or(Pause::Waiting));

@@ -3,7 +3,7 @@
 
 const { lazily } = require('../lazily.js');
 const { createSandboxFactory } = require('./code/sandbox.js');
-const { createContextEquipment, webBits } = require('./context/equipment.js');
+const { createContextGlobals, webBits } = require('./context/globals.js');
 const { createExecute } = require('./common/execution.js');
 const { createNormalizeCode } = require('./code/parser.js');
 const { createReadSnapshot } = require('./common/snapshot.js');
@@ -14,7 +14,7 @@ const { createStripper } = require('./common/typescript.js');
  * @param {any} environment the native one
  * @param {() => any} ivm
  * @param {string} [launcher] the executable that starts processes, instead of the one beside the addon
- * @returns {object} what does the work of the members of `ivm`, and `contextEquipment` and `webBits` for contexts and snapshots
+ * @returns {object} what does the work of the members of `ivm`, and `contextGlobals` and `webBits` for contexts and snapshots
  */
 function createSandboxes(core, environment, ivm, launcher) {
   const execute = createExecute(core, environment);
@@ -24,7 +24,7 @@ function createSandboxes(core, environment, ivm, launcher) {
   const readSnapshot = createReadSnapshot(core, environment);
   const members = {
     createSandbox: createSandboxFactory(execute, strip, readSnapshot),
-    contextEquipment: createContextEquipment(core, environment, ivm),
+    contextGlobals: createContextGlobals(core, environment, ivm),
     webBits,
     normalizeCode: createNormalizeCode(makeWarm),
   };
@@ -33,10 +33,10 @@ function createSandboxes(core, environment, ivm, launcher) {
   lazily(members, ['AgentSandbox'], () => require('./agent/sandbox.js').createAgentSandbox(execute, strip, readSnapshot, makeWarm));
   lazily(members, ['SubprocessSandbox'],
     () => require('./subprocess/sandbox.js').createSubprocessSandboxes(core, environment, { strip, make: makeWarm }, readSnapshot, launcher));
-  lazily(members, ['createPluginFetch'], () => require('./plugin/fetch.js'));
+  lazily(members, ['createPluginFetch'], () => require('./plugin/network/fetch.js'));
   lazily(members, ['PluginSandbox'], () => {
-    const readEquipment = require('./plugin/equipment.js').createReadEquipment(core, environment, strip, readSnapshot);
-    return require('./plugin/sandbox.js').createPluginSandbox(core, ivm, readEquipment);
+    const readRuntime = require('./plugin/isolate/runtime.js').createReadRuntime(core, environment, strip, readSnapshot);
+    return require('./plugin/sandbox.js').createPluginSandbox(core, ivm, readRuntime);
   });
   return members;
 }

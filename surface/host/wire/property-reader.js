@@ -18,6 +18,10 @@ const { TAG } = require('./tags.js');
 
 /** The most bytes that `numbers` reads for a number or date. */
 const NUMBER_BYTES = 9;
+/** The most bytes that `sparseElements` reads for an element, apart from the characters of a string: two tags, an index and a number. */
+const SPARSE_BYTES = 6 + NUMBER_BYTES;
+/** Indices below this are written as int32. */
+const MAX_INT_INDEX = 2 ** 30;
 const ArrayPrototype = Array.prototype;
 const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
 
@@ -189,26 +193,48 @@ class PropertyReader extends LeafReader {
    */
   keyOf(tag, shape, count) {
     this.isKnown = true;
-    const place = tag === TAG.ONE_BYTE_STRING && hasShape(shape) ? likelyPlace(shape) : -1;
+    const place = (tag === TAG.ONE_BYTE_STRING || tag === TAG.TWO_BYTE_STRING) && hasShape(shape) ? likelyPlace(shape) : -1;
     if (place >= 0) {
       const name = addedNames[place];
-      const { bytes, position: start } = this;
-      const { length } = name;
-      const end = start + 2 + length;
-      if (bytes[start + 1] === length && end <= this.end) {
-        let index = 0;
-        while (index < length && name.charCodeAt(index) === bytes[start + 2 + index]) index++;
-        if (index === length) {
-          this.position = end;
-          this.shape = shapes[place];
-          this.weight += count < MIN_TABLE ? WEIGHT.PROPERTY : WEIGHT.TABLE_PROPERTY;
-          return name;
-        }
+      if (tag === TAG.ONE_BYTE_STRING ? this.skipName(name) : this.skipWideName(name)) {
+        this.shape = shapes[place];
+        this.weight += count < MIN_TABLE ? WEIGHT.PROPERTY : WEIGHT.TABLE_PROPERTY;
+        return name;
       }
     }
     const key = this.key(tag);
     this.shape = this.shapeWith(shape, count, key);
     return key;
+  }
+
+  /**
+   * Consumes a one-byte string with its tag, if it is this name.
+   * @param {string} name
+   * @returns {boolean} false if it is another string
+   */
+  skipName(name) {
+    const { bytes, position } = this;
+    const { length } = name;
+    const start = position + 2;
+    if (bytes[position + 1] !== length || start + length > this.end) return false;
+    for (let index = 0; index < length; index++) if (name.charCodeAt(index) !== bytes[start + index]) return false;
+    this.position = start + length;
+    return true;
+  }
+
+  /**
+   * Consumes a two-byte string with its tag, if it is this name, and has fewer than 64 characters.
+   * @param {string} name
+   * @returns {boolean} false if it is another string
+   */
+  skipWideName(name) {
+    const { bytes, position } = this;
+    const size = name.length * 2;
+    let at = position + 2;
+    if (size > 127 || bytes[position + 1] !== size || at + size > this.end) return false;
+    for (let index = 0; index < name.length; index++, at += 2) if (name.charCodeAt(index) !== (bytes[at] | (bytes[at + 1] << 8))) return false;
+    this.position = at;
+    return true;
   }
 
   /**
@@ -328,6 +354,63 @@ class PropertyReader extends LeafReader {
       } else break;
     }
     this.position = position;
+    return index;
+  }
+
+  /**
+   * Reads elements of a sparse array that follow one another, as long as they are primitives in a short form before the mark.
+   * @param {any[]} array
+   * @param {number} index of the first
+   * @param {number} length up to which elements are read
+   * @returns {number} the index after the last one that was read
+   */
+  sparseElements(array, index, length) {
+    const { bytes } = this;
+    const view = this.viewOfBytes();
+    const last = Math.min(this.mark, this.end - SPARSE_BYTES + 1);
+    const limit = Math.min(length, MAX_INT_INDEX);
+    const first = index;
+    let { position } = this;
+    for (; index < limit && position < last; index++) {
+      if (bytes[position] !== TAG.INT32) break;
+      let at = position + 1;
+      let rest = index * 2;
+      for (; rest > 127 && bytes[at] === ((rest & 127) | 128); rest >>>= 7) at++;
+      if (bytes[at++] !== rest) break;
+      const tag = bytes[at++];
+      if (tag === TAG.INT32) {
+        const byte = bytes[at++];
+        let value = byte & 127;
+        if (byte > 127) {
+          value |= (bytes[at] & 127) << 7;
+          if (bytes[at++] > 127) {
+            value |= bytes[at] << 14;
+            if (bytes[at++] > 127) break;
+          }
+        }
+        this.element(array, index, (value >>> 1) ^ -(value & 1));
+      } else if (tag === TAG.DOUBLE) {
+        this.weight += WEIGHT.NUMBER;
+        this.element(array, index, view.getFloat64(at, true));
+        at += 8;
+      } else if (tag === TAG.ONE_BYTE_STRING) {
+        const size = bytes[at++];
+        const end = at + size;
+        if (size > 127 || end > this.end) break;
+        this.weight += WEIGHT.STRING + 1 + size;
+        this.element(array, index, size > SHORT ? latin1Slice(bytes, at, end) : this.shortString(at, size));
+        at = end;
+      } else if (tag === TAG.TRUE || tag === TAG.FALSE) {
+        this.element(array, index, tag === TAG.TRUE);
+      } else if (tag === TAG.NULL) {
+        this.element(array, index, null);
+      } else if (tag === TAG.UNDEFINED) {
+        this.element(array, index, undefined);
+      } else break;
+      position = at;
+    }
+    this.position = position;
+    this.weight += (index - first) * WEIGHT.ELEMENT;
     return index;
   }
 }

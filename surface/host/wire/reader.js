@@ -283,9 +283,16 @@ class Reader extends PausableReader {
    * @returns {unknown}
    */
   sparse(array, index, length, level) {
+    /** Where primitives may begin to follow one another. */
+    let next = index;
     for (; index < length; index++) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.SPARSE, array, false, 0, index, length, NONE);
       if (index === MAX_CONVERTED && length > HOLES * index && length * SPARSE_ELEMENT_BYTES > this.left()) break;
+      if (index >= next) {
+        const end = this.sparseElements(array, index, index < MAX_CONVERTED ? Math.min(length, MAX_CONVERTED) : length);
+        next = end > index ? end : index + BETWEEN_RUNS;
+        if (end > index && (index = end - 1) >= 0) continue;
+      }
       if (!this.skipIndex(index)) break;
       this.weight += WEIGHT.ELEMENT;
       const value = this.value(level + 1);

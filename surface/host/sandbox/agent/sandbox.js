@@ -5,7 +5,8 @@ const { now } = require('../../clock.js');
 const { CODE } = require('../../../core/error.js');
 const { named } = require('../../../api/heap.js');
 const { FLAG } = require('../../protocol.js');
-const { DISPOSED: GONE, follow, gone } = require('../common/execution.js');
+const { DISPOSED: GONE, gone } = require('../common/execution.js');
+const { Executions } = require('../common/executions.js');
 const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
 const { readInspector } = require('../common/inspection.js');
@@ -37,10 +38,7 @@ const { DEADLINE, DISPOSED, MEMORY } = CODE;
  */
 function createAgentSandbox(execute, strip, readSnapshot, make) {
   class AgentSandbox {
-    /** @type {Set<import('../common/execution.js').Execution>} */ #running = new Set();
-    /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
-    /** how often `dispose` was called */ #disposals = 0;
-    #isClosed = false;
+    /** @type {import('../common/executions.js').SandboxExecutions<import('../common/execution.js').Execution>} */ #executions = new Executions();
     #timeout;
     #console;
     #memoryLimit;
@@ -102,7 +100,7 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       const signal = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('../common/execution.js').Outcome} */
       const outcome = bare({
-        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read.tools, read.toolExecutor, signal)),
+        ...this.#executions.isClosed ? gone() : await this.#executions.follow(this.#run(code, read.tools, read.toolExecutor, signal)),
       });
       const { ok, value, logs, lost, usage } = outcome;
       const durationMs = Math.round(now() - start);
@@ -130,13 +128,11 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
     async #run(code, tools, toolExecutor, signal) {
       // A debugger may pause the code, and its time.
       const until = this.#inspect === undefined ? now() + this.#timeout : Infinity;
-      const disposals = this.#disposals;
-      const isGone = () => this.#disposals > disposals;
+      const isGone = this.#executions.begin();
       const typescript = this.#typescript;
       const request = { code, bodyOf, mainOf, typescript, modules: this.#modules, timeout: this.#timeout, signal };
       const found = this.#isAnyForm ? formedReadingOf(request, strip) : readingOf(request, strip);
       // Without anything to await, execution begins at once.
-      /** @type {import('../common/reading.js').Reading & { forms?: import('../common/normalize.js').Form[] }} */
       const reading = found instanceof Promise ? await found : found;
       if (isGone()) {
         return gone();
@@ -146,7 +142,7 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       }
       /** @type {import('../common/execution.js').Execution | undefined} */
       let running;
-      const calls = new ToolCalls({ toolExecutor, calling: this.#calling, count: callCounter(this.#quota.calls), until, isStopped: isGone, make });
+      const calls = new ToolCalls({ toolExecutor, calling: this.#calling, count: callCounter(this.#quota.calls), until, isStopped: isGone, signal, make });
       /** @type {import('../common/execution.js').Outcome | undefined} */
       let outcome;
       try {
@@ -171,14 +167,12 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
           }),
           onStart: (started) => {
             running = started;
-            this.#running.add(started);
+            this.#executions.add(started);
           },
         });
       } finally {
-        calls.end(outcome, signal);
-        if (running !== undefined) {
-          this.#running.delete(running);
-        }
+        calls.end(outcome);
+        this.#executions.remove(running);
       }
       outcome = this.#isAnyForm ? explained(outcome, code, typescript) : namingOption(outcome, code, typescript);
       return bounded(outcome, this.#quota.output, { signal, until, isGone });
@@ -200,22 +194,17 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
 
     /** Ends running executions, which resolve with an error. */
     dispose() {
-      this.#disposals += 1;
-      for (const running of this.#running) {
-        running.dispose();
-      }
+      this.#executions.dispose();
     }
 
     /** Ends running executions; later ones resolve with an error at once. */
     async close() {
-      this.#isClosed = true;
-      this.dispose();
-      await Promise.allSettled(this.#outcomes);
+      await this.#executions.close();
     }
 
     /** Heap statistics of the execution that started last; null if none is running. */
     getHeapStatistics() {
-      const figures = [...this.#running].at(-1)?.heapFigures();
+      const figures = this.#executions.last?.heapFigures();
       return figures === undefined ? null : named(figures);
     }
   }

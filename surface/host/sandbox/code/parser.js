@@ -29,7 +29,7 @@ function compiles(isolate, body) {
  * The same without blocking the event loop.
  * @param {any} isolate
  * @param {string} body
- * @param {import('../../signals.js').Signal | undefined} signal
+ * @param {import('../../calls/signals.js').Signal | undefined} signal
  * @throws the signal's reason
  */
 async function compilesLater(isolate, body, signal) {
@@ -73,7 +73,7 @@ function createNormalizeCode(make) {
 
   /**
    * @param {string} code
-   * @param {import('../../signals.js').Signal | undefined} signal
+   * @param {import('../../calls/signals.js').Signal | undefined} signal
    */
   async function normalizeLater(code, signal) {
     const isolate = make(MEMORY_LIMIT);

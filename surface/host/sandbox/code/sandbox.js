@@ -8,7 +8,8 @@ const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
 const { bridgeGlobals } = require('../common/globals.js');
 const { FLAG } = require('../../protocol.js');
-const { DISPOSED, follow, gone, refusedBy } = require('../common/execution.js');
+const { DISPOSED, gone, refusedBy } = require('../common/execution.js');
+const { Executions } = require('../common/executions.js');
 const { readInspector } = require('../common/inspection.js');
 const { readModules } = require('../common/modules.js');
 const { shadowed } = require('../common/normalize.js');
@@ -62,13 +63,8 @@ function createSandboxFactory(execute, strip, readSnapshot) {
     const warm = readPoolSize(settings);
     const snapshot = readSnapshot(settings, memoryLimit);
 
-    /** @type {Set<import('../common/execution.js').Execution>} */
-    const running = new Set();
-    /** @type {Set<Promise<unknown>>} */
-    const outcomes = new Set();
-    let isClosed = false;
-    /** how often running executions were ended */
-    let disposals = 0;
+    /** @type {import('../common/executions.js').SandboxExecutions<import('../common/execution.js').Execution>} */
+    const executions = new Executions();
 
     /**
      * @param {string} code
@@ -76,8 +72,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
      */
     async function run(code, request) {
       const start = now();
-      const before = disposals;
-      const isGone = () => isClosed || disposals > before;
+      const isGone = executions.begin();
       const api = { calls: 0, exists: false, isForAll: limitsCalls, count: callCounter(quota.calls) };
       /** @type {import('../common/execution.js').Outcome} */
       let outcome;
@@ -107,16 +102,14 @@ function createSandboxFactory(execute, strip, readSnapshot) {
           inspect,
           onStart: (started) => {
             current = started;
-            running.add(started);
+            executions.add(started);
           },
         });
         outcome = await bounded(explained(outcome, code, typescript), quota.output, { signal, until: inspect === undefined ? start + timeout : Infinity, isGone });
       } catch (error) {
         outcome = { ok: false, ...refusedBy(error), logs: [], lost: 0 };
       } finally {
-        if (current !== undefined) {
-          running.delete(current);
-        }
+        executions.remove(current);
       }
       const durationMs = Math.round(now() - start);
       // It inherits no properties, so what it does not have is undefined.
@@ -140,21 +133,16 @@ function createSandboxFactory(execute, strip, readSnapshot) {
      * @param {string} code
      * @param {any} [request]
      */
-    const followed = (code, request) => observed('createSandbox', { timeout, memoryLimit }, code, () => follow(outcomes, run(code, request)));
+    const followed = (code, request) => observed('createSandbox', { timeout, memoryLimit }, code, () => executions.follow(run(code, request)));
 
     /** Ends running executions. */
     function dispose() {
-      disposals += 1;
-      for (const each of running) {
-        each.dispose();
-      }
+      executions.dispose();
     }
 
     /** Ends running executions; later ones resolve with an error at once. */
     async function close() {
-      isClosed = true;
-      dispose();
-      await Promise.allSettled(outcomes);
+      await executions.close();
     }
 
     const sandbox = { execute: followed, dispose, close };

@@ -7,8 +7,8 @@ const { CODE, coded, refused } = require('../../../core/error.js');
 const { thrownText } = require('../../wire/faults.js');
 const { recordOf } = require('../../../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
-const { Unreadable } = require('../../unpack.js');
-const { EXECUTION, FORM, record, RESULT } = require('../../protocol.js');
+const { Unreadable } = require('../../values/unpack.js');
+const { EXECUTION, FORM, FORM_PART, record, RESULT } = require('../../protocol.js');
 const { Inspection } = require('./inspection.js');
 const { pathOfRefused } = require('./globals.js');
 const { fieldsOf } = require('./modules.js');
@@ -26,7 +26,7 @@ const NANOSECONDS = 1e6;
 /**
  * @typedef {object} Spec
  * @property {import('./normalize.js').Body} code
- * @property {import('./normalize.js').Form[]} [forms] the first one that fits runs instead of
+ * @property {import('./normalize.js').Form[]} forms the first one that fits runs instead of
  *   `code`, and its result is called
  * @property {import('./modules.js').Importable | undefined} modules what the code can import
  * @property {number} flags bits of FLAG
@@ -39,7 +39,7 @@ const NANOSECONDS = 1e6;
  * @property {unknown[]} tools namespace, method and Callback of each
  * @property {number} warm isolates to keep ready for the next executions
  * @property {object | undefined} snapshot an ExternalCopy
- * @property {import('../../signals.js').Signal | undefined} signal from `readSignal`
+ * @property {import('../../calls/signals.js').Signal | undefined} signal from `readSignal`
  * @property {import('./inspection.js').Inspect} [inspect] called before the code runs
  * @property {(running: Execution) => void} [onStart]
  */
@@ -118,21 +118,6 @@ class Running {
   }
 }
 
-/**
- * Keeps an execution among those of its sandbox while it runs.
- * @template T
- * @param {Set<Promise<unknown>>} outcomes of the sandbox
- * @param {Promise<T>} outcome
- */
-async function follow(outcomes, outcome) {
-  outcomes.add(outcome);
-  try {
-    return await outcome;
-  } finally {
-    outcomes.delete(outcome);
-  }
-}
-
 /** @param {{ reason: unknown }} signal */
 function abortedBy({ reason }) {
   return { value: `Execution was aborted: ${textOf(reason)}`, code: CODE.ABORTED };
@@ -178,10 +163,10 @@ function refusedBy(error) {
 
 /**
  * @param {import('./normalize.js').Form} form
- * @returns {[text: string, line: number, column: number, guard: string | undefined, flags: number]}
+ * @returns {unknown[]} the elements of FORM_PART
  */
 const partsOfForm = ({ code: { text, line, column }, guard, needsGuard, isFunction }) =>
-  [text, line, column, guard, (needsGuard ? FORM.NEEDS_GUARD : 0) | (isFunction ? FORM.FUNCTION : 0)];
+  record(FORM_PART, { text, line, column, guard, flags: (needsGuard ? FORM.NEEDS_GUARD : 0) | (isFunction ? FORM.FUNCTION : 0) });
 
 /**
  * @param {any[]} result each element at its index of RESULT
@@ -277,7 +262,7 @@ function createExecute(core, environment) {
     const { calls, binding } = core;
     const isInspected = isolate !== undefined;
     const until = isInspected ? Infinity : now() + spec.timeout;
-    const { code, console, flags, forms = [], memoryLimit, web } = spec;
+    const { code, console, flags, forms, memoryLimit, web } = spec;
     const snapshot = binding.pack(spec.snapshot, TRANSFER.DEFAULT);
     if (spec.warm > 0 && !isInspected) {
       // A thread takes as long to wake up as all of the following takes.
@@ -321,7 +306,7 @@ function createExecute(core, environment) {
       spec.onStart?.(running);
       const outcome = outcomeOf(await call.promise);
       life?.endWith(outcome.ok ? undefined : outcome.code, outcome.value);
-      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../../signals.js').Signal} */ (spec.signal)) } : outcome;
+      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../../calls/signals.js').Signal} */ (spec.signal)) } : outcome;
     } finally {
       unfollow?.();
       unlimit?.();
@@ -333,4 +318,4 @@ function createExecute(core, environment) {
   return execute;
 }
 
-module.exports = { abortedBy, createExecute, DISPOSED, disposed, follow, gone, libraryCode, outcomeOf, refusedBy };
+module.exports = { abortedBy, createExecute, DISPOSED, disposed, gone, libraryCode, outcomeOf, refusedBy };

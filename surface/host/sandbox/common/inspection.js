@@ -3,7 +3,7 @@
 
 const { clearTimeout, setTimeout } = require('node:timers');
 const { CODE } = require('../../../core/error.js');
-const { ORIGIN, report } = require('../../host-calls.js');
+const { ORIGIN, report } = require('../../calls/host-calls.js');
 const { member, own, wrong } = require('./options.js');
 
 const { apply } = Reflect;

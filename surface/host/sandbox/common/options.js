@@ -5,9 +5,9 @@ const { invalid } = require('../../../core/error.js');
 const { CallbackRecord } = require('../../../api/callback.js');
 const { stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND, MIN_MEMORY } = require('../../../core/protocol.js');
-const { notify, ORIGIN } = require('../../host-calls.js');
+const { notify, ORIGIN } = require('../../calls/host-calls.js');
 const { NO_WASM, WEB } = require('../../../web/protocol.js');
-const { guard, isSignal } = require('../../signals.js');
+const { guard, isSignal } = require('../../calls/signals.js');
 
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 
@@ -158,7 +158,7 @@ function readListener(options, name, origin) {
 /**
  * The signal that may abort an execution.
  * @param {Record<string, any>} options of the execution
- * @returns {import('../../signals.js').Signal | undefined} undefined if there is none
+ * @returns {import('../../calls/signals.js').Signal | undefined} undefined if there is none
  */
 function readSignal(options) {
   const signal = own(options, 'signal');

@@ -4,8 +4,8 @@
 const { types } = require('node:util');
 const { CODE } = require('../../../core/error.js');
 const { kindOf } = require('../../../core/handle.js');
-const { createClone } = require('../../clone.js');
-const { discard, discardWithin } = require('../../host-calls.js');
+const { createClone } = require('../../values/clone.js');
+const { discard, discardWithin } = require('../../calls/host-calls.js');
 const { uncloneable } = require('../../wire/refusal.js');
 
 // `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made.

@@ -25,18 +25,18 @@ function callCounter(limit) {
 
 const MEGABYTE = 2 ** 20;
 /** Bytes of the arguments that a plugin's host may hold at a time, per byte of the plugin's memory, and bounds of that: as for one value. */
-const HELD_PER_BYTE = 4;
-const MIN_HELD = 64 * MEGABYTE;
-const MAX_HELD = 512 * MEGABYTE;
+const ARGUMENTS_PER_BYTE = 4;
+const MIN_ARGUMENTS = 64 * MEGABYTE;
+const MAX_ARGUMENTS = 512 * MEGABYTE;
 
 /** The arguments of calls whose promises have not settled. The functions of the host may keep them until then. */
-class HeldArguments {
+class ArgumentBudget {
   #bytes = 0;
   #max;
 
   /** @param {number} memoryLimit megabytes */
   constructor(memoryLimit) {
-    this.#max = Math.min(Math.max(memoryLimit * MEGABYTE * HELD_PER_BYTE, MIN_HELD), MAX_HELD);
+    this.#max = Math.min(Math.max(memoryLimit * MEGABYTE * ARGUMENTS_PER_BYTE, MIN_ARGUMENTS), MAX_ARGUMENTS);
   }
 
   /**
@@ -54,7 +54,7 @@ class HeldArguments {
    * @param {number} bytes
    * @param {Promise<unknown>} promise
    */
-  hold(bytes, promise) {
+  take(bytes, promise) {
     if (bytes > 0) {
       this.#bytes += bytes;
       const end = () => { this.#bytes -= bytes; };
@@ -63,7 +63,7 @@ class HeldArguments {
   }
 }
 
-/** @typedef {HeldArguments} PluginArguments */
+/** @typedef {ArgumentBudget} PluginArguments */
 
 /**
  * Conditions that end an execution while its result is measured.
@@ -115,4 +115,4 @@ async function bounded(outcome, limit, ending) {
   return refusal === undefined ? outcome : { ...outcome, ok: false, ...refusal };
 }
 
-module.exports = { bounded, callCounter, HeldArguments, refusalOf };
+module.exports = { bounded, callCounter, ArgumentBudget, refusalOf };

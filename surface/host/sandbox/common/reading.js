@@ -27,6 +27,7 @@ const bodyAfter = (prefix) => (code) => ({ text: `${prefix}${code}\n})()`, line:
 /**
  * @typedef {object} Reading
  * @property {import('./normalize.js').Body} body
+ * @property {import('./normalize.js').Form[]} forms the first one that fits runs instead of `body`, and its result is called
  * @property {import('./modules.js').Importable | undefined} modules
  * @property {boolean} isModule whether it can only run as a module
  * @property {import('./execution.js').Outcome | undefined} failure why it cannot be run
@@ -40,7 +41,7 @@ const bodyAfter = (prefix) => (code) => ({ text: `${prefix}${code}\n})()`, line:
  */
 function bareReading({ code, bodyOf, name = FILE, modules, timeout }) {
   /** @type {Reading} */
-  const reading = { body: bodyOf(code), modules: undefined, isModule: false, failure: undefined, left: timeout };
+  const reading = { body: bodyOf(code), forms: [], modules: undefined, isModule: false, failure: undefined, left: timeout };
   if (modules === undefined) {
     return reading;
   }
@@ -104,17 +105,15 @@ async function readingWithoutTypes(request, strip) {
  * @property {any} signal from `readSignal`
  */
 
-/** @typedef {Reading & { forms: import('./normalize.js').Form[] }} FormedReading */
-
 /**
  * Converts code that may be a function, an expression or statements, in a Markdown fence or not.
  * @param {FormedRequest} request
  * @param {import('./typescript.js').Strip} strip
- * @returns {Promise<FormedReading>}
+ * @returns {Promise<Reading>}
  */
 async function formedReadingOf({ code, typescript, modules, mainOf, timeout, signal }, strip) {
   const piece = pieceOf(code);
-  /** @type {FormedReading} */
+  /** @type {Reading} */
   const reading = { body: statementsOf(piece), forms: formsOf(piece), modules: undefined, isModule: false, failure: undefined, left: timeout };
   // An aborted execution is reported by the function that executes it.
   if (signal?.aborted) {

@@ -7,7 +7,7 @@
 
 const { Buffer } = require('node:buffer');
 const { types } = require('node:util');
-const { EVENT, ROLE, Visitor } = require('../../visit.js');
+const { EVENT, ROLE, Visitor } = require('../../values/visit.js');
 const { treeBytes } = require('../../wire/notes.js');
 
 /** Bytes above the limit up to which the exact size is determined. */

@@ -3,7 +3,7 @@
 
 const { MIN_MEMORY } = require('../../../core/protocol.js');
 const { checkOptions, own, readNumber, wrong } = require('../common/options.js');
-const { readDomain } = require('./urls.js');
+const { readDomain } = require('./urls/urls.js');
 
 const DEFAULT = Object.freeze({ memoryLimit: 128, cpuLimit: 5_000 });
 /** The only limits: an unknown limit would not be enforced. Elsewhere, a manifest may have members for other software. */

@@ -12,13 +12,13 @@ const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** What all contexts of a plugin share. */
 class Permissions {
-  /** @type {Map<string, import('./errors.js').ViolationError>} */ #violations = new Map();
+  /** Kinds of violations, by their messages. @type {Map<string, import('./errors.js').Violation>} */ #violations = new Map();
   #plugin;
   #log;
 
   /**
    * @param {import('./manifest.js').Plugin} plugin
-   * @param {import('./log.js').PluginLog} log
+   * @param {import('./context/log.js').PluginLog} log
    */
   constructor(plugin, log) {
     this.#plugin = plugin;
@@ -42,7 +42,7 @@ class Permissions {
   refuse(kind, method, message, permission) {
     const error = new SandboxViolationError(this.#plugin.id, kind, message);
     this.#violations.delete(message);
-    this.#violations.set(message, error);
+    this.#violations.set(message, kind);
     if (this.#violations.size > MAX_REMEMBERED) {
       this.#violations.delete(/** @type {string} */ (this.#violations.keys().next().value));
     }
@@ -66,9 +66,11 @@ class Permissions {
    * The violation that caused a plugin's failure, found by its message, since only the message of an error leaves the isolate. A violation
    * that the plugin makes up is not found.
    * @param {unknown} error
+   * @returns {import('./errors.js').ViolationError | undefined} a new error: each execution's caller gets its own, with the lines of its code
    */
   violationOf(error) {
-    return error instanceof Error ? this.#violations.get(error.message) : undefined;
+    const kind = error instanceof Error ? this.#violations.get(error.message) : undefined;
+    return kind && new SandboxViolationError(this.#plugin.id, kind, /** @type {Error} */ (error).message);
   }
 
   /**

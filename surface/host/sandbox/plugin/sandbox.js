@@ -7,15 +7,15 @@ const { defineDisposal } = require('../../../core/classes.js');
 const { CODE } = require('../../../core/error.js');
 const { thrownText } = require('../../wire/faults.js');
 const { failureOf, startExecution } = require('../../diagnostics.js');
-const { discard, ORIGIN } = require('../../host-calls.js');
+const { discard, ORIGIN } = require('../../calls/host-calls.js');
 const { disposed } = require('../common/execution.js');
 const { Permissions } = require('./permissions.js');
 const { MAX_TIME, readManifest } = require('./manifest.js');
 const { checkOptions, member, own, readBoolean, readListener, readNumber, readSignal, SIGNAL, wrong } = require('../common/options.js');
 const { NotFoundError, PluginError, SandboxViolationError } = require('./errors.js');
-const { PluginIsolate } = require('./isolate.js');
-const { Log } = require('./log.js');
-const { Account } = require('./storage.js');
+const { PluginIsolate } = require('./isolate/isolate.js');
+const { Log } = require('./context/log.js');
+const { Account } = require('./context/storage.js');
 
 /** Options of an execution. */
 const OPTIONS = Object.freeze(['fresh', 'deadline', 'onUsage', ...SIGNAL]);
@@ -41,10 +41,10 @@ let created = 0;
  * @property {SandboxIsolate} handle
  * @property {number} made when it was created
  * @property {import('./permissions.js').PluginPermissions} permissions
- * @property {import('./storage.js').StorageAccount} storage
- * @property {import('./log.js').PluginLog} log
- * @property {import('./isolate.js').Running} own the isolate that keeps state
- * @property {Set<import('./isolate.js').Running>} fresh isolates for one execution each
+ * @property {import('./context/storage.js').StorageAccount} storage
+ * @property {import('./context/log.js').PluginLog} log
+ * @property {import('./isolate/isolate.js').Running} own the isolate that keeps state
+ * @property {Set<import('./isolate/isolate.js').Running>} fresh isolates for one execution each
  * @property {number | undefined} reported megabytes, from `updateMemoryUsage`
  */
 
@@ -65,15 +65,15 @@ const causeOf = (thrown) => (typeof thrown === 'bigint' && thrownText(thrown) ==
 
 /**
  * @param {import('../../../index.js').Core} core
- * @param {() => import('./isolate.js').Classes} classes
- * @param {(options: unknown) => import('./equipment.js').Equipment} readEquipment
+ * @param {() => import('./isolate/isolate.js').Classes} classes
+ * @param {(options: unknown) => import('./isolate/runtime.js').PluginRuntime} readRuntime
  */
-function createPluginSandbox(core, classes, readEquipment) {
+function createPluginSandbox(core, classes, readRuntime) {
   class PluginSandbox {
     /** @type {Map<string, Entry>} */ #entries = new Map();
-    /** @type {Map<string, import('./storage.js').StorageAccount>} */ #storages = new Map();
+    /** @type {Map<string, import('./context/storage.js').StorageAccount>} */ #storages = new Map();
     #log;
-    #equipment;
+    #runtime;
     /** Executions that have not ended. @type {Set<Promise<unknown>>} */ #running = new Set();
     #isClosed = false;
 
@@ -89,7 +89,7 @@ function createPluginSandbox(core, classes, readEquipment) {
       const child = typeof member(logger, 'child') === 'function' ? logger.child({ component: 'IsolatedVmSandbox' }) : logger;
       discard(ORIGIN.LOGGER, child);
       this.#log = new Log(child);
-      this.#equipment = readEquipment(options);
+      this.#runtime = readRuntime(options);
     }
 
     /**
@@ -116,7 +116,7 @@ function createPluginSandbox(core, classes, readEquipment) {
         permissions,
         storage,
         log,
-        own: new PluginIsolate(core, classes(), permissions, storage, log, this.#equipment, id, (error) => this.#failed(entry, entry.own, error)),
+        own: new PluginIsolate(core, classes(), permissions, storage, log, this.#runtime, id, (error) => this.#failed(entry, entry.own, error)),
         fresh: new Set(),
         reported: undefined,
       };
@@ -127,7 +127,7 @@ function createPluginSandbox(core, classes, readEquipment) {
 
     /**
      * @param {Entry} entry
-     * @param {import('./isolate.js').Running} running
+     * @param {import('./isolate/isolate.js').Running} running
      */
     async #start(entry, running) {
       try {
@@ -197,11 +197,11 @@ function createPluginSandbox(core, classes, readEquipment) {
      * @param {Entry} entry
      * @param {string} code
      * @param {any} context
-     * @param {import('./isolate.js').Ending} ending
+     * @param {import('./isolate/isolate.js').Ending} ending
      */
     async #executeFresh(entry, code, context, ending) {
-      /** @type {import('./isolate.js').Running} */
-      const fresh = new PluginIsolate(core, classes(), entry.permissions, entry.storage, entry.log, this.#equipment, entry.handle.id,
+      /** @type {import('./isolate/isolate.js').Running} */
+      const fresh = new PluginIsolate(core, classes(), entry.permissions, entry.storage, entry.log, this.#runtime, entry.handle.id,
         (error) => this.#failed(entry, fresh, error));
       entry.fresh.add(fresh);
       try {
@@ -215,10 +215,10 @@ function createPluginSandbox(core, classes, readEquipment) {
 
     /**
      * @param {Entry} entry
-     * @param {import('./isolate.js').Running} running
+     * @param {import('./isolate/isolate.js').Running} running
      * @param {string} code
      * @param {any} context
-     * @param {import('./isolate.js').Ending} ending
+     * @param {import('./isolate/isolate.js').Ending} ending
      */
     async #execute(entry, running, code, context, ending) {
       const { pluginId, memoryLimit } = entry.handle;
@@ -233,7 +233,7 @@ function createPluginSandbox(core, classes, readEquipment) {
         if (ending.signal?.aborted === true && Object.is(error, ending.signal.reason)) {
           throw error;
         }
-        const message = this.#equipment.describe(error, messageOf(error), code);
+        const message = this.#runtime.describe(error, messageOf(error), code);
         throw this.#located(execution, this.#failed(entry, running, error, ending.deadline, message), error, message);
       } finally {
         await running.measure();
@@ -249,7 +249,7 @@ function createPluginSandbox(core, classes, readEquipment) {
     /**
      * The error that the host gets for a failure.
      * @param {Entry} entry
-     * @param {import('./isolate.js').Running} running
+     * @param {import('./isolate/isolate.js').Running} running
      * @param {unknown} error
      * @param {number} [deadline] milliseconds
      * @param {string} [message]
@@ -284,7 +284,7 @@ function createPluginSandbox(core, classes, readEquipment) {
     }
 
     /**
-     * @param {import('./execution.js').PluginExecution} execution
+     * @param {import('./isolate/execution.js').PluginExecution} execution
      * @param {Error} error what the host gets
      * @param {unknown} thrown what the plugin failed with
      * @param {string} [message] its message

@@ -4,7 +4,7 @@
 const { now } = require('../../clock.js');
 const { CODE } = require('../../../core/error.js');
 const { TRANSFER } = require('../../../core/protocol.js');
-const { Unreadable } = require('../../unpack.js');
+const { Unreadable } = require('../../values/unpack.js');
 const { isMalformation } = require('../../wire/refusal.js');
 const { EXECUTION, PROCESS, record, RESULT } = require('../../protocol.js');
 const { abortedBy, disposed, outcomeOf, refusedBy } = require('../common/execution.js');
@@ -56,7 +56,7 @@ class Running {
   }
 
   /** Ends it, together with its process. */
-  terminate() {
+  dispose() {
     this.isTerminated = true;
     this.#environment.terminateExecution(this.#number);
   }
@@ -124,7 +124,7 @@ function createProcessCalls(core, environment, launcher) {
     try {
       unfollow = signal?.follow(() => {
         aborted = true;
-        running.terminate();
+        running.dispose();
       });
       onStart(running);
       const result = await call.promise;
@@ -151,8 +151,8 @@ function createProcessCalls(core, environment, launcher) {
    * @param {ProcessTemplate} template
    * @returns {Promise<Layer[]>}
    */
-  async function survey(template) {
-    const call = calls.begin(survey);
+  async function checkConfinement(template) {
+    const call = calls.begin(checkConfinement);
     environment.checkConfinement(call.request, processOf(template));
     const list = await call.promise;
     const layers = [];
@@ -162,7 +162,7 @@ function createProcessCalls(core, environment, launcher) {
     return layers;
   }
 
-  return { execute, survey };
+  return { execute, checkConfinement };
 }
 
 module.exports = { createProcessCalls };

@@ -4,9 +4,10 @@
 const { MESSAGE } = require('../../../core/protocol.js');
 const { now } = require('../../clock.js');
 const { CODE, coded, invalid } = require('../../../core/error.js');
-const { parseJson } = require('../../json.js');
+const { parseJson } = require('../../values/json.js');
 const { createProcessCalls } = require('./execution.js');
-const { DISPOSED, follow, gone } = require('../common/execution.js');
+const { DISPOSED, gone } = require('../common/execution.js');
+const { Executions } = require('../common/executions.js');
 const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
 const { readModules } = require('../common/modules.js');
@@ -134,13 +135,10 @@ function readRequired(names) {
  * @param {string | undefined} launcher
  */
 function createSubprocessSandboxes(core, environment, { strip, make }, readSnapshot, launcher) {
-  const { execute, survey } = createProcessCalls(core, environment, launcher);
+  const { execute, checkConfinement } = createProcessCalls(core, environment, launcher);
 
   class SubprocessSandbox {
-    /** @type {Set<{ terminate(): void }>} */ #running = new Set();
-    /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
-    /** how often running executions were ended */ #disposals = 0;
-    #isClosed = false;
+    #executions = new Executions();
     #minimal;
     #typescript;
     #modules;
@@ -206,7 +204,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
       const signalled = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('./execution.js').Outcome} */
       const outcome = bare({
-        ...this.#isClosed ? gone() : await follow(this.#outcomes, this.#run(code, read.tools, read.toolExecutor, signalled)),
+        ...this.#executions.isClosed ? gone() : await this.#executions.follow(this.#run(code, read.tools, read.toolExecutor, signalled)),
       });
       const { ok, value, logs, lost, usage, signal, layers } = outcome;
       const durationMs = Math.round(now() - start);
@@ -214,7 +212,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
       if (ok) {
         return { result: value, logs, ...more };
       }
-      const error = this.#isClosed && outcome.code === CODE.DISPOSED ? DISPOSED : describe(outcome);
+      const error = this.#executions.isClosed && outcome.code === CODE.DISPOSED ? DISPOSED : describe(outcome);
       const by = signal === undefined ? {} : { signal: signalName(signal) };
       return { result: null, logs, error, failure: { ...failureOf(outcome, code, error, this.#modules?.texts), ...by }, ...more };
     }
@@ -229,8 +227,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
     async #run(code, tools, toolExecutor, signal) {
       const start = now();
       const until = start + this.#template.timeout;
-      const disposals = this.#disposals;
-      const isGone = () => this.#disposals > disposals;
+      const isGone = this.#executions.begin();
       const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#template.timeout, signal };
       const found = readingOf(request, strip);
       // Without anything to await, execution begins at once.
@@ -246,11 +243,12 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
         calling: this.#calling,
         count: callCounter(this.#quota.calls),
         until,
-        isStopped: () => isGone() || signal?.aborted === true,
+        isStopped: isGone,
+        signal,
         make,
         parse: (text, ending) => parseJson(text, { ...ending, maxWeight: this.#template.memoryLimit * BYTES_PER_MB }),
       });
-      /** @type {{ terminate(): void } | undefined} */
+      /** @type {{ dispose(): void } | undefined} */
       let running;
       /** @type {import('./execution.js').Outcome | undefined} */
       let outcome;
@@ -266,24 +264,19 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
           signal,
           onStart: (started) => {
             running = started;
-            this.#running.add(started);
+            this.#executions.add(started);
           },
         });
       } finally {
-        calls.end(outcome, signal);
-        if (running !== undefined) {
-          this.#running.delete(running);
-        }
+        calls.end(outcome);
+        this.#executions.remove(running);
       }
       return bounded(namingOption(outcome, code, this.#typescript), this.#quota.output, { signal, until, isGone });
     }
 
     /** Kills the processes of running executions, which resolve with an error. */
     dispose() {
-      this.#disposals += 1;
-      for (const running of this.#running) {
-        running.terminate();
-      }
+      this.#executions.dispose();
     }
 
     /** Another name of `dispose`. */
@@ -293,18 +286,16 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
 
     /** Kills the processes of running executions; later executions resolve with an error at once. */
     async close() {
-      this.#isClosed = true;
-      this.dispose();
-      await Promise.allSettled(this.#outcomes);
+      await this.#executions.close();
     }
 
     isRunning() {
-      return this.#outcomes.size > 0;
+      return this.#executions.areRunning;
     }
 
     /** The confinement of this sandbox's processes, layer by layer. */
     async confinement() {
-      return survey(this.#current);
+      return checkConfinement(this.#current);
     }
   }
 

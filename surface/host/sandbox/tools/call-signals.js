@@ -4,7 +4,7 @@
 
 const { apply, getOwnPropertyDescriptor } = Reflect;
 const { create, defineProperty, setPrototypeOf } = Object;
-const { notify, ORIGIN, report } = require('../../host-calls.js');
+const { notify, ORIGIN, report } = require('../../calls/host-calls.js');
 const { Work } = require('../../work.js');
 const { bare } = require('../common/options.js');
 

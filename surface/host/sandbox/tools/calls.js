@@ -7,9 +7,9 @@ const { CallbackRecord } = require('../../../api/callback.js');
 const { CODE, coded } = require('../../../core/error.js');
 const { stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND } = require('../../../core/protocol.js');
-const { adopt, discard, guard, isThenable, ORIGIN } = require('../../host-calls.js');
-const { isPrimitive } = require('../../primitive.js');
-const { hasTime, inTurn } = require('../../replies.js');
+const { adopt, discard, guard, isThenable, ORIGIN } = require('../../calls/host-calls.js');
+const { isPrimitive } = require('../../values/primitive.js');
+const { hasTime, inTurn } = require('../../calls/replies.js');
 const { CallSignals } = require('./call-signals.js');
 const { disposed } = require('../common/execution.js');
 const { bare, member, own, readListed, wrong } = require('../common/options.js');
@@ -68,6 +68,7 @@ function placeOf(name) {
  * @property {() => void} count throws if a call exceeds the limit
  * @property {number} until when the execution's time is over, as a value of `now()` in clock.js
  * @property {() => boolean} isStopped whether the host has ended the execution
+ * @property {import('../../calls/signals.js').Signal | undefined} signal of the execution
  * @property {(memoryLimit: number) => any} make creates an isolate
  * @property {(text: string, ending: import('./validation.js').Ending) => any} [parse] for params that arrive as JSON; returns the value, or a promise
  *   for it if it is large
@@ -79,10 +80,13 @@ class ToolCalls {
   #signals = new CallSignals();
   /** @type {import('./validation.js').Ending} */ #ending;
   #matcher;
+  #unfollow;
 
   /** @param {Run} run */
   constructor(run) {
     this.#run = run;
+    // A guest may take until the end of its grace period to stop.
+    this.#unfollow = run.signal?.follow(() => this.#abort(undefined));
     const isOver = () => this.#signals.hasEnded || run.isStopped() || now() >= run.until;
     const matcher = new Matcher(run.make);
     this.#matcher = matcher;
@@ -120,8 +124,9 @@ class ToolCalls {
         }
         if (approve !== undefined) {
           await approval(approve, { name, params, get signal() { return call.signal; } });
-          this.#throwIfOver();
         }
+        // It may have waited for its turn on this thread.
+        this.#throwIfOver();
         const returned = toolExecutor(name, params, { get signal() { return call.signal; } });
         result = isThenable(returned) ? await adopt(returned) : returned;
       } finally {
@@ -148,11 +153,18 @@ class ToolCalls {
   /**
    * The execution has ended: calls that have not settled are aborted, and calls that have not reached their tool do not.
    * @param {import('../common/execution.js').Outcome | undefined} outcome undefined if the execution could not be requested
-   * @param {import('../../signals.js').Signal | undefined} signal of the execution
    */
-  end(outcome, signal) {
+  end(outcome) {
+    this.#unfollow?.();
     this.#matcher.end();
-    void this.#signals.end(() => reasonOf(outcome, signal));
+    this.#abort(outcome);
+  }
+
+  /** @param {import('../common/execution.js').Outcome | undefined} outcome */
+  #abort(outcome) {
+    if (!this.#signals.hasEnded) {
+      void this.#signals.end(() => reasonOf(outcome, this.#run.signal));
+    }
   }
 }
 
@@ -173,12 +185,12 @@ async function approval(approve, call) {
 /**
  * Why the calls of an execution are aborted.
  * @param {import('../common/execution.js').Outcome | undefined} outcome
- * @param {import('../../signals.js').Signal | undefined} signal
+ * @param {import('../../calls/signals.js').Signal | undefined} signal
  * @returns {unknown}
  */
 function reasonOf(outcome, signal) {
   const { ok, code, value } = /** @type {Partial<import('../common/execution.js').Outcome>} */ (bare({ ...outcome }));
-  if (code === CODE.ABORTED && signal?.aborted === true) {
+  if ((code === CODE.ABORTED || outcome === undefined) && signal?.aborted === true) {
     return signal.reason;
   }
   const error = coded(Error, ok || code === undefined ? 'The execution has ended' : String(value), code ?? CODE.ABORTED);

@@ -14,6 +14,8 @@ const MAX_COST = 50;
 const MEMORY_LIMIT = 256;
 /** The longest deadline. */
 const MAX_TIME = 0x7fff_ffff;
+/** Milliseconds after the execution's deadline for which a match may last: the execution ends first, so the guest does not get an error of the match. */
+const MARGIN = 1_000;
 
 /**
  * A bound that depends on the length of a text: `factor * (length + 1) ** degree`.
@@ -213,7 +215,7 @@ class Matcher {
     const ready = this.#ready ??= this.#prepare();
     const { isolate, match } = await ready;
     try {
-      const deadline = Math.min(Math.max(Math.ceil(until - now()), 1), MAX_TIME);
+      const deadline = Math.min(Math.max(Math.ceil(until - now()), 1) + MARGIN, MAX_TIME);
       return await match.apply(undefined, [pattern.source, pattern.flags, text], bare({ timeout: 0, deadline }));
     } catch (error) {
       if (/** @type {any} */ (error).code === CODE.DEADLINE || this.#isOver) {

@@ -3,7 +3,7 @@
 // one of these.
 
 const { invalid } = require('../../../core/error.js');
-const { adopt, discard, isThenable, ORIGIN } = require('../../host-calls.js');
+const { adopt, discard, isThenable, ORIGIN } = require('../../calls/host-calls.js');
 const { isObject, readJsonSchema } = require('./json-schema.js');
 const { member } = require('../common/options.js');
 const { issuesOf, MAX_ISSUES } = require('./validation.js');

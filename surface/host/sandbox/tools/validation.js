@@ -322,7 +322,7 @@ class Validation {
     const judged = rest === undefined ? Math.min(length, prefix.length) : length;
     let isValid = true;
     for (let index = 0; index < judged && this.#goesOn(isValid); index += 1) {
-      const node = /** @type {Node} */ (prefix[index] ?? rest);
+      const node = /** @type {Node} */ (index < prefix.length ? prefix[index] : rest);
       isValid = (yield* this.#evaluate(node, value[index], { above: at, key: index }, depth)) && isValid;
     }
     if (contains === undefined) {

@@ -1,0 +1,210 @@
+'use strict';
+// Writes a plugin sandbox's entries to its host's logger. Failures of the logger have no effect, and one plugin cannot flood it.
+
+const { Buffer } = require('node:buffer');
+const { CODE } = require('../../../../core/error.js');
+const { thrownText } = require('../../../wire/faults.js');
+const { notify, ORIGIN } = require('../../../calls/host-calls.js');
+const { bare, member } = require('../../common/options.js');
+const { measurementOf } = require('../../common/size.js');
+
+/** Most entries that one execution of a plugin can cause. */
+const MAX_ENTRIES = 10_000;
+/** Limits on what is passed on of one entry: values, and characters of a text or bytes of an object. */
+const MAX = Object.freeze({ values: 100, length: 10_000 });
+/** Steps of work for measuring the values of one entry: at least this many, and this many per character or byte of a value that may be passed on. */
+const MIN_STEPS = 50_000;
+const STEPS_PER_BYTE = 4;
+
+/** @typedef {'debug' | 'info' | 'warn' | 'error'} Level */
+
+class Log {
+  #logger;
+  #fields;
+  #left = MAX_ENTRIES;
+  #isFull = false;
+
+  /**
+   * @param {any} logger undefined for none
+   * @param {Record<string, unknown>} [fields] added to every entry of a plugin
+   */
+  constructor(logger, fields = {}) {
+    this.#logger = logger;
+    this.#fields = fields;
+  }
+
+  /** @param {Record<string, unknown>} fields */
+  with(fields) {
+    return new Log(this.#logger, fields);
+  }
+
+  /**
+   * @param {Level} level
+   * @param {string} message
+   * @param {unknown[]} rest
+   */
+  say(level, message, ...rest) {
+    notify(ORIGIN.LOGGER, () => {
+      if (typeof member(this.#logger, level) === 'function') {
+        return this.#logger[level](message, ...rest);
+      }
+      return undefined;
+    }, undefined, []);
+  }
+
+  /** Call it when an execution or event of a plugin begins: the plugin may then log again. */
+  refill() {
+    this.#left = MAX_ENTRIES;
+    this.#isFull = false;
+  }
+
+  /**
+   * Call it when an entry exceeds the limit.
+   * @param {number} limit
+   */
+  full(limit) {
+    if (!this.#isFull) {
+      this.#isFull = true;
+      this.say('warn', 'Plugin log limit reached', { ...this.#fields, limit });
+    }
+  }
+
+  /** @returns {boolean} whether the plugin may have one more entry, which is counted */
+  admits() {
+    if (this.#left <= 0) {
+      return false;
+    }
+    this.#left -= 1;
+    if (this.#left === 0) {
+      this.full(MAX_ENTRIES);
+    }
+    return this.#left > 0;
+  }
+
+  /**
+   * Logs something that a plugin caused.
+   * @param {Level} level
+   * @param {string} message
+   * @param {Record<string, unknown>} fields
+   * @param {unknown} [error] for `error` entries
+   */
+  ofPlugin(level, message, fields, error) {
+    if (!this.admits()) {
+      return;
+    }
+    const all = { ...this.#fields, ...Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shortened(value)])) };
+    this.say(level, message, ...(level === 'error' ? [shortenedError(error), all] : [all]));
+  }
+}
+
+/**
+ * The limits of the work for one entry.
+ * @param {number} [length] as for `Shown`
+ * @returns {import('../../../work.js').WorkLimits}
+ */
+const entryLimits = (length = MAX.length) => ({ steps: Math.max(MIN_STEPS, length * STEPS_PER_BYTE) });
+
+/** What a plugin logs, shortened so that it does not overload a logger. */
+class Shown {
+  /** @type {unknown[]} */ values = [];
+  /** @type {import('../../common/size.js').SizeMeasurement | undefined} of the next value */ #measurement;
+  #args;
+  #work;
+  #length;
+
+  /**
+   * @param {unknown[]} args clones
+   * @param {import('../../common/size.js').Budget} work
+   * @param {number} [length] characters of a text, or bytes of anything else
+   */
+  constructor(args, work, length = MAX.length) {
+    this.#args = args;
+    this.#work = work;
+    this.#length = length;
+  }
+
+  /**
+   * @param {boolean} isPausing whether to stop when the slice of work is over
+   * @returns {boolean} whether all `values` are complete
+   */
+  run(isPausing) {
+    const { values } = this;
+    const args = this.#args;
+    while (values.length < Math.min(args.length, MAX.values)) {
+      if (!this.#runNext(args[values.length], isPausing)) {
+        return false;
+      }
+    }
+    if (args.length > MAX.values) {
+      values.push(`[${args.length - MAX.values} more]`);
+    }
+    return true;
+  }
+
+  /**
+   * @param {unknown} value
+   * @param {boolean} isPausing
+   * @returns {boolean} false if it must continue in another slice
+   */
+  #runNext(value, isPausing) {
+    const length = this.#length;
+    const { values } = this;
+    if (typeof value === 'string') {
+      values.push(value.length > length ? `${beginning(value, length)}...` : value);
+    } else if (typeof value !== 'bigint' && (typeof value !== 'object' || value === null)) {
+      values.push(value);
+    } else {
+      try {
+        this.#measurement ??= measurementOf(value, length, this.#work);
+        if (!this.#measurement.run(isPausing)) {
+          return false;
+        }
+        values.push(this.#measurement.size > length ? `[${typeof value} of more than ${length} bytes]` : value);
+      } catch (error) {
+        if (/** @type {{ code?: string }} */ (error).code !== CODE.LIMIT) {
+          throw error;
+        }
+        values.push(`[${typeof value} of too many values]`);
+      }
+      this.#measurement = undefined;
+    }
+    return true;
+  }
+}
+
+/**
+ * A copy of the beginning of a text. A slice would keep the whole text in memory.
+ * @param {string} text
+ * @param {number} length
+ */
+const beginning = (text, length) => Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le');
+
+/**
+ * A text, or the text of a BigInt, of which no more is passed on than of other values.
+ * @param {unknown} value
+ */
+function shortened(value) {
+  const text = typeof value === 'bigint' ? thrownText(value) : value;
+  return typeof text === 'string' && text.length > MAX.length ? `${beginning(text, MAX.length)}...` : typeof value === 'bigint' && text === 'BigInt' ? text : value;
+}
+
+/**
+ * The error of a plugin, with short texts. It was made for this entry.
+ * @param {unknown} error
+ */
+function shortenedError(error) {
+  if (!(error instanceof Error)) {
+    return shortened(error);
+  }
+  for (const key of /** @type {const} */ (['name', 'message', 'stack'])) {
+    const text = error[key];
+    if (typeof text === 'string' && text.length > MAX.length) {
+      Object.defineProperty(error, key, bare({ value: shortened(text), writable: true, configurable: true }));
+    }
+  }
+  return error;
+}
+
+/** @typedef {Log} PluginLog */
+
+module.exports = { entryLimits, Log, Shown };

@@ -1,0 +1,245 @@
+'use strict';
+// Converts carriers that arrive at this host to values. A fault is thrown as a new error whose stack joins both sides.
+
+const { now } = require('../clock.js');
+const { codec } = require('./codec.js');
+const { CODE, callSite, coded, errorOf } = require('../../core/error.js');
+const { alone } = require('../../core/primordials.js');
+const { ARRIVED_SHARED, CALLBACK, FAULT, FUNCTION, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
+const { checkArgument } = require('./pack.js');
+const { LIMIT, MAX_OUTCOME } = require('../protocol.js');
+const { bufferOf } = require('./shared.js');
+const { Work } = require('../work.js');
+
+/** Electron forbids buffers over memory that it did not allocate. */
+const lack = process.versions.electron === undefined ? 'which lacks `node_api_create_external_sharedarraybuffer`' : 'for Electron forbids external buffers';
+const NO_GUEST_MEMORY = `A SharedArrayBuffer made inside an isolate cannot be shared with this host, ${lack}: `
+  + 'make it in the host and pass it in, or copy what is in it';
+
+/** Values of up to this many bytes are read without a budget, since that takes negligible time, unless they have regular expressions. */
+const SMALL = 4096;
+
+/** Reading a result stops after the call's `timeout`, but not before `FIXED_TIME`, in which honest data of some size can be read. */
+const timedOut = () => coded(Error, MESSAGE.TIMED_OUT, CODE.TIMEOUT);
+/** @type {unknown[]} */
+const NO_TABLE = [];
+
+/** Replaces a value of a list that this host cannot read. */
+class Unreadable {
+  error;
+
+  /** @param {unknown} error */
+  constructor(error) {
+    this.error = error;
+  }
+}
+
+/**
+ * Makes a function with a given name and length that cannot be used as a constructor.
+ * @param {string} name
+ * @param {number} length
+ * @param {(args: unknown[], self: Function) => unknown} run
+ * @returns {(...args: any[]) => any}
+ */
+function delegate(name, length, run) {
+  // A method has neither [[Construct]] nor a prototype.
+  const { call } = {
+    /** @param {unknown[]} args */
+    call(...args) {
+      return run(args, call);
+    },
+  };
+  Object.defineProperty(call, 'name', /** @type {any} */ ({ __proto__: null, value: name, configurable: true }));
+  Object.defineProperty(call, 'length', /** @type {any} */ ({ __proto__: null, value: length, configurable: true }));
+  return call;
+}
+
+/**
+ * @param {object} host
+ * @param {any} host.native
+ * @param {(value: unknown, bits: number) => any} host.pack
+ * @param {import('./owned.js').Table} host.owned
+ * @param {() => ReturnType<typeof import('../../index.js')>} host.surface
+ * @param {(carrier: any, method?: Function) => any} host.unpack for any carrier
+ * @param {(code: string | undefined, message: unknown) => void} host.failed called with code and message of each fault that is thrown
+ * @param {(target: Function, name: string, length: number, mode: number) => Function} host.delegateTo
+ */
+function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo }) {
+  /**
+   * @param {any} carrier of anything but a primitive or a handle
+   * @param {Function} [method] the public method that was called
+   * @returns {any}
+   */
+  function unpackObject(carrier, method) {
+    switch (carrier[0]) {
+      case TAG.WIRE:
+        return wire(carrier[1], carrier[2]);
+      case TAG.OUTCOME:
+        return outcome();
+      case TAG.VALUE:
+        return carrier[1];
+      case TAG.FUNCTION:
+        return carrier[FUNCTION.OWN] >= 0
+          ? ownFunction(carrier[FUNCTION.TARGET], carrier[FUNCTION.NAME], carrier[FUNCTION.LENGTH], carrier[FUNCTION.OWN])
+          : foreignFunction(carrier[FUNCTION.TARGET], carrier[FUNCTION.NAME], carrier[FUNCTION.LENGTH], carrier[FUNCTION.MODE]);
+      case TAG.DEREF:
+        return owned.value(carrier[1]);
+      case TAG.PROMISE:
+        return surface().core.calls.expect(carrier[1]);
+      case TAG.BUFFER:
+        return carrier[1];
+      case TAG.SHARED:
+        return sharedBuffer(carrier[ARRIVED_SHARED.KEY], carrier[ARRIVED_SHARED.BUFFER], carrier[ARRIVED_SHARED.LENGTH]);
+      case TAG.LIST:
+        return carrier.slice(1).map(part);
+      case TAG.FAULT:
+        failed(carrier[FAULT.CODE], carrier[FAULT.MESSAGE]);
+        throw errorOf(carrier, method === undefined ? undefined : callSite(method));
+      case TAG.THROWN:
+        throw unpack(carrier[1]);
+      default:
+        throw coded(Error, `A carrier of unknown kind ${carrier[0]} arrived`, CODE.UNSUPPORTED);
+    }
+  }
+
+  /**
+   * @param {Uint8Array} bytes
+   * @param {unknown[]} table
+   */
+  function wire(bytes, table) {
+    const hasWork = bytes.length > SMALL || codec().mayHaveRegexps(bytes);
+    const value = codec().deserialize(bytes, table, hooks, hasWork ? workOfCall() : undefined);
+    // The native side may use the memory again.
+    bytes[0] = 0;
+    return value;
+  }
+
+  /** The buffer for small outcomes. @type {Uint8Array | undefined} */
+  let outcomes;
+
+  function outcome() {
+    outcomes ??= new Uint8Array(native.outcome);
+    try {
+      const length = outcomes[MAX_OUTCOME] | (outcomes[MAX_OUTCOME + 1] << 8);
+      // A view of its own: what is left of a longer value is not part of this one.
+      return wire(new Uint8Array(native.outcome, 0, length), NO_TABLE);
+    } finally {
+      // Also after an error, so that the native side may use the buffer again.
+      outcomes[0] = 0;
+    }
+  }
+
+  /** Whether the values that are read now are arguments of one call, and their budget. */
+  let isList = false;
+  /** @type {import('../work.js').WorkBudget | undefined} */
+  let workOfList;
+
+  /**
+   * Reads the arguments of one call, which share a budget.
+   * @template T
+   * @param {() => T} read
+   * @returns {T}
+   */
+  function together(read) {
+    isList = true;
+    workOfList = undefined;
+    try {
+      return read();
+    } finally {
+      isList = false;
+      workOfList = undefined;
+    }
+  }
+
+  /** The budget for a value that is read while its caller waits. The limits of the call apply. */
+  function workOfCall() {
+    if (!isList) {
+      return newWork();
+    }
+    workOfList ??= newWork();
+    return workOfList;
+  }
+
+  function newWork() {
+    const { [LIMIT.LEFT]: left, [LIMIT.TIMEOUT]: timeout } = native.limits();
+    const start = now();
+    const end = start + Math.max(timeout, codec().FIXED_TIME);
+    return new Work({ time: codec().FIXED_TIME, until: start + left, stopped: () => (now() >= end ? timedOut() : undefined) });
+  }
+
+  /**
+   * Unpacks a value of a list.
+   * @param {any} carrier
+   */
+  function part(carrier) {
+    try {
+      return unpack(carrier);
+    } catch (error) {
+      return new Unreadable(error);
+    }
+  }
+
+  /**
+   * A function of another realm. Arguments are copied, and functions among them are refused, as with all callbacks.
+   * @param {number} id
+   * @param {string} name
+   * @param {number} length
+   * @param {number} how one of CALLBACK
+   */
+  function foreignFunction(id, name, length, how) {
+    const { core } = surface();
+    const entry = core.entries.enter(id);
+    const mode = how === CALLBACK.ASYNC ? MODE.ASYNC : how === CALLBACK.IGNORED ? MODE.IGNORED : MODE.SYNC;
+    return delegate(name, length, (args, self) => {
+      for (let index = 0; index < args.length; index += 1) {
+        checkArgument(args[index]);
+        args[index] = pack(args[index], TRANSFER.COPY);
+      }
+      // The closure refers to the entry, so the entry lives as long as the function.
+      const call = core.begin(mode, self);
+      return core.conclude(mode, call, native.invoke(OP.CALL, mode, call === undefined ? 0 : call.request, entry.id, ...args), self);
+    });
+  }
+
+  /**
+   * A function of this realm that was sent to a guest and came back. The result is not the function itself, but calls it in this realm
+   * as guests call it.
+   * @param {number} id
+   * @param {string} name
+   * @param {number} length
+   * @param {number} slot
+   */
+  function ownFunction(id, name, length, slot) {
+    const target = /** @type {Function} */ (owned.value(slot));
+    const mode = owned.note(slot);
+    // The value is available, so the slot is not needed.
+    native.release(id);
+    return delegateTo(target, name, length, mode);
+  }
+
+  /**
+   * @param {number} key of a buffer that this host made, or 0
+   * @param {SharedArrayBuffer | undefined} made a buffer over a guest's memory, if this host supports that
+   * @param {number} byteLength
+   * @returns {SharedArrayBuffer}
+   */
+  function sharedBuffer(key, made, byteLength) {
+    const buffer = made ?? bufferOf(key);
+    if (buffer !== undefined) {
+      return buffer;
+    }
+    if (byteLength === 0) {
+      return new SharedArrayBuffer(0);
+    }
+    throw coded(Error, NO_GUEST_MEMORY, CODE.UNSUPPORTED);
+  }
+
+  const hooks = alone({
+    /** @param {any} carrier */
+    resolve: (carrier) => unpack(carrier),
+  });
+
+  return { hooks, together, unpackObject };
+}
+
+module.exports = { createUnpack, delegate, Unreadable };
