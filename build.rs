@@ -112,6 +112,10 @@ fn main() {
             "_ZN2v88internal7Isolate30UnregisterManagedPtrDestructorEPNS0_20ManagedPtrDestructorE",
         ];
         let serializer = ["v8__ValueSerializer__Delegate__IsHostObject"];
+        let waiters = [
+            "_ZN2v88internal14FutexEmulation8WaitJs32EPNS0_7IsolateENS1_8WaitModeENS0_12DirectHandleINS0_13JSArrayBufferEEEmid",
+            "_ZN2v88internal14FutexEmulation8WaitJs64EPNS0_7IsolateENS1_8WaitModeENS0_12DirectHandleINS0_13JSArrayBufferEEEmld",
+        ];
         let threads = ["_ZN2v88internal8ThreadId18GetCurrentThreadIdEv", "_ZN2v88internal8ThreadId13TryGetCurrentEv"];
         let texts = [
             "_ZN2v88internal24IcuBreakIteratorWithTextC1EPNS0_7IsolateENSt4__Cr10unique_ptrIN6icu_7813BreakIteratorENS4_14default_deleteIS7_EEEENS0_12DirectHandleINS0_6StringEEE",
@@ -143,6 +147,7 @@ fn main() {
             .chain(stack)
             .chain(managed)
             .chain(serializer)
+            .chain(waiters)
             .chain(threads);
         for function in of_v8.chain(caches).chain(allocator).chain(locks) {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");
