@@ -9,7 +9,7 @@ use super::carrier;
 use super::context::Asking;
 use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
-use crate::isolate::borrow::{self, Asker};
+use crate::isolate::caller_thread::{self, Asker};
 use crate::ops::{Transfer, op};
 use crate::protocol::{asked, tag};
 use crate::value::{Ask, Fault, Outcome, Owner, Value};
@@ -168,7 +168,7 @@ impl Local {
         if js.read_number(js.element(carrier, 0)?)? as u32 == tag::AGAIN {
             return Ok(None);
         }
-        let asker = borrow::guest(asker).map(|remote| Arc::downgrade(&remote) as Weak<dyn Owner>);
+        let asker = caller_thread::guest(asker).map(|remote| Arc::downgrade(&remote) as Weak<dyn Owner>);
         self.read_answer(js, asker.as_ref(), carrier).map(Some)
     }
 }

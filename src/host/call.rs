@@ -13,7 +13,7 @@ use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue};
 use super::{asks, carrier, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
-use crate::isolate::borrow::{self, Progress};
+use crate::isolate::caller_thread::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
@@ -216,8 +216,8 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&local.shared).cast();
-    let may_borrow = borrow::is_wanted() && ends_with_host(&prepared);
-    if let Some(prepared) = if may_borrow { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) } {
+    let may_enter = caller_thread::is_wanted() && ends_with_host(&prepared);
+    if let Some(prepared) = if may_enter { prepared.begin_on_caller(host, &chain, &receiver) } else { Some(prepared) } {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
     }
     let abort = || match callee.upgrade() {
@@ -238,7 +238,7 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             abort();
             continue;
         }
-        if let Some((asker, ask)) = borrow::Asker::find(host_id) {
+        if let Some((asker, ask)) = caller_thread::Asker::find(host_id) {
             local.serve_now(js, Next::Ask(asker, ask));
             continue;
         }
@@ -246,7 +246,7 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             local.serve_now(js, Next::Request(request));
             continue;
         }
-        let must_check = match borrow::resume() {
+        let must_check = match caller_thread::resume() {
             Progress::Resumed => continue,
             Progress::Pulsed => true,
             Progress::None => !spin(SPIN, || local.shared.version() != version) && !local.shared.park(version, CHECK),
@@ -256,11 +256,11 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             abort();
         }
     };
-    if borrow::any()
+    if caller_thread::any()
         && let Some(remote) = callee.upgrade()
     {
         // It was stopped: its call was answered before its guest has returned.
-        borrow::unwind(&remote);
+        caller_thread::unwind(&remote);
     }
     *local.context.chain.borrow_mut() = outer;
     drop(receiver);

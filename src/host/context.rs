@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::shared::Shared;
 use super::streams::Retained;
-use crate::isolate::borrow::Asker;
+use crate::isolate::caller_thread::Asker;
 use crate::isolate::{Limits, Remote};
 use crate::value::{Ask, Chain, Reply};
 

@@ -21,7 +21,7 @@ use super::reference::Reference;
 use super::shared::Shared;
 use super::signal::Signal;
 use super::streams::Retained;
-use crate::isolate::borrow::Asker;
+use crate::isolate::caller_thread::Asker;
 use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{
@@ -125,7 +125,7 @@ impl Local {
         // Their memory ends with the environment. An isolate that does not stop is abandoned after a while, so this wait ends.
         for remote in holders {
             remote.stop(Stop::Environment);
-            if !remote.waits_here() {
+            if !remote.waits_on_this_thread() {
                 remote.await_gone();
             }
         }

@@ -337,8 +337,9 @@ impl Shared {
         // Host memory that they share ends with the environment. An isolate that does not stop is abandoned after a while, so this wait
         // ends.
         // A guest that waits on this thread uses no memory unless this thread resumes it.
-        let shares =
-            |remote: &Arc<Remote>| remote.accounts.shares_memory.load(Ordering::SeqCst) && !remote.waits_here();
+        let shares = |remote: &Arc<Remote>| {
+            remote.accounts.shares_memory.load(Ordering::SeqCst) && !remote.waits_on_this_thread()
+        };
         for remote in isolates.into_iter().filter(shares) {
             remote.await_gone();
         }

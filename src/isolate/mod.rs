@@ -33,7 +33,7 @@ pub use remote::registry::{MemoryObserver, registry};
 pub use remote::settings::{IsolateFactory, Settings};
 pub use remote::slots::next_owner_id;
 pub use remote::undelivered::Undelivered;
-pub use thread::borrow;
+pub use thread::caller_thread;
 pub use thread::current::address_of;
 pub use thread::parking::park;
 pub use thread::sessions::drain;

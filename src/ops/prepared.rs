@@ -43,7 +43,7 @@ impl Prepared {
 
     /// Begins the call on this thread, which is that of `host`, if its isolate is idle and belongs to that host; `None` then. Returns the
     /// call otherwise.
-    pub fn begin_here(self, host: *const (), chain: &Chain, completion: &Arc<dyn Completion>) -> Option<Self> {
+    pub fn begin_on_caller(self, host: *const (), chain: &Chain, completion: &Arc<dyn Completion>) -> Option<Self> {
         let (remote, limits, work, makes_context) = match self {
             Prepared::Enter { remote, limits, work } => (remote, limits, work, false),
             Prepared::MakeContext { remote, work } => (remote, Limits::standard(), work, true),
@@ -52,7 +52,7 @@ impl Prepared {
         let is_own = remote.settings.host.as_ref().is_some_and(|own| std::ptr::eq(own.as_ptr().cast(), host));
         let job = Job::new(Kind::Call, Arc::clone(completion), work).limited(limits).in_chain(chain.clone());
         let job = Box::new(job);
-        let begun = if is_own { remote.begin_here(job) } else { Err(job) };
+        let begun = if is_own { remote.begin_on_caller(job) } else { Err(job) };
         begun.err().map(|job| {
             let work = job.work;
             if makes_context {

@@ -1,4 +1,4 @@
-//! The V8 side of an isolate: its table of slots, its realms, and what its guest code holds. Only the thread that has borrowed the isolate
+//! The V8 side of an isolate: its table of slots, its realms, and what its guest code holds. Only the thread that has entered the isolate
 //! and holds its lock may use it.
 
 pub(super) mod attachments;

@@ -35,7 +35,7 @@ pub struct Suspended {
     /// What the guest asks its host, until that looks at it.
     asked: Cell<Option<Rc<Ask>>>,
     /// The guest waits only to let the host's loop look around.
-    pub pulsed: Cell<bool>,
+    pub polls_host: Cell<bool>,
 }
 
 impl Suspended {
@@ -128,7 +128,11 @@ impl Remote {
     /// Spins for a short time. True if something has changed since `version`.
     #[inline(always)]
     pub(in crate::isolate) fn spin(&self, version: u32) -> bool {
-        if self.execution.loan.is_lent() { self.mailbox.version() != version } else { self.spin_on_thread(version) }
+        if self.execution.caller.is_entered() {
+            self.mailbox.version() != version
+        } else {
+            self.spin_on_thread(version)
+        }
     }
 
     fn spin_on_thread(&self, version: u32) -> bool {
@@ -145,9 +149,9 @@ impl Remote {
         let ran = self.accounts.meter.set_running(false);
         match running().filter(|fiber| fiber.is_of(self.id())) {
             Some(fiber) => {
-                self.execution.loan.set_waiting(true);
+                self.execution.caller.set_waiting(true);
                 fiber.suspend(version);
-                self.execution.loan.set_waiting(false);
+                self.execution.caller.set_waiting(false);
             }
             None => {
                 self.mailbox.park(version, None);
@@ -159,7 +163,7 @@ impl Remote {
     /// The guest, which runs on this thread, lets the host's loop run.
     pub(in crate::isolate) fn let_host_poll(&self) {
         if let Some(fiber) = running().filter(|fiber| fiber.is_of(self.id())) {
-            fiber.pulsed.set(true);
+            fiber.polls_host.set(true);
             fiber.suspend(self.mailbox.version().wrapping_sub(1));
         }
     }
