@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::here::{self, Called};
+use super::direct_call::{self, Called};
 use super::{brand, carrier, children, local, member, outgoing, surface};
 use crate::convert::cap;
 use crate::isolate::{Place, Remote, Settings};
@@ -58,7 +58,7 @@ fn invoke<'s>(
     let op = number(scope, &args, 0) as u32;
     let waiting = number(scope, &args, 1) as u32;
     let is_application = op == op::REF_APPLY && waiting == mode::SYNC;
-    let called = if is_application { here::apply(scope, &args, &mut result) } else { Called::Unsent };
+    let called = if is_application { direct_call::apply(scope, &args, &mut result) } else { Called::Unsent };
     if matches!(called, Called::Returned) {
         return;
     }

@@ -4,7 +4,7 @@
 mod carrier;
 mod children;
 mod completions;
-mod here;
+mod direct_call;
 pub mod import;
 mod invoke;
 mod local;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use super::completions::{ChargedCompletion, KeepAliveCompletion};
-use super::here::{self, Called};
+use super::direct_call::{self, Called};
 use crate::convert::{self, Exchange, cap};
 use crate::isolate::{Guest, Job, Kind, Limits, Place, Realm, Remote, SlotValue, async_context};
 use crate::native::lock;
@@ -53,7 +53,7 @@ fn call<'s>(
     mut result: v8::ReturnValue<v8::Value>,
 ) {
     let _lifted = cap::lift();
-    let called = here::call(scope, &args, &mut result);
+    let called = direct_call::call(scope, &args, &mut result);
     if matches!(called, Called::Returned) {
         return;
     }
@@ -172,7 +172,7 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
-    let host = matches!(prepared, Prepared::Ask { .. });
+    let host = matches!(prepared, Prepared::Request { .. });
     if host {
         at.guest.with_remote(|remote| {
             remote.accounts.meter.called_host();
@@ -187,7 +187,7 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
             at.guest.run_nested(scope, Job::new(Kind::Call, completion, work).limited(limits).in_chain(chain))?;
         }
         prepared => {
-            let prepared = prepared.asked_by(&at.guest.remote()?);
+            let prepared = prepared.requested_by(&at.guest.remote()?);
             prepared.dispatch(Kind::Call, chain, Charge::default(), completion);
         }
     }
@@ -199,7 +199,7 @@ const SYNC_IN_ASYNC: &str = "Calling a synchronous isolated-vm function on a non
 
 /// Like [`wait`], and also waits for the promise that the call returns.
 pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
-    let host = matches!(prepared, Prepared::Ask { .. });
+    let host = matches!(prepared, Prepared::Request { .. });
     match wait(scope, at, prepared)? {
         Value::Promise(settlement) => {
             let reply = at.guest.reply();
@@ -228,7 +228,7 @@ pub fn start(
     let remote = at.guest.remote()?;
     let charge = Charge::take(&remote.accounts.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
     let completion = match &prepared {
-        Prepared::Ask { host, args, .. } => {
+        Prepared::Request { host, args, .. } => {
             at.guest.handles.collect_references(scope, &remote.accounts.references);
             let completion = hold(&remote, args, completion)?;
             while !admit(scope, at, host, false)? {}
@@ -238,7 +238,7 @@ pub fn start(
         Prepared::Done(_) => completion,
         Prepared::Enter { .. } | Prepared::MakeContext { .. } => KeepAliveCompletion::new(&remote, completion),
     };
-    let prepared = prepared.asked_by(&remote);
+    let prepared = prepared.requested_by(&remote);
     prepared.dispatch(Kind::Task, Chain::of_request(async_context::current(scope)), charge, completion);
     Ok(())
 }
@@ -258,7 +258,7 @@ fn hold(remote: &Remote, args: &[Value], completion: Arc<dyn Completion>) -> Res
 
 /// Starts a call whose answer is discarded.
 pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
-    if matches!(prepared, Prepared::Ask { .. }) {
+    if matches!(prepared, Prepared::Request { .. }) {
         at.guest.remote()?.accounts.meter.called_host();
     }
     notify(scope, at, prepared, bytes)
@@ -273,11 +273,11 @@ pub fn notify(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, 
     let remote = at.guest.remote()?;
     let bytes = bytes.saturating_add(cost_of_one(&remote));
     let charge = match &prepared {
-        Prepared::Ask { host, .. } => pay(scope, at, host, &remote, bytes)?,
+        Prepared::Request { host, .. } => pay(scope, at, host, &remote, bytes)?,
         // Does not wait, because another isolate may never serve the message.
         _ => Charge::take(&remote.accounts.outstanding, bytes).ok_or_else(Fault::too_many_calls)?,
     };
-    let prepared = prepared.asked_by(&remote);
+    let prepared = prepared.requested_by(&remote);
     prepared.dispatch(Kind::Task, Chain::of_request(async_context::current(scope)), charge, Arc::new(NoCompletion));
     Ok(())
 }
@@ -308,8 +308,8 @@ fn pay(
 /// Whether `host` accepts another message, possibly after waiting.
 fn admit(scope: &mut v8::PinScope<'_, '_>, at: &Place, host: &Arc<dyn Host>, broke: bool) -> Result<bool, Fault> {
     let reply = at.guest.reply();
-    let asker = at.guest.remote()?.id();
-    if host.admit(asker, &at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Completion>))? {
+    let requester = at.guest.remote()?.id();
+    if host.admit(requester, &at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Completion>))? {
         return Ok(true);
     }
     at.guest.wait(scope, &*reply, true)?;

@@ -11,7 +11,7 @@ use super::call_info::CallInfo;
 use super::environment::{Local, Next};
 use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue};
-use super::{asks, carrier, engine as whole, events, execution, process, replies, warm};
+use super::{carrier, direct_calls, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
 use crate::isolate::caller_thread::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
@@ -131,7 +131,7 @@ impl Caller for HostCaller<'_> {
     fn disposes(&self, remote: &Arc<Remote>) {
         self.local.keep_alive_until_gone(self.js, remote);
         if self.local.shared.has_streams() {
-            self.local.shared.ask_streams(|streams| streams.dispose(remote.id()));
+            self.local.shared.with_streams(|streams| streams.dispose(remote.id()));
         }
     }
 
@@ -238,8 +238,8 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             abort();
             continue;
         }
-        if let Some((asker, ask)) = caller_thread::Asker::find(host_id) {
-            local.serve_now(js, Next::Ask(asker, ask));
+        if let Some((requester, direct)) = caller_thread::DirectCaller::find(host_id) {
+            local.serve_now(js, Next::Direct(requester, direct));
             continue;
         }
         if let Some(request) = local.shared.take_call() {
@@ -383,7 +383,7 @@ pub fn is_wanted<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) ->
     let id = js.read_number(*number)? as u64;
     js.number(f64::from(match local.is_wanted(js, id) {
         false => wanted::NO,
-        true if local.shared.ask_streams(|streams| streams.is_disposed(id)) => wanted::DISPOSED,
+        true if local.shared.with_streams(|streams| streams.is_disposed(id)) => wanted::DISPOSED,
         true => wanted::YES,
     }))
 }
@@ -461,10 +461,10 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"configure", function(js, local, c"configure", whole::configure)?),
         (c"statistics", function(js, local, c"statistics", whole::statistics)?),
         (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
-        (c"answer", function_of::<_, 1>(js, local, c"answer", asks::answer)?),
-        (c"answerText", function_of::<_, 1>(js, local, c"answerText", asks::answer_text)?),
-        (c"asked", function_of::<_, 1>(js, local, c"asked", asks::asked)?),
-        (c"askedValue", function_of::<_, 1>(js, local, c"askedValue", asks::asked_value)?),
+        (c"answer", function_of::<_, 1>(js, local, c"answer", direct_calls::answer)?),
+        (c"answerText", function_of::<_, 1>(js, local, c"answerText", direct_calls::answer_text)?),
+        (c"directCall", function_of::<_, 1>(js, local, c"directCall", direct_calls::direct_call)?),
+        (c"directCallValue", function_of::<_, 1>(js, local, c"directCallValue", direct_calls::direct_call_value)?),
         (c"drain", function(js, local, c"drain", drain)?),
         (c"pause", function(js, local, c"pause", pause)?),
         (c"wanted", function(js, local, c"wanted", is_wanted)?),

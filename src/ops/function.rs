@@ -47,7 +47,7 @@ pub fn call_callable(callable: &Arc<Callable>, arguments: Vec<Value>) -> Result<
     match locate(&callable.slot)? {
         Location::Host(host) => {
             let op = if callable.mode == CallbackMode::Awaited { op::CALL_AWAITED } else { op::CALL };
-            Ok(Prepared::Ask { host, op, slot: Arc::clone(&callable.slot), args: arguments, asker: None })
+            Ok(Prepared::Request { host, op, slot: Arc::clone(&callable.slot), args: arguments, requester: None })
         }
         Location::Isolate(remote) => {
             let awaited = if callable.mode == CallbackMode::Awaited { Transfer::PROMISE } else { 0 };

@@ -18,7 +18,7 @@ pub enum Prepared {
     /// Creation of a context.
     MakeContext { remote: Arc<Remote>, work: Work },
     /// A request to a host about one of its own values.
-    Ask { host: Arc<dyn Host>, op: u32, slot: Arc<Slot>, args: Vec<Value>, asker: Option<Weak<dyn Owner>> },
+    Request { host: Arc<dyn Host>, op: u32, slot: Arc<Slot>, args: Vec<Value>, requester: Option<Weak<dyn Owner>> },
 }
 
 impl Prepared {
@@ -35,8 +35,8 @@ impl Prepared {
                 remote
                     .post(Job::new(kind, completion, work).limited(Limits::standard()).in_chain(chain).charged(charge));
             }
-            Prepared::Ask { host, op, slot, args, asker } => {
-                host.ask(Request { op, slot, args, asker, chain, completion, charge });
+            Prepared::Request { host, op, slot, args, requester } => {
+                host.request(Request { op, slot, args, requester, chain, completion, charge });
             }
         }
     }
@@ -94,12 +94,12 @@ impl Prepared {
     }
 
     /// The same call, requested by the guest of `remote`.
-    pub fn asked_by(self, remote: &Arc<Remote>) -> Self {
+    pub fn requested_by(self, remote: &Arc<Remote>) -> Self {
         match self {
-            Prepared::Ask { host, op, slot, args, .. } => {
+            Prepared::Request { host, op, slot, args, .. } => {
                 let op = if remote.settings.host_stacks { op | op::SHOWS_STACKS } else { op };
-                let asker: Weak<dyn Owner> = Arc::<Remote>::downgrade(remote);
-                Prepared::Ask { host, op, slot, args, asker: Some(asker) }
+                let requester: Weak<dyn Owner> = Arc::<Remote>::downgrade(remote);
+                Prepared::Request { host, op, slot, args, requester: Some(requester) }
             }
             prepared => prepared,
         }
@@ -109,7 +109,7 @@ impl Prepared {
     pub fn remote(&self) -> Weak<Remote> {
         match self {
             Prepared::Enter { remote, .. } | Prepared::MakeContext { remote, .. } => Arc::downgrade(remote),
-            Prepared::Done(_) | Prepared::Ask { .. } => Weak::new(),
+            Prepared::Done(_) | Prepared::Request { .. } => Weak::new(),
         }
     }
 }

@@ -17,7 +17,7 @@ pub fn access(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared
     let slot = Arc::clone(&reference.slot);
     let remote = match locate(&slot)? {
         Location::Host(host) => {
-            return Ok(Prepared::Ask { host, op, slot, args: args.rest(), asker: None });
+            return Ok(Prepared::Request { host, op, slot, args: args.rest(), requester: None });
         }
         Location::Isolate(remote) => remote,
     };
@@ -53,7 +53,7 @@ pub fn apply(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared,
     let slot = Arc::clone(&reference.slot);
     let remote = match locate(&slot)? {
         Location::Host(host) => {
-            return Ok(Prepared::Ask { host, op, slot, args: args.rest(), asker: None });
+            return Ok(Prepared::Request { host, op, slot, args: args.rest(), requester: None });
         }
         Location::Isolate(remote) => remote,
     };

@@ -177,7 +177,7 @@ impl Completion for Reporter {
         let Some(charge) = Charge::take(&remote.accounts.posted, COST) else { return };
         let args = vec![code, Value::String(name), Value::String(Text::from(message))];
         if let Ok(prepared) = ops::call_callable(&self.function, args) {
-            let prepared = prepared.asked_by(&remote);
+            let prepared = prepared.requested_by(&remote);
             prepared.dispatch(crate::isolate::Kind::Task, Chain::default(), charge, Arc::new(NoCompletion));
         }
     }

@@ -116,7 +116,7 @@ fn call<'s, const TEXT: bool>(
         let host = Arc::clone(tool.slot.owner()).as_host().ok_or_else(Fault::environment_gone)?;
         let completion = outgoing::resolution(scope, &at, resolver, false)?;
         let (slot, bytes) = (Arc::clone(&tool.slot), params.byte_size());
-        let call = Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params], asker: None };
+        let call = Prepared::Request { host, op: op::CALL_AWAITED, slot, args: vec![params], requester: None };
         outgoing::start(scope, &at, call, bytes, completion)
     });
     if let Err(fault) = started {

@@ -24,7 +24,7 @@ use crate::isolate::remote::lifecycle::{Action, Event};
 use crate::isolate::remote::reason::Stop;
 use crate::native;
 use crate::native::fiber::{self, Fiber, Pause};
-use crate::value::{Ask, spin};
+use crate::value::{DirectCall, spin};
 
 /// A fiber of this thread, with what its guest needs. It is used for one call after another.
 struct GuestFiber {
@@ -184,16 +184,17 @@ pub fn resume() -> Progress {
 
 /// A guest that asks its host on this thread.
 #[derive(Clone)]
-pub struct Asker(Rc<GuestFiber>);
+pub struct DirectCaller(Rc<GuestFiber>);
 
-impl Asker {
+impl DirectCaller {
     /// A guest that asks this host, and what it asks.
-    pub fn find(host: u64) -> Option<(Self, Rc<Ask>)> {
+    pub fn find(host: u64) -> Option<(Self, Rc<DirectCall>)> {
         if !fiber::exist() {
             return None;
         }
-        let asks = |fiber: &Rc<GuestFiber>| fiber.guest.take_ask(host).map(|ask| (Self(Rc::clone(fiber)), ask));
-        FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find_map(asks))
+        let calls =
+            |fiber: &Rc<GuestFiber>| fiber.guest.take_direct_call(host).map(|direct| (Self(Rc::clone(fiber)), direct));
+        FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find_map(calls))
     }
 
     /// Resumes the guest, if it is still that of this isolate.
@@ -205,8 +206,8 @@ impl Asker {
     }
 
     /// What it asks this host.
-    pub fn take_ask(&self, host: u64) -> Option<Rc<Ask>> {
-        self.0.guest.take_ask(host)
+    pub fn take_direct_call(&self, host: u64) -> Option<Rc<DirectCall>> {
+        self.0.guest.take_direct_call(host)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::engine::Entered;
 use crate::isolate::guest::Guest;
 use crate::isolate::remote::Remote;
 use crate::native::{context, fiber};
-use crate::value::{Ask, spin};
+use crate::value::{DirectCall, spin};
 
 /// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
 const SPIN: Duration = Duration::from_micros(30);
@@ -33,7 +33,7 @@ pub struct Suspended {
     /// The version of the mailbox when the guest began to wait.
     version: Cell<u32>,
     /// What the guest asks its host, until that looks at it.
-    asked: Cell<Option<Rc<Ask>>>,
+    direct_call: Cell<Option<Rc<DirectCall>>>,
     /// The guest waits only to let the host's loop look around.
     pub polls_host: Cell<bool>,
 }
@@ -50,26 +50,26 @@ impl Suspended {
     /// The guest is done or was left. Returns its isolate.
     pub fn end(&self) -> Option<Arc<Remote>> {
         self.isolate.set(0);
-        drop(self.asked.take());
+        drop(self.direct_call.take());
         self.remote.take()
     }
 
     /// The guest, which runs, is about to wait for its host, which looks at `ask` first. False if it looks at another one.
-    pub fn ask(&self, ask: &Rc<Ask>) -> bool {
+    pub fn call_directly(&self, direct: &Rc<DirectCall>) -> bool {
         // One that is still there is over, or is for another environment of this thread.
-        let before = self.asked.take().filter(|before| !before.is_over());
+        let before = self.direct_call.take().filter(|before| !before.is_over());
         let is_free = before.is_none();
-        self.asked.set(before.or_else(|| Some(Rc::clone(ask))));
+        self.direct_call.set(before.or_else(|| Some(Rc::clone(direct))));
         is_free
     }
 
     /// What the guest asks this host.
-    pub(super) fn take_ask(&self, host: u64) -> Option<Rc<Ask>> {
-        let ask = self.asked.take()?;
-        if ask.host == host {
-            return Some(ask);
+    pub(super) fn take_direct_call(&self, host: u64) -> Option<Rc<DirectCall>> {
+        let direct = self.direct_call.take()?;
+        if direct.host == host {
+            return Some(direct);
         }
-        self.asked.set(Some(ask));
+        self.direct_call.set(Some(direct));
         None
     }
 
