@@ -25,7 +25,7 @@ pub struct DirectServing {
     pub requester: DirectCaller,
     /// The call that it serves now, if it does.
     pub direct: RefCell<Option<Rc<DirectCall>>>,
-    /// Describes that call to the surface, see `ASKED` in its `protocol.js`.
+    /// Describes that call to the surface, see `DIRECT_CALL` in its `protocol.js`.
     pub head: Cell<f64>,
     /// How many calls it may serve before it returns, this one included.
     pub left: Cell<u32>,

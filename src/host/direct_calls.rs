@@ -194,7 +194,7 @@ pub fn answer_text<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) 
     local.answer(js, |direct| Ok(Some(Ok(Value::String(js.read_text_into(*text, direct.result_memory.take())?)))))
 }
 
-/// `asked()`: what must be served next, as `ASKED` in the surface's `protocol.js` describes it; negative if the loop ends here.
+/// `directCall()`: what must be served next, as `DIRECT_CALL` in the surface's `protocol.js` describes it; negative if the loop ends here.
 pub fn direct_call<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let serving_now = local.context.direct_serving.borrow().clone();
     js.number(

@@ -11,7 +11,7 @@ use super::template::names;
 use super::timers::{self, Timers};
 use super::{actors, console, shadows};
 use crate::convert;
-use crate::isolate::{Limits, Place, Remote};
+use crate::isolate::{GuestRealm, Limits, Remote};
 use crate::ops::{self, Prepared, Record, Transfer};
 use crate::protocol::context_globals;
 use crate::value::{
@@ -76,7 +76,7 @@ pub fn install(context: &ContextHandle, globals: ContextGlobals) -> Prepared {
 
 fn install_in_realm(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     remote: &Weak<Remote>,
     globals: ContextGlobals,
 ) -> Result<(), Fault> {

@@ -6,9 +6,9 @@ pub(super) mod codegen;
 pub(super) mod compiled;
 pub(super) mod console_guard;
 pub(super) mod contexts;
+pub(super) mod guest_realm;
 pub(super) mod handles;
 pub(super) mod modules;
-pub(super) mod place;
 pub(super) mod realm;
 pub(super) mod slot_value;
 
@@ -21,9 +21,9 @@ use slab::Slab;
 
 use attachments::{attach_to_thread, attached_to_thread};
 use compiled::CompiledSources;
+use guest_realm::Binding;
 use handles::{Carried, Handles, Own};
 use modules::Modules;
-use place::Binding;
 use realm::Realms;
 use slot_value::SlotValue;
 
