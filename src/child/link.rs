@@ -101,7 +101,7 @@ impl Host for Link {
 
     fn notify(&self) {}
 
-    fn ask(&self, Request { op, slot, args, completion, .. }: Request) {
+    fn request(&self, Request { op, slot, args, completion, .. }: Request) {
         let mut args = args.into_iter();
         match (op & !op::SHOWS_STACKS, slot.index(), args.next(), args.next()) {
             (op::CALL, LOG, Some(Value::String(level)), Some(Value::String(text))) => {

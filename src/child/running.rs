@@ -145,7 +145,7 @@ impl Running {
         // Lines that are not kept are not passed on.
         if self.keep(level, units(&text)) {
             let args = vec![Value::String(Text::from(*level)), Value::String(text)];
-            self.ask(op::CALL, listener, args, Arc::new(NoCompletion), charge);
+            self.request(op::CALL, listener, args, Arc::new(NoCompletion), charge);
         }
         Step::Done
     }
@@ -167,7 +167,7 @@ impl Running {
         };
         self.last_call = call;
         let completion = self.calls.begin(call, kept);
-        self.ask(op::CALL_AWAITED, function, vec![Value::String(params)], completion, unserved);
+        self.request(op::CALL_AWAITED, function, vec![Value::String(params)], completion, unserved);
         Step::Done
     }
 
@@ -177,7 +177,7 @@ impl Running {
         Charge::take(&self.budget, bytes.saturating_add(self.memory / MAX_UNSERVED))
     }
 
-    fn ask(
+    fn request(
         &self,
         op: u32,
         function: &Arc<Callable>,
@@ -189,8 +189,8 @@ impl Running {
         match Arc::clone(slot.owner()).as_host() {
             Some(host) => {
                 let chain = Chain::of_request(self.requester.request);
-                let asker: Weak<dyn Owner> = Arc::<Calls>::downgrade(&self.calls);
-                host.ask(Request { op, slot, args, asker: Some(asker), chain, completion, charge });
+                let requester: Weak<dyn Owner> = Arc::<Calls>::downgrade(&self.calls);
+                host.request(Request { op, slot, args, requester: Some(requester), chain, completion, charge });
             }
             None => completion.complete(Err(ops::malformed())),
         }

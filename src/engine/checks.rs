@@ -32,7 +32,7 @@ pub fn failed(message: &CStr) {
 
 /// From now on, such failures of `isolate` that V8 reports to a handler do not end the process.
 pub fn contain(isolate: &v8::Isolate) {
-    // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has borrowed. The handler exists as long as the
+    // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has entered. The handler exists as long as the
     // process.
     unsafe {
         let isolate: *mut c_void = std::mem::transmute(isolate.as_raw_isolate_ptr());

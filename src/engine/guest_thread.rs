@@ -19,7 +19,7 @@ pub enum ThreadState {
     /// A thread that works, by its kernel thread id.
     Working(i32),
     /// A thread of a host that works for the isolate on a fiber, by its kernel thread id and the fiber's identity.
-    Borrowed(i32, usize),
+    Caller(i32, usize),
     /// A thread that has stopped itself permanently.
     Parked,
     /// A thread that was stopped permanently.
@@ -83,9 +83,9 @@ impl GuestThread {
     }
 
     /// This thread, which belongs to a host, now works for the isolate on the fiber that runs on it.
-    pub fn lend(&self) -> GuestThreadGuard<'_> {
+    pub fn take_on_caller(&self) -> GuestThreadGuard<'_> {
         let mut state = lock(&self.state);
-        *state = ThreadState::Borrowed(system::current_thread(), fiber::active());
+        *state = ThreadState::Caller(system::current_thread(), fiber::active());
         self.is_here.store(true, Ordering::SeqCst);
         GuestThreadGuard(self)
     }
@@ -119,7 +119,7 @@ impl GuestThread {
     /// The kernel's id of the thread that works for the isolate; 0 if there is none.
     pub fn thread_id(&self) -> u64 {
         match *lock(&self.state) {
-            ThreadState::Working(thread) | ThreadState::Borrowed(thread, _) => u64::try_from(thread).unwrap_or(0),
+            ThreadState::Working(thread) | ThreadState::Caller(thread, _) => u64::try_from(thread).unwrap_or(0),
             _ => 0,
         }
     }
@@ -127,7 +127,7 @@ impl GuestThread {
     /// Processor time that the thread has used since it started, if known.
     pub fn processor_time(&self) -> Option<Duration> {
         match *lock(&self.state) {
-            ThreadState::Working(thread) | ThreadState::Borrowed(thread, _) => system::processor_time(thread),
+            ThreadState::Working(thread) | ThreadState::Caller(thread, _) => system::processor_time(thread),
             _ => None,
         }
     }
@@ -186,12 +186,11 @@ impl GuestThread {
             }
             // Held until the thread has answered, so that the thread still works for this isolate.
             let mut state = lock(&self.state);
-            let (ThreadState::Working(thread) | ThreadState::Borrowed(thread, _), Some(code)) =
-                (*state, self.code.get())
+            let (ThreadState::Working(thread) | ThreadState::Caller(thread, _), Some(code)) = (*state, self.code.get())
             else {
                 break;
             };
-            let fiber = if let ThreadState::Borrowed(_, fiber) = *state { fiber } else { 0 };
+            let fiber = if let ThreadState::Caller(_, fiber) = *state { fiber } else { 0 };
             let more = if anywhere && fiber == 0 { system::own_code() } else { code_of_v8() };
             match system::freeze(thread, fiber, code, more) {
                 Attempt::Frozen => *state = ThreadState::Suspended,
@@ -292,7 +291,7 @@ impl Code {
             fn copy_code_pages(isolate: *mut c_void, capacity: usize, ranges: *mut MemoryRange) -> usize;
         }
         let mut ranges = [MemoryRange { start: std::ptr::null(), length: 0 }; Self::MAX_COUNT];
-        // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has borrowed; V8 writes no more ranges
+        // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has entered; V8 writes no more ranges
         // than the array has room for.
         let found = unsafe {
             let isolate: *mut c_void = std::mem::transmute(isolate.as_raw_isolate_ptr());

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::{moving, outgoing};
 use crate::convert::{self, Exchange};
-use crate::isolate::{Place, SlotValue};
+use crate::isolate::{GuestRealm, SlotValue};
 use crate::ops::{self, Transfer};
 use crate::protocol::{DEREF_SOURCE, SENT_ID, copy_into, detail, fault, function, handle, kind, ordered, tag};
 use crate::value::{Callable, CallbackMode, Code, Details, ErrorClass, ErrorFault, Fault, Handle, Outcome, Value};
 
 /// The neutral value that a carrier of the surface represents.
-pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, carrier: v8::Local<'s, v8::Value>) -> Outcome {
+pub fn read<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, carrier: v8::Local<'s, v8::Value>) -> Outcome {
     if let Some(primitive) = convert::primitive_from_v8(scope, carrier, at.limit())? {
         return Ok(primitive);
     }
@@ -83,7 +83,7 @@ fn number(scope: &mut v8::PinScope<'_, '_>, array: v8::Local<'_, v8::Array>, ind
 /// The carrier of an outcome for which the surface already has an object: a handle is written only as its number.
 pub fn write_id<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     outcome: Outcome,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let outcome = outcome.and_then(|value| {
@@ -99,7 +99,7 @@ pub fn write_id<'s>(
 }
 
 /// A copy that was made by a guest is charged to the first guest that holds it.
-pub fn charge_for(scope: &mut v8::Isolate, at: &Place, handle: &Handle) -> Result<(), Fault> {
+pub fn charge_for(scope: &mut v8::Isolate, at: &GuestRealm, handle: &Handle) -> Result<(), Fault> {
     let Handle::ExternalCopy(copy) = handle else { return Ok(()) };
     let copies = &at.guest.remote()?.accounts.copies;
     if copy.charge_to(copies) {
@@ -125,7 +125,7 @@ fn write_handle<'s>(scope: &mut v8::PinScope<'s, '_>, id: usize) -> v8::Local<'s
 /// The carrier of an outcome; [`Fault::Stopped`] if the guest is being stopped and none of its code may continue.
 pub fn write<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     outcome: Outcome,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let fault = match outcome {

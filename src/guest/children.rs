@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::isolate::{MAX_DESCENDANTS, Place};
+use crate::isolate::{GuestRealm, MAX_DESCENDANTS};
 use crate::ops;
 use crate::value::{Code, Completion, ErrorClass, Fault, Handle, IsolateHandle, Outcome, Owner, Value};
 
 /// A new isolate. If the existing isolates leave no room, this waits until those that are being disposed are gone.
-pub fn create(scope: &mut v8::PinScope<'_, '_>, at: &Place, args: Vec<Value>) -> Outcome {
+pub fn create(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, args: Vec<Value>) -> Outcome {
     let maker = at.guest.remote()?;
     let ops::Plan { settings, on_catastrophe, .. } = ops::plan_child(args, &maker.settings, at.guest.limits())?;
     let host = maker.settings.host.as_ref().and_then(std::sync::Weak::upgrade).ok_or_else(Fault::environment_gone)?;

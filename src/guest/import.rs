@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::outgoing;
 use crate::convert;
-use crate::isolate::{Guest, Place, SlotValue};
+use crate::isolate::{Guest, GuestRealm, SlotValue};
 use crate::ops;
 use crate::value::{
     Callable, Code, Completion, ContextHandle, ErrorClass, Fault, Handle, Outcome, Reference, Text, TypeOf, Value,
@@ -45,7 +45,7 @@ fn import<'s>(
     attributes: v8::Local<'s, v8::FixedArray>,
 ) -> Option<v8::Local<'s, v8::Promise>> {
     let _lifted = convert::cap::lift();
-    let at = Place::current(scope).ok()?;
+    let at = GuestRealm::current(scope).ok()?;
     let resolver = v8::PromiseResolver::new(scope)?;
     let loader = match number_of(scope, options).and_then(|number| at.realm.loaders.get(number)) {
         Some(loader) => Some((loader.load, Value::Number(f64::from(loader.index)))),
@@ -63,7 +63,7 @@ fn import<'s>(
 /// The function that loads what a script imports, and the name of the script's file.
 fn importer_of(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     resource_name: v8::Local<'_, v8::Value>,
 ) -> Option<(Arc<Callable>, Value)> {
     let importer = at.guest.remote().ok()?.settings.importer.clone()?;
@@ -85,7 +85,7 @@ pub fn number_of(scope: &mut v8::PinScope<'_, '_>, options: v8::Local<'_, v8::Da
 /// tells it where the import is.
 fn request(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     resolver: v8::Local<'_, v8::PromiseResolver>,
     loader: Option<(Arc<Callable>, Value)>,
     specifier: Text,
@@ -104,7 +104,7 @@ fn request(
             Ok(()) => {}
             // A limit has stopped the module. The importer is notified in a new task, which has time again.
             Err(Fault::Stopped) => {
-                let notify = move |scope: &mut v8::PinScope<'_, '_>, at: &Place, _outcome| {
+                let notify = move |scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, _outcome| {
                     let importer = v8::Local::new(scope, &resolver);
                     reject(scope, at, importer, &Fault::module_stopped());
                 };
@@ -122,7 +122,7 @@ fn request(
 /// Rejects the promise of `import()`.
 pub fn reject(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     resolver: v8::Local<'_, v8::PromiseResolver>,
     fault: &Fault,
 ) {
@@ -132,7 +132,7 @@ pub fn reject(
 }
 
 /// A handle to the current context, for the code that instantiates the imported module.
-fn context_of(scope: &mut v8::PinScope<'_, '_>, at: &Place) -> Result<Value, Fault> {
+fn context_of(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm) -> Result<Value, Fault> {
     let global: v8::Local<v8::Value> = scope.get_current_context().global(scope).into();
     let global = v8::Global::new(scope, global);
     let global = Arc::new(Reference {
@@ -167,7 +167,7 @@ impl Completion for Awaited {
 /// Evaluates the loaded and instantiated module. `resolver` settles with its namespace afterwards.
 fn arrive(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     resolver: v8::Local<'_, v8::PromiseResolver>,
     outcome: Outcome,
 ) -> Result<(), Fault> {

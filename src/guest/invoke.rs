@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::here::{self, Called};
+use super::direct_call::{self, Called};
 use super::{brand, carrier, children, local, member, outgoing, surface};
 use crate::convert::cap;
-use crate::isolate::{Place, Remote, Settings};
+use crate::isolate::{GuestRealm, Remote, Settings};
 use crate::ops::{self, Caller, Prepared, op};
 use crate::protocol::{INVOKE_HEAD, message, mode};
 use crate::value::{Code, Completion, ErrorClass, Fault, Value};
@@ -58,11 +58,11 @@ fn invoke<'s>(
     let op = number(scope, &args, 0) as u32;
     let waiting = number(scope, &args, 1) as u32;
     let is_application = op == op::REF_APPLY && waiting == mode::SYNC;
-    let called = if is_application { here::apply(scope, &args, &mut result) } else { Called::Unsent };
+    let called = if is_application { direct_call::apply(scope, &args, &mut result) } else { Called::Unsent };
     if matches!(called, Called::Returned) {
         return;
     }
-    let Ok(at) = Place::current(scope) else { return };
+    let Ok(at) = GuestRealm::current(scope) else { return };
     let request = number(scope, &args, 2);
     let send = |scope: &mut v8::PinScope<'s, '_>| {
         let (prepared, bytes) = prepare(scope, &at, op, &args)?;
@@ -104,7 +104,7 @@ fn invoke<'s>(
 /// The prepared call, and the size of its arguments in bytes.
 fn prepare<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     op: u32,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<(Prepared, usize), Fault> {
@@ -123,7 +123,7 @@ fn prepare<'s>(
 
 fn prepare_call(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     op: u32,
     target: Option<Value>,
     values: Vec<Value>,
@@ -136,7 +136,7 @@ fn prepare_call(
 }
 
 struct GuestCaller<'a> {
-    at: &'a Place,
+    at: &'a GuestRealm,
     remote: Arc<Remote>,
 }
 
@@ -157,7 +157,7 @@ impl Caller for GuestCaller<'_> {
 /// The answer that settles a request of the surface.
 fn settlement(
     scope: &v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     request: f64,
     bounded: bool,
 ) -> Result<Arc<dyn Completion>, Fault> {
@@ -181,7 +181,7 @@ fn release<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    if let Ok(at) = Place::current(scope) {
+    if let Ok(at) = GuestRealm::current(scope) {
         at.guest.handles.release(number(scope, &args, 0) as usize);
     }
 }
@@ -192,7 +192,7 @@ fn track<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    if let (Ok(at), Ok(object)) = (Place::current(scope), v8::Local::<v8::Object>::try_from(args.get(0))) {
+    if let (Ok(at), Ok(object)) = (GuestRealm::current(scope), v8::Local::<v8::Object>::try_from(args.get(0))) {
         let id = number(scope, &args, 1) as usize;
         at.guest.handles.track(scope, id, object);
     }
@@ -204,7 +204,7 @@ fn owned<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     mut result: v8::ReturnValue<v8::Value>,
 ) {
-    let Ok(at) = Place::current(scope) else { return };
+    let Ok(at) = GuestRealm::current(scope) else { return };
     let id = number(scope, &args, 0) as usize;
     if let Some(value) = at.guest.handles.referred(scope, id) {
         result.set(value);

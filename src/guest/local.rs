@@ -3,7 +3,7 @@
 
 use super::outgoing;
 use crate::convert;
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::ops::{self, Transfer, reference};
 use crate::value::{Fault, Value};
 
@@ -13,10 +13,10 @@ type Returned<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 fn respond<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     result: &mut v8::ReturnValue<v8::Value>,
-    body: impl FnOnce(&mut v8::PinScope<'s, '_>, &Place) -> Returned<'s>,
+    body: impl FnOnce(&mut v8::PinScope<'s, '_>, &GuestRealm) -> Returned<'s>,
 ) {
     let _lifted = convert::cap::lift();
-    let Ok(at) = Place::current(scope) else { return };
+    let Ok(at) = GuestRealm::current(scope) else { return };
     match body(scope, &at) {
         Ok(value) => result.set(value),
         // Execution is being terminated: nothing is thrown, and no further code runs.
@@ -31,7 +31,7 @@ fn bits(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>) -> Tr
 
 fn key<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     value: v8::Local<'s, v8::Value>,
 ) -> Result<reference::Key, Fault> {
     let key = convert::primitive_from_v8(scope, value, convert::Exchange::limit(at))?;

@@ -4,7 +4,7 @@
 mod carrier;
 mod children;
 mod completions;
-mod here;
+mod direct_call;
 pub mod import;
 mod invoke;
 mod local;
@@ -18,7 +18,7 @@ pub use settings::settings;
 
 use crate::convert::{self, Exchange};
 use crate::engine::{BOOTSTRAP, BootstrapScript, SnapshotSource};
-use crate::isolate::{Binding, Guest, Place, SlotValue};
+use crate::isolate::{Binding, Guest, GuestRealm, SlotValue};
 use crate::ops;
 use crate::protocol::{kind, message};
 use crate::value::{Code, Completion, ErrorClass, Fault, Handle, Settlement, Value};
@@ -79,7 +79,7 @@ impl Binding for GuestBinding {
     fn adopt<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
-        at: &Place,
+        at: &GuestRealm,
         value: Value,
     ) -> Result<v8::Local<'s, v8::Value>, Fault> {
         match value {
@@ -129,7 +129,7 @@ impl Binding for GuestBinding {
     fn identify(
         &self,
         scope: &mut v8::PinScope<'_, '_>,
-        at: &Place,
+        at: &GuestRealm,
         object: v8::Local<'_, v8::Object>,
     ) -> Result<Option<Value>, Fault> {
         v8::tc_scope!(let scope, scope);
@@ -159,7 +159,7 @@ fn brand<'s>(scope: &v8::PinScope<'s, '_>) -> v8::Local<'s, v8::Private> {
 }
 
 /// The surface of a realm, created on first use.
-fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place) -> Result<v8::Local<'s, v8::Object>, Fault> {
+fn surface<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm) -> Result<v8::Local<'s, v8::Object>, Fault> {
     let key = private(scope, "isolated-v8 surface");
     let global = scope.get_current_context().global(scope);
     let found = global.get_private(scope, key).map(v8::Local::<v8::Object>::try_from);
@@ -219,7 +219,7 @@ fn member<'s>(
 /// The surface's object for a handle.
 fn adopt_handle<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     handle: Handle,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     // Sessions are opened by hosts and stay there.
@@ -256,7 +256,7 @@ fn adopt_handle<'s>(
 /// A promise of this realm that settles with the outcome of a foreign promise.
 fn adopt_promise<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     settlement: &Arc<Settlement>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;

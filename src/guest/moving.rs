@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use super::carrier::element;
 use crate::convert;
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::ops;
 use crate::value::{Fault, Value};
 
 /// Reads `[TAG.MOVE, value, transferOut, buffers]`. The surface has created the list, which contains only buffers.
 pub fn read<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     carrier: v8::Local<'s, v8::Array>,
 ) -> Result<Value, Fault> {
     let value = element(scope, carrier, 1)?;

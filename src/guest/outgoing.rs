@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use super::completions::{ChargedCompletion, KeepAliveCompletion};
-use super::here::{self, Called};
+use super::direct_call::{self, Called};
 use crate::convert::{self, Exchange, cap};
-use crate::isolate::{Guest, Job, Kind, Limits, Place, Realm, Remote, SlotValue, async_context};
+use crate::isolate::{Guest, GuestRealm, Job, Kind, Limits, Realm, Remote, SlotValue, async_context};
 use crate::native::lock;
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{
@@ -18,7 +18,7 @@ use crate::value::{
 /// `Sync`.
 pub fn function<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     callable: Arc<Callable>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     if at.guest.owns(&callable.slot) && callable.mode == CallbackMode::Sync {
@@ -53,11 +53,11 @@ fn call<'s>(
     mut result: v8::ReturnValue<v8::Value>,
 ) {
     let _lifted = cap::lift();
-    let called = here::call(scope, &args, &mut result);
+    let called = direct_call::call(scope, &args, &mut result);
     if matches!(called, Called::Returned) {
         return;
     }
-    let Ok(at) = Place::current(scope) else { return };
+    let Ok(at) = GuestRealm::current(scope) else { return };
     let value = match called {
         Called::Ended(outcome) => outcome.and_then(|value| convert::to_v8(scope, &at, value)),
         Called::Returned | Called::Unsent => call_out(scope, &at, &args),
@@ -72,7 +72,7 @@ fn call<'s>(
 
 fn call_out<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     at.guest.end_if_stopping(scope)?;
@@ -127,7 +127,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    pub fn new(at: &Place) -> Self {
+    pub fn new(at: &GuestRealm) -> Self {
         let remote = at.guest.remote().ok();
         let handles = remote.as_ref().map_or(0, |remote| remote.slots.handles());
         Self { values: Vec::new(), bytes: 0, limit: at.limit(), remote, handles }
@@ -149,7 +149,7 @@ impl Arguments {
     }
 }
 
-pub fn throw(scope: &mut v8::PinScope<'_, '_>, at: &Place, fault: &Fault) {
+pub fn throw(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, fault: &Fault) {
     let exception = convert::exception_from_fault(scope, fault, |scope, value| convert::to_v8(scope, at, value).ok());
     if let Some(exception) = exception {
         scope.throw_exception(exception);
@@ -157,7 +157,7 @@ pub fn throw(scope: &mut v8::PinScope<'_, '_>, at: &Place, fault: &Fault) {
 }
 
 /// Waits on this thread for the outcome of any call.
-pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
+pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, prepared: Prepared) -> Outcome {
     if let Prepared::Enter { remote, .. } | Prepared::MakeContext { remote, .. } = &prepared
         && at.guest.owner_id() != Some(remote.id())
         && !at.guest.chain().is_rooted()
@@ -168,11 +168,11 @@ pub fn wait(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) ->
 }
 
 /// Like [`wait`], but also allowed inside an asynchronous call.
-pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
+pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
-    let host = matches!(prepared, Prepared::Ask { .. });
+    let host = matches!(prepared, Prepared::Request { .. });
     if host {
         at.guest.with_remote(|remote| {
             remote.accounts.meter.called_host();
@@ -187,7 +187,7 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepa
             at.guest.run_nested(scope, Job::new(Kind::Call, completion, work).limited(limits).in_chain(chain))?;
         }
         prepared => {
-            let prepared = prepared.asked_by(&at.guest.remote()?);
+            let prepared = prepared.requested_by(&at.guest.remote()?);
             prepared.dispatch(Kind::Call, chain, Charge::default(), completion);
         }
     }
@@ -198,8 +198,8 @@ const SYNC_IN_ASYNC: &str = "Calling a synchronous isolated-vm function on a non
                              asynchronous isolated-vm function is not allowed.";
 
 /// Like [`wait`], and also waits for the promise that the call returns.
-pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared) -> Outcome {
-    let host = matches!(prepared, Prepared::Ask { .. });
+pub fn wait_settled(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, prepared: Prepared) -> Outcome {
+    let host = matches!(prepared, Prepared::Request { .. });
     match wait(scope, at, prepared)? {
         Value::Promise(settlement) => {
             let reply = at.guest.reply();
@@ -220,7 +220,7 @@ pub fn answered_by_guest(prepared: &Prepared) -> bool {
 /// guest's memory limit. In addition, a guest that sends faster than its host receives has to wait.
 pub fn start(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     prepared: Prepared,
     bytes: usize,
     completion: Arc<dyn Completion>,
@@ -228,7 +228,7 @@ pub fn start(
     let remote = at.guest.remote()?;
     let charge = Charge::take(&remote.accounts.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
     let completion = match &prepared {
-        Prepared::Ask { host, args, .. } => {
+        Prepared::Request { host, args, .. } => {
             at.guest.handles.collect_references(scope, &remote.accounts.references);
             let completion = hold(&remote, args, completion)?;
             while !admit(scope, at, host, false)? {}
@@ -238,7 +238,7 @@ pub fn start(
         Prepared::Done(_) => completion,
         Prepared::Enter { .. } | Prepared::MakeContext { .. } => KeepAliveCompletion::new(&remote, completion),
     };
-    let prepared = prepared.asked_by(&remote);
+    let prepared = prepared.requested_by(&remote);
     prepared.dispatch(Kind::Task, Chain::of_request(async_context::current(scope)), charge, completion);
     Ok(())
 }
@@ -257,15 +257,20 @@ fn hold(remote: &Remote, args: &[Value], completion: Arc<dyn Completion>) -> Res
 }
 
 /// Starts a call whose answer is discarded.
-pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
-    if matches!(prepared, Prepared::Ask { .. }) {
+pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
+    if matches!(prepared, Prepared::Request { .. }) {
         at.guest.remote()?.accounts.meter.called_host();
     }
     notify(scope, at, prepared, bytes)
 }
 
 /// Like [`post`], on behalf of this library instead of the guest.
-pub fn notify(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
+pub fn notify(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &GuestRealm,
+    prepared: Prepared,
+    bytes: usize,
+) -> Result<(), Fault> {
     if let Prepared::Done(outcome) = prepared {
         // A failure to start is reported, as on a host.
         return outcome.map(|_| ());
@@ -273,11 +278,11 @@ pub fn notify(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, 
     let remote = at.guest.remote()?;
     let bytes = bytes.saturating_add(cost_of_one(&remote));
     let charge = match &prepared {
-        Prepared::Ask { host, .. } => pay(scope, at, host, &remote, bytes)?,
+        Prepared::Request { host, .. } => pay(scope, at, host, &remote, bytes)?,
         // Does not wait, because another isolate may never serve the message.
         _ => Charge::take(&remote.accounts.outstanding, bytes).ok_or_else(Fault::too_many_calls)?,
     };
-    let prepared = prepared.asked_by(&remote);
+    let prepared = prepared.requested_by(&remote);
     prepared.dispatch(Kind::Task, Chain::of_request(async_context::current(scope)), charge, Arc::new(NoCompletion));
     Ok(())
 }
@@ -285,7 +290,7 @@ pub fn notify(scope: &mut v8::PinScope<'_, '_>, at: &Place, prepared: Prepared, 
 /// Charges for a message to `host`, as soon as enough of the earlier messages have been served.
 fn pay(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     host: &Arc<dyn Host>,
     remote: &Remote,
     bytes: usize,
@@ -306,10 +311,10 @@ fn pay(
 }
 
 /// Whether `host` accepts another message, possibly after waiting.
-fn admit(scope: &mut v8::PinScope<'_, '_>, at: &Place, host: &Arc<dyn Host>, broke: bool) -> Result<bool, Fault> {
+fn admit(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, host: &Arc<dyn Host>, broke: bool) -> Result<bool, Fault> {
     let reply = at.guest.reply();
-    let asker = at.guest.remote()?.id();
-    if host.admit(asker, &at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Completion>))? {
+    let requester = at.guest.remote()?.id();
+    if host.admit(requester, &at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Completion>))? {
         return Ok(true);
     }
     at.guest.wait(scope, &*reply, true)?;
@@ -319,7 +324,7 @@ fn admit(scope: &mut v8::PinScope<'_, '_>, at: &Place, host: &Arc<dyn Host>, bro
 /// An answer that settles a promise of this realm, in a separate task.
 pub fn resolution(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     resolver: v8::Local<'_, v8::PromiseResolver>,
     bounded: bool,
 ) -> Result<Arc<Later>, Fault> {
@@ -335,7 +340,7 @@ pub fn resolution(
 /// Settles a promise of this realm immediately. `None` if it can no longer be settled.
 pub fn settle(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     resolver: v8::Local<'_, v8::PromiseResolver>,
     outcome: Outcome,
 ) -> Option<bool> {
@@ -348,7 +353,7 @@ pub fn settle(
     }
 }
 
-type Arrive = Box<dyn FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send>;
+type Arrive = Box<dyn FnOnce(&mut v8::PinScope<'_, '_>, &GuestRealm, Outcome) + Send>;
 
 /// Maximum number of answers that a guest may wait for at the same time. They arrive as tasks, which would pile up if the guest never
 /// processed them.
@@ -360,7 +365,7 @@ fn cost_of_one(remote: &Remote) -> usize {
 }
 
 /// Charges for a small item in progress.
-pub fn charge_one(at: &Place) -> Result<Charge, Fault> {
+pub fn charge_one(at: &GuestRealm) -> Result<Charge, Fault> {
     let remote = at.guest.remote()?;
     Charge::take(&remote.accounts.outstanding, cost_of_one(&remote)).ok_or_else(Fault::too_many_calls)
 }
@@ -368,14 +373,14 @@ pub fn charge_one(at: &Place) -> Result<Charge, Fault> {
 /// An answer that arrives in this realm as a separate task. If it is `bounded`, its contents are charged.
 pub fn later(
     scope: &v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     bounded: bool,
-    arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &Place, Outcome) + Send + 'static,
+    arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &GuestRealm, Outcome) + Send + 'static,
 ) -> Result<Arc<dyn Completion>, Fault> {
     Ok(Later::new(arrival(scope, at, bounded, Box::new(arrive))?))
 }
 
-fn arrival(scope: &v8::PinScope<'_, '_>, at: &Place, bounded: bool, arrive: Arrive) -> Result<Arrival, Fault> {
+fn arrival(scope: &v8::PinScope<'_, '_>, at: &GuestRealm, bounded: bool, arrive: Arrive) -> Result<Arrival, Fault> {
     let (remote, charge) = (at.guest.remote()?, charge_one(at)?);
     let limits = at.guest.limits();
     let request = async_context::current(scope);
@@ -438,7 +443,7 @@ impl Later {
             let scope = &mut v8::ContextScope::new(scope, context);
             v8::tc_scope!(let scope, scope);
             async_context::within(scope, guest.request(), |scope| {
-                arrive(scope, &Place { guest: Rc::clone(guest), realm }, outcome);
+                arrive(scope, &GuestRealm { guest: Rc::clone(guest), realm }, outcome);
             });
             Ok(Value::Undefined)
         });

@@ -10,31 +10,31 @@ use crate::value::{Completion, Owner};
 
 /// The receiver of an answer that was requested from the surface, or that the surface has promised.
 #[derive(Clone)]
-pub struct Asked {
+pub struct PendingRequest {
     pub completion: Arc<dyn Completion>,
     /// The isolate or the child process that has requested it.
-    pub asker: Option<Weak<dyn Owner>>,
+    pub requester: Option<Weak<dyn Owner>>,
 }
 
 #[derive(Default)]
 pub struct Answers {
     /// Those that were requested, by number minus one.
-    requested: RefCell<Slab<Asked>>,
+    requested: RefCell<Slab<PendingRequest>>,
     /// Those that the surface has promised, by its numbers for them, which are negative.
-    promised: RefCell<HashMap<i64, Asked>>,
+    promised: RefCell<HashMap<i64, PendingRequest>>,
     last_promise: Cell<i64>,
 }
 
 impl Answers {
     /// An answer is requested. Returns its number.
-    pub fn request(&self, asked: Asked) -> i64 {
+    pub fn request(&self, pending: PendingRequest) -> i64 {
         // A slab's key fits into an `i64`.
-        self.requested.borrow_mut().insert(asked) as i64 + 1
+        self.requested.borrow_mut().insert(pending) as i64 + 1
     }
 
     /// The surface promises an answer, under this number.
-    pub fn promise(&self, number: i64, asked: Asked) {
-        self.promised.borrow_mut().insert(number, asked);
+    pub fn promise(&self, number: i64, pending: PendingRequest) {
+        self.promised.borrow_mut().insert(number, pending);
     }
 
     /// The number for a promise of which the surface will get the outcome.
@@ -45,7 +45,7 @@ impl Answers {
     }
 
     /// The receiver of the answer with this number.
-    pub fn get(&self, number: i64) -> Option<Asked> {
+    pub fn get(&self, number: i64) -> Option<PendingRequest> {
         match usize::try_from(number - 1) {
             Ok(index) => self.requested.borrow().get(index).cloned(),
             Err(_) => self.promised.borrow().get(&number).cloned(),
@@ -53,15 +53,15 @@ impl Answers {
     }
 
     /// The same, for the answer itself: it can be taken once.
-    pub fn take(&self, number: i64) -> Option<Asked> {
+    pub fn take(&self, number: i64) -> Option<PendingRequest> {
         match usize::try_from(number - 1) {
             Ok(index) => self.requested.borrow_mut().try_remove(index),
             Err(_) => self.promised.borrow_mut().remove(&number),
         }
     }
 
-    pub fn take_all(&self) -> Vec<Asked> {
-        let requested = self.requested.take().into_iter().map(|(_, asked)| asked);
+    pub fn take_all(&self) -> Vec<PendingRequest> {
+        let requested = self.requested.take().into_iter().map(|(_, pending)| pending);
         requested.chain(self.promised.take().into_values()).collect()
     }
 }

@@ -11,9 +11,9 @@ use super::call_info::CallInfo;
 use super::environment::{Local, Next};
 use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue};
-use super::{asks, carrier, engine as whole, events, execution, process, replies, warm};
+use super::{carrier, direct_calls, engine as whole, events, execution, process, replies, warm};
 use crate::engine;
-use crate::isolate::borrow::{self, Progress};
+use crate::isolate::caller_thread::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
@@ -131,7 +131,7 @@ impl Caller for HostCaller<'_> {
     fn disposes(&self, remote: &Arc<Remote>) {
         self.local.keep_alive_until_gone(self.js, remote);
         if self.local.shared.has_streams() {
-            self.local.shared.ask_streams(|streams| streams.dispose(remote.id()));
+            self.local.shared.with_streams(|streams| streams.dispose(remote.id()));
         }
     }
 
@@ -216,8 +216,8 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&local.shared).cast();
-    let may_borrow = borrow::is_wanted() && ends_with_host(&prepared);
-    if let Some(prepared) = if may_borrow { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) } {
+    let may_enter = caller_thread::is_wanted() && ends_with_host(&prepared);
+    if let Some(prepared) = if may_enter { prepared.begin_on_caller(host, &chain, &receiver) } else { Some(prepared) } {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
     }
     let abort = || match callee.upgrade() {
@@ -238,15 +238,15 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             abort();
             continue;
         }
-        if let Some((asker, ask)) = borrow::Asker::find(host_id) {
-            local.serve_now(js, Next::Ask(asker, ask));
+        if let Some((requester, direct)) = caller_thread::DirectCaller::find(host_id) {
+            local.serve_now(js, Next::Direct(requester, direct));
             continue;
         }
         if let Some(request) = local.shared.take_call() {
             local.serve_now(js, Next::Request(request));
             continue;
         }
-        let must_check = match borrow::resume() {
+        let must_check = match caller_thread::resume() {
             Progress::Resumed => continue,
             Progress::Pulsed => true,
             Progress::None => !spin(SPIN, || local.shared.version() != version) && !local.shared.park(version, CHECK),
@@ -256,11 +256,11 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             abort();
         }
     };
-    if borrow::any()
+    if caller_thread::any()
         && let Some(remote) = callee.upgrade()
     {
         // It was stopped: its call was answered before its guest has returned.
-        borrow::unwind(&remote);
+        caller_thread::unwind(&remote);
     }
     *local.context.chain.borrow_mut() = outer;
     drop(receiver);
@@ -383,7 +383,7 @@ pub fn is_wanted<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) ->
     let id = js.read_number(*number)? as u64;
     js.number(f64::from(match local.is_wanted(js, id) {
         false => wanted::NO,
-        true if local.shared.ask_streams(|streams| streams.is_disposed(id)) => wanted::DISPOSED,
+        true if local.shared.with_streams(|streams| streams.is_disposed(id)) => wanted::DISPOSED,
         true => wanted::YES,
     }))
 }
@@ -461,10 +461,10 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"configure", function(js, local, c"configure", whole::configure)?),
         (c"statistics", function(js, local, c"statistics", whole::statistics)?),
         (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
-        (c"answer", function_of::<_, 1>(js, local, c"answer", asks::answer)?),
-        (c"answerText", function_of::<_, 1>(js, local, c"answerText", asks::answer_text)?),
-        (c"asked", function_of::<_, 1>(js, local, c"asked", asks::asked)?),
-        (c"askedValue", function_of::<_, 1>(js, local, c"askedValue", asks::asked_value)?),
+        (c"answer", function_of::<_, 1>(js, local, c"answer", direct_calls::answer)?),
+        (c"answerText", function_of::<_, 1>(js, local, c"answerText", direct_calls::answer_text)?),
+        (c"directCall", function_of::<_, 1>(js, local, c"directCall", direct_calls::direct_call)?),
+        (c"directCallValue", function_of::<_, 1>(js, local, c"directCallValue", direct_calls::direct_call_value)?),
         (c"drain", function(js, local, c"drain", drain)?),
         (c"pause", function(js, local, c"pause", pause)?),
         (c"wanted", function(js, local, c"wanted", is_wanted)?),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::shared::Shared;
 use super::streams::Retained;
-use crate::isolate::borrow::Asker;
+use crate::isolate::caller_thread::DirectCaller;
 use crate::isolate::{Limits, Remote};
-use crate::value::{Ask, Chain, Reply};
+use crate::value::{Chain, DirectCall, Reply};
 
 /// The event that is being handled, for what results from it.
 #[derive(Clone, Copy, Default)]
@@ -20,12 +20,12 @@ pub struct Current {
 }
 
 /// A loop of the surface serves calls of guests on this thread.
-pub struct Asking {
+pub struct DirectServing {
     /// The guest whose calls these are.
-    pub asker: Asker,
+    pub requester: DirectCaller,
     /// The call that it serves now, if it does.
-    pub ask: RefCell<Option<Rc<Ask>>>,
-    /// Describes that call to the surface, see `ASKED` in its `protocol.js`.
+    pub direct: RefCell<Option<Rc<DirectCall>>>,
+    /// Describes that call to the surface, see `DIRECT_CALL` in its `protocol.js`.
     pub head: Cell<f64>,
     /// How many calls it may serve before it returns, this one included.
     pub left: Cell<u32>,
@@ -55,7 +55,7 @@ impl Context {
 pub struct Context {
     pub current: Cell<Current>,
     /// The isolate that has requested the value that is being read.
-    pub asker: RefCell<Option<Arc<Remote>>>,
+    pub requester: RefCell<Option<Arc<Remote>>>,
     /// Limits of the call whose outcome was last given to the surface, or that waits while the surface serves a request.
     pub limits: Cell<Limits>,
     /// The host has stopped the JavaScript that a guest called while a sync call waits, for example because of a time limit of `node:vm`. The
@@ -69,7 +69,7 @@ pub struct Context {
     pub spare_chain: Cell<Option<Chain>>,
     pub spare_reply: Cell<Option<Arc<Reply<Shared>>>>,
     /// Calls of guests that the surface serves now.
-    pub asking: RefCell<Option<Rc<Asking>>>,
+    pub direct_serving: RefCell<Option<Rc<DirectServing>>>,
     /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
     pub pausing: Cell<Option<u64>>,
     /// Objects that the value just given to the surface refers to by number.

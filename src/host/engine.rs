@@ -7,7 +7,7 @@ use napi_sys as sys;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
-use crate::isolate::{End, Policy, borrow, registry};
+use crate::isolate::{End, Policy, caller_thread, registry};
 use crate::ops::milliseconds;
 use crate::protocol::{setting, statistic};
 use crate::{engine, guest, sandbox};
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn startup_snapshots(env: sys::napi_env, _info: sys::napi_
 /// caller's thread.
 pub fn configure<'a>(js: Js<'a>, _local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     if args.is_empty() {
-        return js.boolean(borrow::is_available());
+        return js.boolean(caller_thread::is_available());
     }
     let read = |index: u32| js.read_number(*args.get(index as usize).ok_or(Refused)?);
     let (grace, timeout, deadline, lost) = (

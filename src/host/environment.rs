@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use slab::Slab;
 
 use super::abortable::Abortable;
-use super::answers::{Answers, Asked};
+use super::answers::{Answers, PendingRequest};
 use super::arena::Arena;
 use super::context::Context;
 use super::event::{Event, Origin};
@@ -21,11 +21,12 @@ use super::reference::Reference;
 use super::shared::Shared;
 use super::signal::Signal;
 use super::streams::Retained;
-use crate::isolate::borrow::Asker;
+use crate::isolate::caller_thread::DirectCaller;
 use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{
-    Ask, Chain, Charge, Completion, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory, Slot, Value,
+    Chain, Charge, Completion, DirectCall, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory,
+    Slot, Value,
 };
 
 /// The environment on its own thread.
@@ -53,7 +54,7 @@ pub struct Local {
 /// What is served next while a sync call waits.
 pub(super) enum Next {
     Request(Request),
-    Ask(Asker, Rc<Ask>),
+    Direct(DirectCaller, Rc<DirectCall>),
 }
 
 /// The reference to the event loop, which keeps it alive.
@@ -125,13 +126,13 @@ impl Local {
         // Their memory ends with the environment. An isolate that does not stop is abandoned after a while, so this wait ends.
         for remote in holders {
             remote.stop(Stop::Environment);
-            if !remote.waits_here() {
+            if !remote.waits_on_this_thread() {
                 remote.await_gone();
             }
         }
         drop(std::mem::take(&mut *self.handles.borrow_mut()));
-        for asked in self.answers.take_all() {
-            asked.completion.complete(Err(Fault::environment_gone()));
+        for pending in self.answers.take_all() {
+            pending.completion.complete(Err(Fault::environment_gone()));
         }
     }
 
@@ -161,7 +162,7 @@ impl Local {
 
     /// Makes the surface keep a value, with a note, in a slot of its own table. The slot is charged to the guest that asks.
     pub fn own_slot(&self, js: Js<'_>, value: JsValue<'_>, note: JsValue<'_>) -> JsResult<Result<Arc<Slot>, Fault>> {
-        let charge = match &*self.context.asker.borrow() {
+        let charge = match &*self.context.requester.borrow() {
             None => Charge::default(),
             Some(remote) => match Charge::take(&remote.accounts.references, 1) {
                 Some(charge) => charge,
@@ -174,7 +175,7 @@ impl Local {
 
     /// Whether a guest has requested the value that is being read.
     pub fn serves_guest(&self) -> bool {
-        self.context.asker.borrow().is_some()
+        self.context.requester.borrow().is_some()
     }
 
     pub fn owns(&self, slot: &Slot) -> bool {
@@ -183,8 +184,9 @@ impl Local {
 
     /// Registers `completion` for the surface's call of `reply` with this number.
     pub fn expect_reply(&self, request: i64, completion: Arc<dyn Completion>) {
-        let asker = self.context.asker.borrow().as_ref().map(|remote| Arc::downgrade(remote) as Weak<dyn Owner>);
-        self.answers.promise(request, Asked { completion, asker });
+        let requester =
+            self.context.requester.borrow().as_ref().map(|remote| Arc::downgrade(remote) as Weak<dyn Owner>);
+        self.answers.promise(request, PendingRequest { completion, requester });
     }
 
     /// Keeps the event loop alive until the guest of `remote` has no more work.

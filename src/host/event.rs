@@ -22,7 +22,7 @@ pub enum Event {
         limits: Option<Box<Limits>>,
     },
     /// A request of a guest.
-    Ask { request: Request, origin: Origin },
+    Request { request: Request, origin: Origin },
     /// There are slots that are no longer held.
     Disown,
     /// An isolate has processed what was sent to it; until then the event loop was kept alive.
@@ -41,14 +41,16 @@ impl Event {
     /// The isolate that the event comes from, if it must not overtake other events of that isolate.
     pub fn origin(&self) -> Option<&Origin> {
         match self {
-            Event::Settle { origin, .. } | Event::Ask { origin, .. } => Some(origin).filter(|origin| origin.id != 0),
+            Event::Settle { origin, .. } | Event::Request { origin, .. } => {
+                Some(origin).filter(|origin| origin.id != 0)
+            }
             _ => None,
         }
     }
 
     /// Whether code of the host runs when the event is handled.
     pub fn calls_host(&self) -> bool {
-        matches!(self, Event::Settle { .. } | Event::Ask { .. })
+        matches!(self, Event::Settle { .. } | Event::Request { .. })
     }
 }
 

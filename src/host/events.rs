@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use napi_sys as sys;
 
-use super::answers::Asked;
+use super::answers::PendingRequest;
 use super::carrier;
 use super::context::Current;
 use super::environment::Local;
@@ -114,7 +114,7 @@ impl Local {
                 }
                 settled?;
             }
-            Event::Ask { request, origin } => {
+            Event::Request { request, origin } => {
                 if wanted && origin.admits(|| request.byte_size()) {
                     let before = self.context.current.replace(Current { origin: origin.id, call: 0 });
                     self.context.limits.take();
@@ -182,14 +182,14 @@ impl Local {
 
     /// Whether the surface should continue to read. If not, its reading ends here.
     pub fn is_wanted(&self, js: Js<'_>, id: u64) -> bool {
-        let (wanted, number) = self.shared.ask_streams(|streams| (streams.is_wanted(id), streams.request(id)));
-        let answered = |number| self.answers.get(number).is_some_and(|asked| asked.completion.is_complete());
+        let (wanted, number) = self.shared.with_streams(|streams| (streams.is_wanted(id), streams.request(id)));
+        let answered = |number| self.answers.get(number).is_some_and(|pending| pending.completion.is_complete());
         if wanted && !number.is_some_and(answered) {
             return true;
         }
         let completion = number.and_then(|number| self.answers.take(number));
         self.shared.end_reading(id);
-        if let Some(Asked { completion, .. }) = completion {
+        if let Some(PendingRequest { completion, .. }) = completion {
             self.refuse(js, completion);
         }
         false
@@ -199,21 +199,21 @@ impl Local {
     pub fn abort(&self, request: i64) {
         self.abortable.abort(request);
         if self.shared.has_streams() {
-            self.shared.ask_streams(|streams| streams.abandon(request));
+            self.shared.with_streams(|streams| streams.abandon(request));
         }
     }
 
     /// Lets the surface answer a request, now or later.
     pub fn serve(&self, js: Js<'_>, request: Request, origin: Origin) {
         let bytes = request.byte_size();
-        let Request { op, slot, args, asker, completion, chain, charge } = request;
+        let Request { op, slot, args, requester, completion, chain, charge } = request;
         // A request of a guest that was stopped does not begin any more. One that ended by itself has made all of its requests.
         let recipient = completion.recipient().and_then(|owner| Remote::from_owner(&owner));
         if !completion.is_wanted() || recipient.is_some_and(|remote| remote.was_stopped()) {
             return;
         }
         let op = if completion.is_discarded() { op | op::DISCARDED } else { op };
-        let number = self.answers.request(Asked { completion, asker: asker.clone() });
+        let number = self.answers.request(PendingRequest { completion, requester: requester.clone() });
         let call = chain.request();
         // While a sync call waits, its callee's requests are served on this stack.
         let waits = chain.waits_in(self.shared.id);
@@ -226,7 +226,7 @@ impl Local {
             // Frees released slots first, so that a guest that calls repeatedly in one turn of the event loop has no more than it holds.
             self.disown(js).and_then(|()| self.call_serve(js, caller, number, op, slot.index(), args))
         };
-        let carried = carried.and_then(|carrier| match self.read_answer(js, asker.as_ref(), carrier)? {
+        let carried = carried.and_then(|carrier| match self.read_answer(js, requester.as_ref(), carrier)? {
             Ok(Value::Undefined) => Ok(None),
             outcome => Ok(Some(outcome)),
         });

@@ -30,7 +30,7 @@ functions! {
     flush_later: c"flushLater",
     own: c"own",
     leave: c"leave",
-    serve_here: c"serveHere",
+    serve_direct_calls: c"serveDirectCalls",
 }
 
 fn reference(js: Js<'_>, host: JsValue<'_>, name: &CStr) -> JsResult<Reference> {

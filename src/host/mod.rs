@@ -3,11 +3,11 @@
 mod abortable;
 mod answers;
 mod arena;
-mod asks;
 mod call;
 mod call_info;
 mod carrier;
 mod context;
+mod direct_calls;
 mod engine;
 mod environment;
 mod event;

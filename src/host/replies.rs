@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::answers::Asked;
+use super::answers::PendingRequest;
 use super::carrier;
 use super::environment::Local;
 use super::js::{Js, JsResult, JsValue, Refused};
@@ -11,31 +11,36 @@ use crate::value::{Outcome, Owner};
 
 impl Local {
     /// Reads the carrier of a value that `asker` has requested.
-    pub fn read_answer(&self, js: Js<'_>, asker: Option<&Weak<dyn Owner>>, carrier: JsValue<'_>) -> JsResult<Outcome> {
-        let asker = asker.and_then(Weak::upgrade).and_then(|owner| Remote::from_owner(&owner));
-        let before = self.context.asker.replace(asker);
+    pub fn read_answer(
+        &self,
+        js: Js<'_>,
+        requester: Option<&Weak<dyn Owner>>,
+        carrier: JsValue<'_>,
+    ) -> JsResult<Outcome> {
+        let requester = requester.and_then(Weak::upgrade).and_then(|owner| Remote::from_owner(&owner));
+        let before = self.context.requester.replace(requester);
         let outcome = carrier::read(js, self, carrier);
-        self.context.asker.replace(before);
+        self.context.requester.replace(before);
         outcome
     }
 
     /// The isolate or child process that receives the surface's reply to this number, if it still exists. A promise that the host sends
     /// without a request has a recipient, but no asker.
     fn recipient_of(&self, request: i64) -> Option<Arc<dyn Owner>> {
-        let Asked { completion, asker } = self.answers.get(request)?;
-        asker.and_then(|asker| asker.upgrade()).or_else(|| completion.recipient())
+        let PendingRequest { completion, requester } = self.answers.get(request)?;
+        requester.and_then(|requester| requester.upgrade()).or_else(|| completion.recipient())
     }
 
     /// Whether anything still waits for the surface's reply to this number.
     fn is_awaited(&self, request: i64) -> bool {
-        let Some(Asked { completion, .. }) = self.answers.get(request) else { return false };
+        let Some(PendingRequest { completion, .. }) = self.answers.get(request) else { return false };
         let remote = self.recipient_of(request).and_then(|owner| Remote::from_owner(&owner));
         !completion.is_complete() && !remote.is_some_and(|remote| remote.is_disposed())
     }
 
     /// The surface answers a request, or settles a promise.
     pub fn reply(&self, js: Js<'_>, request: i64, outcome: Outcome) {
-        let Some(Asked { completion, .. }) = self.answers.take(request) else { return };
+        let Some(PendingRequest { completion, .. }) = self.answers.take(request) else { return };
         let recipient = completion.recipient();
         completion.complete(outcome);
         if let Some(remote) = recipient.as_ref().and_then(Remote::from_owner) {
@@ -54,8 +59,8 @@ pub fn reply<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsR
         return Err(Refused);
     };
     let request = js.read_number(*request)? as i64;
-    let asker = local.answers.get(request).and_then(|asked| asked.asker);
-    let outcome = local.read_answer(js, asker.as_ref(), *carrier)?;
+    let requester = local.answers.get(request).and_then(|pending| pending.requester);
+    let outcome = local.read_answer(js, requester.as_ref(), *carrier)?;
     local.reply(js, request, outcome);
     js.undefined()
 }

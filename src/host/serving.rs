@@ -24,7 +24,7 @@ impl Local {
     pub(super) fn serve_next(&self, js: Js<'_>) {
         match self.next.take() {
             Some(Next::Request(request)) => self.serve(js, request, Origin::default()),
-            Some(Next::Ask(asker, ask)) => self.serve_asks(js, asker, ask),
+            Some(Next::Direct(requester, direct)) => self.serve_direct_calls(js, requester, direct),
             None => {}
         }
     }

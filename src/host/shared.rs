@@ -236,8 +236,8 @@ impl Shared {
         self.holds_back.load(Ordering::Acquire)
     }
 
-    pub(super) fn ask_streams<T>(&self, ask: impl FnOnce(&mut Streams) -> T) -> T {
-        ask(&mut lock(&self.queue).streams)
+    pub(super) fn with_streams<T>(&self, use_them: impl FnOnce(&mut Streams) -> T) -> T {
+        use_them(&mut lock(&self.queue).streams)
     }
 
     /// The sync call at the root of `chain` has returned. Requests for it that come from now on, or came too late, go to the event loop.
@@ -248,7 +248,7 @@ impl Shared {
         self.waiting.calls.store(0, Ordering::Release);
         drop(queue);
         for request in late {
-            self.ask(request);
+            self.request(request);
         }
     }
 
@@ -322,11 +322,11 @@ impl Shared {
         self.signal.close();
         child::terminate_of(self.id);
         self.warm_pool.close();
-        let asked = events.into_iter().chain(streams.into_events()).filter_map(|event| match event {
-            Event::Ask { request, .. } => Some(request),
+        let requests = events.into_iter().chain(streams.into_events()).filter_map(|event| match event {
+            Event::Request { request, .. } => Some(request),
             _ => None,
         });
-        for request in asked.chain(calls) {
+        for request in requests.chain(calls) {
             request.completion.complete(Err(Fault::environment_gone()));
         }
         let isolates = std::mem::take(&mut *lock(&self.isolates));
@@ -337,8 +337,9 @@ impl Shared {
         // Host memory that they share ends with the environment. An isolate that does not stop is abandoned after a while, so this wait
         // ends.
         // A guest that waits on this thread uses no memory unless this thread resumes it.
-        let shares =
-            |remote: &Arc<Remote>| remote.accounts.shares_memory.load(Ordering::SeqCst) && !remote.waits_here();
+        let shares = |remote: &Arc<Remote>| {
+            remote.accounts.shares_memory.load(Ordering::SeqCst) && !remote.waits_on_this_thread()
+        };
         for remote in isolates.into_iter().filter(shares) {
             remote.await_gone();
         }
@@ -405,10 +406,16 @@ impl Host for Shared {
         }
     }
 
-    fn admit(&self, asker: u64, chain: &Chain, broke: bool, completion: &Arc<dyn Completion>) -> Result<bool, Fault> {
+    fn admit(
+        &self,
+        requester: u64,
+        chain: &Chain,
+        broke: bool,
+        completion: &Arc<dyn Completion>,
+    ) -> Result<bool, Fault> {
         let mut queue = lock(&self.queue);
         // While the event loop has something to do, it will let waiting guests in.
-        let held = queue.streams.count(asker);
+        let held = queue.streams.count(requester);
         let busy = held > 0 || self.signalled.load(Ordering::Acquire);
         let waits = queue.events.len().max(held) >= MAX_EVENTS || broke && busy;
         if !waits || queue.closed {
@@ -441,7 +448,7 @@ impl Host for Shared {
         self.is_own_thread() && chain.waits_in(self.id) && !self.waiting.closed.load(Ordering::Acquire)
     }
 
-    fn ask(&self, request: Request) {
+    fn request(&self, request: Request) {
         // The guest runs on this thread, which serves the request as soon as the guest waits.
         if self.is_own_thread() && request.chain.waits_in(self.id) && !self.waiting.closed.load(Ordering::Acquire) {
             let before = ASKED.replace(Some(request));
@@ -459,10 +466,10 @@ impl Host for Shared {
             return self.bump(queue);
         }
         drop(queue);
-        let asker = request.asker.as_ref().and_then(Weak::upgrade);
-        let origin = asker.map(|asker| Origin::of_owner(&asker)).unwrap_or_default();
-        if let Err(event) = self.send(Event::Ask { request, origin })
-            && let Event::Ask { request, .. } = *event
+        let requester = request.requester.as_ref().and_then(Weak::upgrade);
+        let origin = requester.map(|requester| Origin::of_owner(&requester)).unwrap_or_default();
+        if let Err(event) = self.send(Event::Request { request, origin })
+            && let Event::Request { request, .. } = *event
         {
             request.completion.complete(Err(Fault::environment_gone()));
         }

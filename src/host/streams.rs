@@ -147,7 +147,7 @@ impl Streams {
             };
             self.ready.push_back(origin);
             let wanted = match &event {
-                Event::Ask { request, .. } => stream.admits(request.chain.request(), || request.byte_size()),
+                Event::Request { request, .. } => stream.admits(request.chain.request(), || request.byte_size()),
                 Event::Settle { call, outcome, .. } if was_stopped(outcome) => {
                     stream.stopped.retain(|(stopped, _)| stopped != call);
                     true

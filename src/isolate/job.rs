@@ -10,7 +10,7 @@ use crate::value::{Chain, Charge, Completion, Outcome};
 /// A scope without a context, in which every job starts.
 pub type IsolateScope<'s, 'i> = v8::PinScope<'s, 'i, ()>;
 
-/// The work itself. Runs on the thread that has borrowed the isolate. `Guest::work` creates it from work that needs the guest.
+/// The work itself. Runs on the thread that has entered the isolate. `Guest::work` creates it from work that needs the guest.
 pub type Work = Box<dyn FnOnce(&mut IsolateScope<'_, '_>) -> Outcome + Send>;
 
 /// Long enough to be no limit, short enough for `Instant` arithmetic.

@@ -28,9 +28,9 @@ pub fn eval(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let origin = Origin::from_args(&mut args)?;
     let transfer = Transfer::from_number(args.number()?);
     let limits = args.limits()?;
-    let work = work_in_realm(Arc::clone(&context.slot), move |scope, place| {
+    let work = work_in_realm(Arc::clone(&context.slot), move |scope, at| {
         let script = compile(scope, &code, &origin)?;
-        run_unbound(scope, place, script, transfer)
+        run_unbound(scope, at, script, transfer)
     });
     Ok(Prepared::Enter { remote, limits, work })
 }
@@ -43,14 +43,14 @@ pub fn eval_closure(target: Option<Value>, mut args: Args) -> Result<Prepared, F
     let transfer = Transfer::from_number(args.number()?);
     let limits = args.limits()?;
     let arguments = args.rest();
-    let work = work_in_realm(Arc::clone(&context.slot), move |scope, place| {
+    let work = work_in_realm(Arc::clone(&context.slot), move |scope, at| {
         let code = convert::text_to_v8(scope, &code)?;
         let origin = origin.to_v8(scope)?;
         let mut names = Vec::with_capacity(arguments.len());
         let mut values = Vec::with_capacity(arguments.len());
         for (index, argument) in arguments.into_iter().enumerate() {
             names.push(convert::text_to_v8(scope, &Text::from(format!("${index}")))?);
-            values.push(convert::to_v8(scope, place, argument)?);
+            values.push(convert::to_v8(scope, at, argument)?);
         }
         v8::tc_scope!(let scope, scope);
         let mut source = v8::script_compiler::Source::new(code, Some(&origin));
@@ -67,7 +67,7 @@ pub fn eval_closure(target: Option<Value>, mut args: Args) -> Result<Prepared, F
         };
         let receiver = scope.get_current_context().global(scope).into();
         match function.call(scope, receiver, &values) {
-            Some(value) => transfer_out(scope, place, value, transfer),
+            Some(value) => transfer_out(scope, at, value, transfer),
             None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
         }
     });

@@ -7,14 +7,14 @@ use super::prepared::{Location, locate};
 use super::work::work_on_value;
 use super::{Args, Prepared, Transfer, op, transfer_out};
 use crate::convert;
-use crate::isolate::{Limits, Place};
+use crate::isolate::{GuestRealm, Limits};
 use crate::protocol::message;
 use crate::value::{Callable, CallbackMode, Fault, Outcome, Value};
 
 /// Calls a held function with neutral arguments; the receiver is `undefined` unless given.
 pub fn call_function<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    place: &Place,
+    at: &GuestRealm,
     function: v8::Local<'s, v8::Value>,
     receiver: Value,
     arguments: Vec<Value>,
@@ -22,14 +22,14 @@ pub fn call_function<'s>(
 ) -> Outcome {
     let function =
         v8::Local::<v8::Function>::try_from(function).map_err(|_| Fault::invalid(message::NOT_A_FUNCTION))?;
-    let receiver = convert::to_v8(scope, place, receiver)?;
+    let receiver = convert::to_v8(scope, at, receiver)?;
     let mut values = Vec::with_capacity(arguments.len());
     for argument in arguments {
-        values.push(convert::to_v8(scope, place, argument)?);
+        values.push(convert::to_v8(scope, at, argument)?);
     }
     v8::tc_scope!(let scope, scope);
     match function.call(scope, receiver, &values) {
-        Some(value) => transfer_out(scope, place, value, transfer),
+        Some(value) => transfer_out(scope, at, value, transfer),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
 }
@@ -47,13 +47,13 @@ pub fn call_callable(callable: &Arc<Callable>, arguments: Vec<Value>) -> Result<
     match locate(&callable.slot)? {
         Location::Host(host) => {
             let op = if callable.mode == CallbackMode::Awaited { op::CALL_AWAITED } else { op::CALL };
-            Ok(Prepared::Ask { host, op, slot: Arc::clone(&callable.slot), args: arguments, asker: None })
+            Ok(Prepared::Request { host, op, slot: Arc::clone(&callable.slot), args: arguments, requester: None })
         }
         Location::Isolate(remote) => {
             let awaited = if callable.mode == CallbackMode::Awaited { Transfer::PROMISE } else { 0 };
             let transfer = Transfer(Transfer::OR_COPY | awaited);
-            let work = work_on_value(Arc::clone(&callable.slot), move |scope, place, function| {
-                call_function(scope, place, function, Value::Undefined, arguments, transfer)
+            let work = work_on_value(Arc::clone(&callable.slot), move |scope, at, function| {
+                call_function(scope, at, function, Value::Undefined, arguments, transfer)
             });
             Ok(Prepared::Enter { remote, limits: Limits::standard(), work })
         }

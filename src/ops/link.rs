@@ -10,7 +10,7 @@ use super::args::malformed;
 use super::module::{MAX_SPECIFIER, attributes_of, misuse, module_of, remote_of};
 use super::{Args, Prepared, work_in_realm};
 use crate::convert;
-use crate::isolate::{Guest, Limits, Loader, Place, Remote, Resolutions, SlotValue, Stop};
+use crate::isolate::{Guest, GuestRealm, Limits, Loader, Remote, Resolutions, SlotValue, Stop};
 use crate::native::{Guard, lock};
 use crate::value::{
     Callable, Code, Completion, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Settlement, Text,
@@ -172,16 +172,16 @@ pub fn instantiate(target: Option<Value>, mut args: Args) -> Result<Prepared, Fa
     if context.slot.owner().id() != linker.root.slot.owner().id() {
         return Err(misuse("Invalid context"));
     }
-    let work = work_in_realm(Arc::clone(&context.slot), move |scope, place| {
-        let root = module_at(scope, &place.guest, &linker.root)?;
+    let work = work_in_realm(Arc::clone(&context.slot), move |scope, at| {
+        let root = module_at(scope, &at.guest, &linker.root)?;
         if root.get_status() == v8::ModuleStatus::Uninstantiated {
-            let resolutions = resolutions(scope, &place.guest, &linker.claims())?;
+            let resolutions = resolutions(scope, &at.guest, &linker.claims())?;
             v8::tc_scope!(let scope, scope);
-            let done = place.guest.modules.resolving(resolutions, || root.instantiate_module(scope, resolve));
+            let done = at.guest.modules.resolving(resolutions, || root.instantiate_module(scope, resolve));
             if done != Some(true) || scope.has_caught() {
                 return Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped));
             }
-            settle(place, &linker.claims(), load.as_ref());
+            settle(at, &linker.claims(), load.as_ref());
         }
         linker.end(true);
         Ok(Value::Undefined)
@@ -218,23 +218,23 @@ fn resolutions(scope: &v8::PinScope<'_, '_>, guest: &Guest, claims: &[Claim]) ->
 }
 
 /// Records the realm and the imports of instantiated modules, and the function that loads what they import.
-fn settle(place: &Place, claims: &[Claim], load: Option<&Arc<Callable>>) {
+fn settle(at: &GuestRealm, claims: &[Claim], load: Option<&Arc<Callable>>) {
     let imported = |module: &Arc<ModuleHandle>| {
-        place.guest.read_slot(&module.slot, |value| match value {
+        at.guest.read_slot(&module.slot, |value| match value {
             SlotValue::Module(compiled) => Some(Rc::downgrade(compiled)),
             _ => None,
         })
     };
     for (index, claim) in claims.iter().enumerate() {
         let imports = claim.found.iter().flatten().filter_map(imported).collect();
-        place.guest.read_slot(&claim.module.slot, |value| {
+        at.guest.read_slot(&claim.module.slot, |value| {
             let SlotValue::Module(compiled) = value else { return None };
-            *compiled.realm.borrow_mut() = Some(Arc::clone(&place.realm));
+            *compiled.realm.borrow_mut() = Some(Arc::clone(&at.realm));
             *compiled.imports.borrow_mut() = imports;
             if let Some(load) = load.filter(|_| claim.module.imports) {
                 // Each claim required a call, so there are fewer than 2³².
                 let loader = Loader { load: Arc::clone(load), index: index as u32 };
-                place.realm.loaders.add(compiled.number, loader);
+                at.realm.loaders.add(compiled.number, loader);
             }
             Some(())
         });

@@ -8,7 +8,7 @@ use super::compilation::Compilation;
 use super::compiling::Form;
 use super::{Args, Prepared, Transfer, transfer_out};
 use crate::convert;
-use crate::isolate::{CompiledModule, Guest, Limits, Place, Remote, SlotValue, Unit, async_context};
+use crate::isolate::{CompiledModule, Guest, GuestRealm, Limits, Remote, SlotValue, Unit, async_context};
 use crate::value::{
     Callable, Code, ErrorClass, Fault, Handle, ModuleHandle, ModuleRequest, Outcome, Reference, Text, TypeOf, Value,
 };
@@ -217,12 +217,12 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
             let realm = compiled.realm.borrow().clone().ok_or_else(|| misuse("Module is uninstantiated"))?;
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
-            let place = Place { guest: Rc::clone(guest), realm };
+            let at = GuestRealm { guest: Rc::clone(guest), realm };
             let promise =
                 async_context::within(scope, guest.request(), |scope| evaluate_compiled(scope, guest, &compiled))?;
             if module.namespace().is_none() {
                 let namespace = v8::Local::new(scope, &compiled.module).get_module_namespace();
-                let value = SlotValue::Value(Arc::clone(&place.realm), v8::Global::new(scope, namespace));
+                let value = SlotValue::Value(Arc::clone(&at.realm), v8::Global::new(scope, namespace));
                 module.set_namespace(Arc::new(Reference {
                     slot: guest.new_slot(value)?,
                     type_of: TypeOf::Object,
@@ -230,7 +230,7 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
                     inherit: false,
                 }));
             }
-            finish(scope, &place, promise, transfer)
+            finish(scope, &at, promise, transfer)
         }),
     })
 }
@@ -238,12 +238,12 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
 /// The result of an evaluation for the caller: nothing, a promise for its end, or the error that was thrown at once.
 fn finish<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    place: &Place,
+    at: &GuestRealm,
     promise: v8::Local<'s, v8::Promise>,
     transfer: Transfer,
 ) -> Outcome {
     if transfer.0 & Transfer::PROMISE != 0 {
-        return transfer_out(scope, place, promise.into(), transfer);
+        return transfer_out(scope, at, promise.into(), transfer);
     }
     if promise.state() != v8::PromiseState::Rejected {
         return Ok(Value::Undefined);

@@ -18,7 +18,7 @@ pub enum Prepared {
     /// Creation of a context.
     MakeContext { remote: Arc<Remote>, work: Work },
     /// A request to a host about one of its own values.
-    Ask { host: Arc<dyn Host>, op: u32, slot: Arc<Slot>, args: Vec<Value>, asker: Option<Weak<dyn Owner>> },
+    Request { host: Arc<dyn Host>, op: u32, slot: Arc<Slot>, args: Vec<Value>, requester: Option<Weak<dyn Owner>> },
 }
 
 impl Prepared {
@@ -35,15 +35,15 @@ impl Prepared {
                 remote
                     .post(Job::new(kind, completion, work).limited(Limits::standard()).in_chain(chain).charged(charge));
             }
-            Prepared::Ask { host, op, slot, args, asker } => {
-                host.ask(Request { op, slot, args, asker, chain, completion, charge });
+            Prepared::Request { host, op, slot, args, requester } => {
+                host.request(Request { op, slot, args, requester, chain, completion, charge });
             }
         }
     }
 
     /// Begins the call on this thread, which is that of `host`, if its isolate is idle and belongs to that host; `None` then. Returns the
     /// call otherwise.
-    pub fn begin_here(self, host: *const (), chain: &Chain, completion: &Arc<dyn Completion>) -> Option<Self> {
+    pub fn begin_on_caller(self, host: *const (), chain: &Chain, completion: &Arc<dyn Completion>) -> Option<Self> {
         let (remote, limits, work, makes_context) = match self {
             Prepared::Enter { remote, limits, work } => (remote, limits, work, false),
             Prepared::MakeContext { remote, work } => (remote, Limits::standard(), work, true),
@@ -52,7 +52,7 @@ impl Prepared {
         let is_own = remote.settings.host.as_ref().is_some_and(|own| std::ptr::eq(own.as_ptr().cast(), host));
         let job = Job::new(Kind::Call, Arc::clone(completion), work).limited(limits).in_chain(chain.clone());
         let job = Box::new(job);
-        let begun = if is_own { remote.begin_here(job) } else { Err(job) };
+        let begun = if is_own { remote.begin_on_caller(job) } else { Err(job) };
         begun.err().map(|job| {
             let work = job.work;
             if makes_context {
@@ -94,12 +94,12 @@ impl Prepared {
     }
 
     /// The same call, requested by the guest of `remote`.
-    pub fn asked_by(self, remote: &Arc<Remote>) -> Self {
+    pub fn requested_by(self, remote: &Arc<Remote>) -> Self {
         match self {
-            Prepared::Ask { host, op, slot, args, .. } => {
+            Prepared::Request { host, op, slot, args, .. } => {
                 let op = if remote.settings.host_stacks { op | op::SHOWS_STACKS } else { op };
-                let asker: Weak<dyn Owner> = Arc::<Remote>::downgrade(remote);
-                Prepared::Ask { host, op, slot, args, asker: Some(asker) }
+                let requester: Weak<dyn Owner> = Arc::<Remote>::downgrade(remote);
+                Prepared::Request { host, op, slot, args, requester: Some(requester) }
             }
             prepared => prepared,
         }
@@ -109,7 +109,7 @@ impl Prepared {
     pub fn remote(&self) -> Weak<Remote> {
         match self {
             Prepared::Enter { remote, .. } | Prepared::MakeContext { remote, .. } => Arc::downgrade(remote),
-            Prepared::Done(_) | Prepared::Ask { .. } => Weak::new(),
+            Prepared::Done(_) | Prepared::Request { .. } => Weak::new(),
         }
     }
 }

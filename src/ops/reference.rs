@@ -8,7 +8,7 @@ use super::work::work_on_value;
 use super::{Args, Prepared, Transfer, call_function, op, transfer_out};
 use crate::convert;
 use crate::engine;
-use crate::isolate::{Guest, Place};
+use crate::isolate::{Guest, GuestRealm};
 use crate::protocol::message;
 use crate::value::{Fault, Outcome, Reference, TypeOf, Value};
 
@@ -17,26 +17,26 @@ pub fn access(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared
     let slot = Arc::clone(&reference.slot);
     let remote = match locate(&slot)? {
         Location::Host(host) => {
-            return Ok(Prepared::Ask { host, op, slot, args: args.rest(), asker: None });
+            return Ok(Prepared::Request { host, op, slot, args: args.rest(), requester: None });
         }
         Location::Isolate(remote) => remote,
     };
     let (first, second) = (args.value(), args.value());
     let limits = args.limits()?;
     let work = match op {
-        op::REF_COPY => work_on_value(slot, |scope, place, value| convert::clone_from_v8(scope, place, value)),
+        op::REF_COPY => work_on_value(slot, |scope, at, value| convert::clone_from_v8(scope, at, value)),
         op::REF_GET => {
             let key = Key::new(first)?;
             let mut transfer = Transfer::from_number(second.as_number().ok_or_else(malformed)?);
             transfer.0 |= if reference.accessors { Transfer::ACCESSORS } else { 0 };
             transfer.0 |= if reference.inherit { Transfer::UNSAFE_INHERIT } else { 0 };
             check_object(&reference)?;
-            work_on_value(slot, move |scope, place, value| get(scope, place, value, &key, transfer))
+            work_on_value(slot, move |scope, at, value| get(scope, at, value, &key, transfer))
         }
         op::REF_SET => {
             let key = Key::new(first)?;
             check_object(&reference)?;
-            work_on_value(slot, move |scope, place, value| set(scope, place, value, &key, second))
+            work_on_value(slot, move |scope, at, value| set(scope, at, value, &key, second))
         }
         op::REF_DELETE => {
             let key = Key::new(first)?;
@@ -53,7 +53,7 @@ pub fn apply(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared,
     let slot = Arc::clone(&reference.slot);
     let remote = match locate(&slot)? {
         Location::Host(host) => {
-            return Ok(Prepared::Ask { host, op, slot, args: args.rest(), asker: None });
+            return Ok(Prepared::Request { host, op, slot, args: args.rest(), requester: None });
         }
         Location::Isolate(remote) => remote,
     };
@@ -64,8 +64,8 @@ pub fn apply(op: u32, target: Option<Value>, mut args: Args) -> Result<Prepared,
     let limits = args.limits()?;
     let receiver = args.value();
     let arguments = args.rest();
-    let work = work_on_value(slot, move |scope, place, function| {
-        call_function(scope, place, function, receiver, arguments, transfer)
+    let work = work_on_value(slot, move |scope, at, function| {
+        call_function(scope, at, function, receiver, arguments, transfer)
     });
     Ok(Prepared::Enter { remote, limits, work })
 }
@@ -138,7 +138,7 @@ fn check_stopping(scope: &v8::PinScope<'_, '_>, step: usize) -> Result<(), Fault
 /// Reads a property and transfers it as `transfer` requests. The reference may allow more than own data properties.
 pub fn get<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    place: &Place,
+    at: &GuestRealm,
     value: v8::Local<'s, v8::Value>,
     key: &Key,
     mut transfer: Transfer,
@@ -169,7 +169,7 @@ pub fn get<'s>(
             let Some(found) = object.get(scope, name.into()) else {
                 return Err(caught(scope));
             };
-            return transfer_out(scope, place, found, transfer);
+            return transfer_out(scope, at, found, transfer);
         }
         if !inherit {
             break;
@@ -180,7 +180,7 @@ pub fn get<'s>(
         }
     }
     let nothing = v8::undefined(scope).into();
-    transfer_out(scope, place, nothing, transfer)
+    transfer_out(scope, at, nothing, transfer)
 }
 
 fn is_accessor(scope: &mut v8::PinScope<'_, '_>, descriptor: v8::Local<'_, v8::Value>) -> bool {
@@ -212,12 +212,12 @@ fn is_computed(
 
 fn set<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    place: &Place,
+    at: &GuestRealm,
     value: v8::Local<'s, v8::Value>,
     key: &Key,
     new: Value,
 ) -> Outcome {
-    let new = convert::to_v8(scope, place, new)?;
+    let new = convert::to_v8(scope, at, new)?;
     set_value(scope, value, key, new)
 }
 

@@ -8,7 +8,7 @@ use super::compilation::{Compilation, Origin};
 use super::compiling::{Compiling, Form};
 use super::{Args, Caller, Prepared, Transfer, cache, work_in_realm};
 use crate::convert;
-use crate::isolate::{CompiledScript, Guest, Limits, Place, Remote, SlotValue, Unit};
+use crate::isolate::{CompiledScript, Guest, GuestRealm, Limits, Remote, SlotValue, Unit};
 use crate::value::{Code, ErrorClass, Fault, Handle, Outcome, Text, Value};
 
 /// Compiles `code` for any context of its isolate.
@@ -41,14 +41,14 @@ fn compile_source<'s>(
 /// Runs a compiled script in the current context and transfers its last value out.
 pub fn run_unbound<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    place: &Place,
+    at: &GuestRealm,
     script: v8::Local<'s, v8::UnboundScript>,
     transfer: Transfer,
 ) -> Outcome {
     v8::tc_scope!(let scope, scope);
     let script = script.bind_to_current_context(scope);
     match script.run(scope) {
-        Some(value) => super::transfer_out(scope, place, value, transfer),
+        Some(value) => super::transfer_out(scope, at, value, transfer),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
 }
@@ -115,12 +115,12 @@ pub fn run(script: Option<Value>, mut args: Args, caller: &dyn Caller) -> Result
     let transfer = Transfer::from_number(args.number()?);
     let limits = args.limits()?;
     let remote = Remote::from_owner(script.owner()).ok_or_else(malformed)?;
-    let work = work_in_realm(Arc::clone(&context.slot), move |scope, place| {
-        let found = place.guest.read_slot(&script, |value| match value {
+    let work = work_in_realm(Arc::clone(&context.slot), move |scope, at| {
+        let found = at.guest.read_slot(&script, |value| match value {
             SlotValue::Script(compiled) => Some(v8::Local::new(scope, &compiled.script)),
             _ => None,
         });
-        run_unbound(scope, place, found.ok_or_else(malformed)?, transfer)
+        run_unbound(scope, at, found.ok_or_else(malformed)?, transfer)
     });
     Ok(Prepared::Enter { remote, limits, work })
 }

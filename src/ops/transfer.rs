@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use crate::convert::{self, Exchange};
-use crate::isolate::{Deadline, Place, Realm, Remote, SlotValue, clock};
+use crate::isolate::{Deadline, GuestRealm, Realm, Remote, SlotValue, clock};
 use crate::protocol::{message, transfer};
 use crate::value::{
     Budget, Callable, CallbackMode, Charge, Completion, ExternalCopy, Fault, Handle, Outcome, Owner, Reference,
@@ -51,45 +51,45 @@ impl Transfer {
 /// Transfers `value` out of its realm.
 pub fn transfer_out<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    place: &Place,
+    at: &GuestRealm,
     value: v8::Local<'s, v8::Value>,
     transfer: Transfer,
 ) -> Outcome {
     if transfer.has(Transfer::PROMISE) {
-        return Ok(Value::Promise(promise_out(scope, place, value, transfer.without_promise())?));
+        return Ok(Value::Promise(promise_out(scope, at, value, transfer.without_promise())?));
     }
     match transfer.0 & Transfer::TYPE_MASK {
-        Transfer::COPY => convert::clone_from_v8(scope, place, value),
+        Transfer::COPY => convert::clone_from_v8(scope, at, value),
         Transfer::EXTERNAL_COPY => {
-            let copy = convert::clone_from_v8(scope, place, value)?;
+            let copy = convert::clone_from_v8(scope, at, value)?;
             Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::of_guest(copy))))
         }
-        Transfer::REFERENCE => reference_out(scope, place, value, transfer),
-        _ => by_type(scope, place, value, transfer),
+        Transfer::REFERENCE => reference_out(scope, at, value, transfer),
+        _ => by_type(scope, at, value, transfer),
     }
 }
 
 fn by_type<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    place: &Place,
+    at: &GuestRealm,
     value: v8::Local<'s, v8::Value>,
     transfer: Transfer,
 ) -> Outcome {
-    if let Some(primitive) = convert::primitive_from_v8(scope, value, place.limit())? {
+    if let Some(primitive) = convert::primitive_from_v8(scope, value, at.limit())? {
         return Ok(primitive);
     }
     if let Ok(object) = v8::Local::<v8::Object>::try_from(value)
-        && let Some(handle) = place.identify(scope, object)?
+        && let Some(handle) = at.identify(scope, object)?
     {
         return Ok(handle);
     }
     if value.is_function() {
-        return function_out(scope, place, value);
+        return function_out(scope, at, value);
     }
     match transfer.0 & Transfer::FALLBACK_MASK {
-        Transfer::OR_REFERENCE => return reference_out(scope, place, value, transfer),
+        Transfer::OR_REFERENCE => return reference_out(scope, at, value, transfer),
         Transfer::OR_UNDEFINED => return Ok(Value::Undefined),
-        Transfer::OR_COPY => return convert::clone_from_v8(scope, place, value),
+        Transfer::OR_COPY => return convert::clone_from_v8(scope, at, value),
         _ => {}
     }
     Err(Fault::coded(crate::value::ErrorClass::TypeError, message::NOT_TRANSFERABLE, crate::value::Code::Transfer))
@@ -98,14 +98,14 @@ fn by_type<'s>(
 /// A reference to `value`, which stays where it is. A reference to a `Callback` applies its function.
 pub fn reference_out<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    place: &Place,
+    at: &GuestRealm,
     value: v8::Local<'s, v8::Value>,
     transfer: Transfer,
 ) -> Outcome {
-    let value = place.behind(scope, value);
-    let slot_value = SlotValue::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
+    let value = at.behind(scope, value);
+    let slot_value = SlotValue::Value(Arc::clone(&at.realm), v8::Global::new(scope, value));
     Ok(Value::Handle(Handle::Reference(Arc::new(Reference {
-        slot: place.guest.new_slot(slot_value)?,
+        slot: at.guest.new_slot(slot_value)?,
         type_of: convert::type_of(value),
         accessors: transfer.has(Transfer::ACCESSORS),
         inherit: transfer.has(Transfer::UNSAFE_INHERIT),
@@ -116,14 +116,14 @@ pub fn reference_out<'s>(
 pub const MAX_NAME: usize = 1_000;
 
 /// A function that other realms can call.
-pub fn function_out(scope: &mut v8::PinScope<'_, '_>, place: &Place, value: v8::Local<'_, v8::Value>) -> Outcome {
+pub fn function_out(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, value: v8::Local<'_, v8::Value>) -> Outcome {
     let name = match v8::Local::<v8::Function>::try_from(value).map(|function| function.get_name(scope)) {
         Ok(name) => convert::beginning(scope, name, MAX_NAME),
         Err(_) => Text::from(""),
     };
-    let slot_value = SlotValue::Value(Arc::clone(&place.realm), v8::Global::new(scope, value));
+    let slot_value = SlotValue::Value(Arc::clone(&at.realm), v8::Global::new(scope, value));
     let length = length_of(scope, value).unwrap_or(0);
-    let slot = place.guest.new_slot(slot_value)?;
+    let slot = at.guest.new_slot(slot_value)?;
     Ok(Value::Function(Arc::new(Callable { slot, name, length, mode: CallbackMode::Sync })))
 }
 
@@ -140,17 +140,17 @@ fn length_of(scope: &mut v8::PinScope<'_, '_>, function: v8::Local<'_, v8::Value
 /// A promise for other realms that settles when `value` settles. If `value` is not a promise, it settles immediately.
 fn promise_out<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    place: &Place,
+    at: &GuestRealm,
     value: v8::Local<'s, v8::Value>,
     transfer: Transfer,
 ) -> Result<Arc<Settlement>, Fault> {
-    let remote = place.guest.remote()?;
+    let remote = at.guest.remote()?;
     let isolate: Weak<dyn Owner> = Arc::<Remote>::downgrade(&remote);
     let Ok(promise) = v8::Local::<v8::Promise>::try_from(value) else {
-        return Ok(Settlement::settled(Some(isolate), transfer_out(scope, place, value, transfer)));
+        return Ok(Settlement::settled(Some(isolate), transfer_out(scope, at, value, transfer)));
     };
     let settlement = Settlement::of_guest(isolate);
-    if let Some(Deadline { limit, time }) = place.guest.deadline() {
+    if let Some(Deadline { limit, time }) = at.guest.deadline() {
         // The promise is part of the result of the call.
         let waiting = Arc::downgrade(&settlement);
         settlement.set_timed(clock::at(time, move || {
@@ -161,7 +161,7 @@ fn promise_out<'s>(
     }
     let outstanding = Arc::clone(&remote.accounts.outstanding);
     let completion = Arc::new(ChargedSettlement { settlement: Arc::clone(&settlement), outstanding });
-    await_promise(scope, place, promise, completion, transfer)?;
+    await_promise(scope, at, promise, completion, transfer)?;
     Ok(settlement)
 }
 
@@ -211,14 +211,14 @@ impl Wrapper for RealmKeepAlive {
 /// Answers with the promise's outcome once it settles.
 pub fn await_promise<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    place: &Place,
+    at: &GuestRealm,
     promise: v8::Local<'s, v8::Promise>,
     completion: Arc<dyn Completion>,
     transfer: Transfer,
 ) -> Result<(), Fault> {
-    let completion = Arc::new(RealmKeepAlive { completion, _realm: Arc::clone(&place.realm) });
-    let request = place.guest.request();
-    let awaited = place.guest.remote()?.promises.insert(completion, transfer.0, request, place.guest.deadline());
+    let completion = Arc::new(RealmKeepAlive { completion, _realm: Arc::clone(&at.realm) });
+    let request = at.guest.request();
+    let awaited = at.guest.remote()?.promises.insert(completion, transfer.0, request, at.guest.deadline());
     let id = v8::Number::new(scope, awaited as f64).into();
     let fulfilled = v8::Function::builder(on_fulfilled).data(id).build(scope);
     let rejected = v8::Function::builder(on_rejected).data(id).build(scope);
@@ -233,7 +233,7 @@ fn on_fulfilled<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    settle(scope, &args, |scope, place, value, transfer| transfer_out(scope, place, value, transfer));
+    settle(scope, &args, |scope, at, value, transfer| transfer_out(scope, at, value, transfer));
 }
 
 fn on_rejected<'s>(
@@ -247,15 +247,14 @@ fn on_rejected<'s>(
 fn settle<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: &v8::FunctionCallbackArguments<'s>,
-    outcome: impl FnOnce(&mut v8::PinScope<'s, '_>, &Place, v8::Local<'s, v8::Value>, Transfer) -> Outcome,
+    outcome: impl FnOnce(&mut v8::PinScope<'s, '_>, &GuestRealm, v8::Local<'s, v8::Value>, Transfer) -> Outcome,
 ) {
-    let Ok(place) = Place::current(scope) else { return };
+    let Ok(at) = GuestRealm::current(scope) else { return };
     let id = args.data().number_value(scope).unwrap_or(-1.0);
-    let Some((completion, bits)) = place.guest.remote().ok().and_then(|remote| remote.promises.take(id as usize))
-    else {
+    let Some((completion, bits)) = at.guest.remote().ok().and_then(|remote| remote.promises.take(id as usize)) else {
         return;
     };
-    match outcome(scope, &place, args.get(0), Transfer(bits)) {
+    match outcome(scope, &at, args.get(0), Transfer(bits)) {
         // The whole isolate is being stopped; the code that stops it gives the answer.
         Err(Fault::Stopped) => {}
         outcome => completion.complete(outcome),

@@ -58,11 +58,11 @@ pub fn run_as_actor(context: &ContextHandle, script: ActorScript) -> Prepared {
         return Prepared::from(ops::malformed());
     };
     let ActorScript { begin, arguments, code, file, limits } = script;
-    let work = ops::work_in_realm(Arc::clone(&context.slot), move |scope, place| {
-        if !place.guest.owns(&begin.slot) {
+    let work = ops::work_in_realm(Arc::clone(&context.slot), move |scope, at| {
+        if !at.guest.owns(&begin.slot) {
             return Err(ops::malformed());
         }
-        let begin = place.guest.read_slot(&begin.slot, |value| match value {
+        let begin = at.guest.read_slot(&begin.slot, |value| match value {
             SlotValue::Value(_, value) => Some(v8::Local::new(scope, value)),
             _ => None,
         });
@@ -71,7 +71,7 @@ pub fn run_as_actor(context: &ContextHandle, script: ActorScript) -> Prepared {
         let script = ops::compile(scope, &code, &ops::Origin { filename: file, line: 0, column: 0 })?;
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            values.push(convert::to_v8(scope, place, argument)?);
+            values.push(convert::to_v8(scope, at, argument)?);
         }
         v8::tc_scope!(let scope, scope);
         let receiver = v8::undefined(scope).into();
@@ -80,7 +80,7 @@ pub fn run_as_actor(context: &ContextHandle, script: ActorScript) -> Prepared {
         };
         // Until the job is over.
         async_context::act_for(scope, actor);
-        ops::run_unbound(scope, place, script, Transfer(Transfer::COPY | Transfer::PROMISE))
+        ops::run_unbound(scope, at, script, Transfer(Transfer::COPY | Transfer::PROMISE))
     });
     Prepared::Enter { remote, limits, work }
 }

@@ -8,14 +8,14 @@ use super::logs::{LogStyle, Logs, cut};
 use super::property::put;
 use crate::convert::{self, cap};
 use crate::guest::outgoing;
-use crate::isolate::{self, Guest, Place};
+use crate::isolate::{self, Guest, GuestRealm};
 use crate::ops;
 use crate::protocol::console_method;
 use crate::value::{Callable, Fault, Text, Value};
 
 /// Sends a line to the host at once. A guest that writes faster than its host reads has to wait.
 fn stream(scope: &mut v8::PinScope<'_, '_>, listener: &Arc<Callable>, level: &str, text: Text) {
-    let Ok(at) = Place::current(scope) else { return };
+    let Ok(at) = GuestRealm::current(scope) else { return };
     let bytes = text.byte_len();
     let message = vec![Value::String(Text::from(level)), Value::String(text)];
     // A host that is gone, or a guest that is being stopped, needs no lines.

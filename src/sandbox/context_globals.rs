@@ -11,7 +11,7 @@ use super::template::names;
 use super::timers::{self, Timers};
 use super::{actors, console, shadows};
 use crate::convert;
-use crate::isolate::{Limits, Place, Remote};
+use crate::isolate::{GuestRealm, Limits, Remote};
 use crate::ops::{self, Prepared, Record, Transfer};
 use crate::protocol::context_globals;
 use crate::value::{
@@ -76,7 +76,7 @@ pub fn install(context: &ContextHandle, globals: ContextGlobals) -> Prepared {
 
 fn install_in_realm(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     remote: &Weak<Remote>,
     globals: ContextGlobals,
 ) -> Result<(), Fault> {
@@ -177,7 +177,7 @@ impl Completion for Reporter {
         let Some(charge) = Charge::take(&remote.accounts.posted, COST) else { return };
         let args = vec![code, Value::String(name), Value::String(Text::from(message))];
         if let Ok(prepared) = ops::call_callable(&self.function, args) {
-            let prepared = prepared.asked_by(&remote);
+            let prepared = prepared.requested_by(&remote);
             prepared.dispatch(crate::isolate::Kind::Task, Chain::default(), charge, Arc::new(NoCompletion));
         }
     }

@@ -11,7 +11,7 @@ use super::code::Body;
 use super::specifier::{self, MAX_SPECIFIER, shown};
 use crate::convert::{self, cap};
 use crate::guest::import;
-use crate::isolate::{self, Place, Unit};
+use crate::isolate::{self, GuestRealm, Unit};
 use crate::native::{Guard, lock};
 use crate::ops;
 use crate::protocol::{MAIN_FILE, MODULE_ROOT as ROOT};
@@ -295,7 +295,7 @@ impl Graph {
                 return Ok(module);
             }
         }
-        Place::current(scope)?.guest.check_stopping()?;
+        GuestRealm::current(scope)?.guest.check_stopping()?;
         let source = self.source(number)?;
         let module = if is_json(&source.url) {
             self.compile_json(scope, number, &source)?
@@ -443,7 +443,7 @@ fn on_import<'s>(
     attributes: v8::Local<'s, v8::FixedArray>,
 ) -> Option<v8::Local<'s, v8::Promise>> {
     let _lifted = cap::lift();
-    let at = Place::current(scope).ok()?;
+    let at = GuestRealm::current(scope).ok()?;
     let graph = Graph::of(scope)?;
     let resolver = v8::PromiseResolver::new(scope)?;
     let specifier = specifier::read(scope, specifier);
@@ -471,7 +471,7 @@ fn on_turn<'s>(
     _result: v8::ReturnValue<v8::Value>,
 ) {
     let _lifted = cap::lift();
-    let (Some(graph), Ok(at)) = (Graph::of(scope), Place::current(scope)) else { return };
+    let (Some(graph), Ok(at)) = (Graph::of(scope), GuestRealm::current(scope)) else { return };
     let Some((resolver, number)) = import::importer(scope, &args) else { return };
     let Some(number) = number.number_value(scope) else { return };
     let number = number as usize;

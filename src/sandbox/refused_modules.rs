@@ -3,7 +3,7 @@
 use super::specifier::{self, shown};
 use crate::convert::cap;
 use crate::guest::import;
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::value::{Fault, Text};
 
 /// The reason, in messages.
@@ -23,7 +23,7 @@ fn on_refused_import<'s>(
     _attributes: v8::Local<'s, v8::FixedArray>,
 ) -> Option<v8::Local<'s, v8::Promise>> {
     let _lifted = cap::lift();
-    let at = Place::current(scope).ok()?;
+    let at = GuestRealm::current(scope).ok()?;
     let resolver = v8::PromiseResolver::new(scope)?;
     let specifier = specifier::read(scope, specifier);
     let fault = Fault::error(&format!("Cannot find module '{}': {NO_MODULES}", shown(&specifier)));

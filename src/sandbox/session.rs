@@ -18,7 +18,7 @@ use super::warm::Pool;
 use super::{builtins, shadows, timers, tools};
 use crate::convert;
 use crate::isolate::clock::{self, Alarm};
-use crate::isolate::{self, Guest, IsolateScope, Job, Kind, Place, Remote, Settings, Stop, async_context};
+use crate::isolate::{self, Guest, GuestRealm, IsolateScope, Job, Kind, Remote, Settings, Stop, async_context};
 use crate::native::lock;
 use crate::ops::{self, Transfer};
 use crate::value::{Chain, Code, Completion, Fault, Outcome, Owner, Text, Value};
@@ -173,7 +173,7 @@ impl Session {
     }
 
     /// Finishes with the code's value: clones it and checks its size.
-    fn complete<'s>(&self, scope: &mut v8::PinScope<'s, '_>, at: &Place, value: v8::Local<'s, v8::Value>) {
+    fn complete<'s>(&self, scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, value: v8::Local<'s, v8::Value>) {
         self.remote.accounts.meter.saw_heap(scope.get_heap_statistics().used_heap_size());
         let outcome = ops::transfer_out(scope, at, value, Transfer(Transfer::COPY));
         match outcome.and_then(|value| self.check_size(value)) {
@@ -238,7 +238,7 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, session: &Arc<Sessio
     async_context::begin(scope, guest.request());
     // The realm must outlive this job, because its functions find their place through it.
     guest.realms.keep(Arc::clone(&realm));
-    let at = Place { guest: Rc::clone(guest), realm };
+    let at = GuestRealm { guest: Rc::clone(guest), realm };
     prepare_globals(scope, &at, &spec)?;
     session.remote.measure(scope);
     match spec.modules.take() {
@@ -253,7 +253,7 @@ fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, session: &Arc<Sessio
     Ok(Value::Undefined)
 }
 
-fn prepare_globals(scope: &mut v8::PinScope<'_, '_>, at: &Place, spec: &Spec) -> Result<(), Fault> {
+fn prepare_globals(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, spec: &Spec) -> Result<(), Fault> {
     v8::tc_scope!(let scope, scope);
     let failed = |scope: &mut _| convert::fault_from_caught(scope).unwrap_or(Fault::Stopped);
     let global = scope.get_current_context().global(scope);
@@ -307,7 +307,7 @@ fn await_value<'s>(
     then: Then<'s>,
 ) -> Result<(), Fault> {
     if !value.is_object() {
-        let at = Place::current(scope)?;
+        let at = GuestRealm::current(scope)?;
         go_on(scope, &at, session, value, then);
         return Ok(());
     }
@@ -330,7 +330,7 @@ fn await_value<'s>(
 
 fn go_on<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     session: &Arc<Session>,
     value: v8::Local<'s, v8::Value>,
     then: Then<'s>,
@@ -377,7 +377,7 @@ fn on_fulfilled<'s>(
     args: v8::FunctionCallbackArguments<'s>,
     _result: v8::ReturnValue<v8::Value>,
 ) {
-    let (Some(session), Ok(at)) = (isolate::attached::<Session>(scope), Place::current(scope)) else {
+    let (Some(session), Ok(at)) = (isolate::attached::<Session>(scope), GuestRealm::current(scope)) else {
         return;
     };
     go_on(scope, &at, &session, args.get(0), Then::of(args.data()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::property::put;
 use crate::convert::{self, cap};
 use crate::guest::outgoing;
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::ops::{self, Prepared, Transfer, op};
 use crate::value::{Callable, Fault, Text, Value};
 
@@ -23,7 +23,7 @@ const OWN: &str = "call";
 /// Puts the tools on the global object. `text`: they take their params as JSON.
 pub fn install(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     global: v8::Local<'_, v8::Object>,
     tools: &[Tool],
     text: bool,
@@ -77,7 +77,7 @@ fn namespace_of<'s>(
 /// The function by which guest code calls a tool.
 fn function_of<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     tool: &Tool,
     name: &Text,
     text: bool,
@@ -103,7 +103,7 @@ fn call<'s, const TEXT: bool>(
     mut result: v8::ReturnValue<v8::Value>,
 ) {
     let _lifted = cap::lift();
-    let (Ok(at), Some(resolver)) = (Place::current(scope), v8::PromiseResolver::new(scope)) else {
+    let (Ok(at), Some(resolver)) = (GuestRealm::current(scope), v8::PromiseResolver::new(scope)) else {
         return;
     };
     let promise = resolver.get_promise(scope);
@@ -116,7 +116,7 @@ fn call<'s, const TEXT: bool>(
         let host = Arc::clone(tool.slot.owner()).as_host().ok_or_else(Fault::environment_gone)?;
         let completion = outgoing::resolution(scope, &at, resolver, false)?;
         let (slot, bytes) = (Arc::clone(&tool.slot), params.byte_size());
-        let call = Prepared::Ask { host, op: op::CALL_AWAITED, slot, args: vec![params], asker: None };
+        let call = Prepared::Request { host, op: op::CALL_AWAITED, slot, args: vec![params], requester: None };
         outgoing::start(scope, &at, call, bytes, completion)
     });
     if let Err(fault) = started {
@@ -133,7 +133,7 @@ fn call<'s, const TEXT: bool>(
 /// guest's time.
 fn params<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     args: &v8::FunctionCallbackArguments<'s>,
     text: bool,
 ) -> Result<Value, Fault> {

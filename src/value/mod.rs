@@ -3,13 +3,13 @@
 //! Primitives and strings travel as they are. Everything else that can be cloned is a [`Payload`]: bytes in V8's own serialization format,
 //! and a table of what bytes cannot hold (buffers, shared memory, handles).
 
-mod ask;
 pub mod block_pool;
 mod budget;
 mod bytes;
 mod chain;
 mod completion;
 mod details;
+mod direct_call;
 mod fault;
 mod handle;
 mod module;
@@ -20,12 +20,12 @@ mod weight;
 
 use std::sync::Arc;
 
-pub use ask::Ask;
 pub use budget::{Budget, Charge};
 pub use bytes::{Bytes, HostBlock, HostMemory, HostMemoryUse};
 pub use chain::Chain;
 pub use completion::{Awaited, Completion, Moment, NoCompletion, Reply, Settlement, Wake, Wrapper};
 pub use details::{Details, DetailsRoom, is_cause};
+pub use direct_call::DirectCall;
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};
 pub use module::{ModuleHandle, ModuleRequest};

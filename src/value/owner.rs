@@ -39,12 +39,18 @@ pub trait Host: Owner {
     }
 
     /// Sends the request to the host's thread. It is always answered, even if only to say that the host is gone.
-    fn ask(&self, request: Request);
+    fn request(&self, request: Request);
 
     /// Whether the isolate `asker` may now send a call that nothing waits for. If not, `completion` is answered when it should try again. A
     /// guest that is `broke`, which cannot pay for the call before others of its calls are served, has to wait if the host is busy. Returns
     /// a fault if waiting is useless, because the host's thread waits at the root of `chain`.
-    fn admit(&self, asker: u64, chain: &Chain, broke: bool, completion: &Arc<dyn Completion>) -> Result<bool, Fault>;
+    fn admit(
+        &self,
+        requester: u64,
+        chain: &Chain,
+        broke: bool,
+        completion: &Arc<dyn Completion>,
+    ) -> Result<bool, Fault>;
 
     /// Makes the host's thread look again at what it waits for in a sync call.
     fn notify(&self);
@@ -82,7 +88,7 @@ pub struct Request {
     pub slot: Arc<Slot>,
     pub args: Vec<Value>,
     /// The isolate or the child process that sends the request.
-    pub asker: Option<Weak<dyn Owner>>,
+    pub requester: Option<Weak<dyn Owner>>,
     pub chain: Chain,
     pub completion: Arc<dyn Completion>,
     /// The charge to the guest that asks, until the request is served.

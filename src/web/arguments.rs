@@ -1,14 +1,14 @@
 //! Arguments and results of the native functions, as texts and numbers.
 
 use crate::convert::{self, Exchange};
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::ops;
 use crate::value::{Fault, Text};
 
 /// The text of an argument, up to the maximum that may leave the isolate.
 pub fn text(
     scope: &mut v8::PinScope<'_, '_>,
-    at: &Place,
+    at: &GuestRealm,
     args: &v8::FunctionCallbackArguments<'_>,
     index: i32,
 ) -> Result<Text, Fault> {
@@ -44,7 +44,11 @@ pub fn utf8(
 /// Longer strings are outside the heap, and are charged there.
 const LONG: usize = 1 << 16;
 
-pub fn string<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, text: Text) -> Result<v8::Local<'s, v8::Value>, Fault> {
+pub fn string<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &GuestRealm,
+    text: Text,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
     Ok(if text.byte_len() < LONG {
         convert::text_to_v8(scope, &text)?.into()
     } else {

@@ -6,7 +6,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::arguments::{ascii, string, text};
 use crate::convert::{self, Exchange};
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::value::{Fault, Text};
 
 const FORGIVING: GeneralPurpose = GeneralPurpose::new(
@@ -19,7 +19,7 @@ const FORGIVING: GeneralPurpose = GeneralPurpose::new(
 /// `decodeBase64(text)`: `undefined` for invalid input.
 pub fn decode<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let decoded = match text(scope, at, args, 0)? {
@@ -47,7 +47,7 @@ fn forgiving(mut characters: Vec<u8>) -> Option<Vec<u8>> {
 /// `encodeBase64(text)`: `undefined` if there are characters beyond U+00FF.
 pub fn encode<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let Text::Latin1(characters) = text(scope, at, args, 0)? else {

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::protocol::buffer_kind::{BUFFER, NONE, SHARED, VIEW};
 use crate::value::Fault;
 
 /// `bufferKind(value)`: whether it is a view of unshared memory, a buffer, or either of shared memory.
 pub fn kind<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    _at: &Place,
+    _at: &GuestRealm,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let value = args.get(0);

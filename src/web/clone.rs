@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::convert::host_object::{self, Sought};
 use crate::convert::{self, Exchange, cap};
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::ops;
 use crate::protocol::message;
 use crate::protocol::transferable::{DETACHED, KEPT, OTHER, YES};
@@ -15,7 +15,7 @@ type Returned<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 type Store = v8::SharedRef<v8::BackingStore>;
 
 /// `transferable(object)`
-pub fn transferable<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn transferable<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let completion = match v8::Local::<v8::ArrayBuffer>::try_from(args.get(0)) {
         Err(_) => OTHER,
         Ok(buffer) if buffer.was_detached() => DETACHED,
@@ -27,7 +27,7 @@ pub fn transferable<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Ar
 
 /// `clone(value, moved)`: the clone in an array, or a message that says why there is none. `moved` is a list of different buffers, which
 /// are detached.
-pub fn clone<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn clone<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let moved = buffers(scope, args.get(1))?;
     match write(scope, at, args.get(0), &moved)? {
         Written::Refused(message) => Ok(message),
@@ -76,7 +76,7 @@ enum Written<'s> {
 
 fn write<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     value: v8::Local<'s, v8::Value>,
     moved: &[v8::Local<'s, v8::ArrayBuffer>],
 ) -> Result<Written<'s>, Fault> {
@@ -134,7 +134,7 @@ fn mark_key<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Pr
 }
 
 /// `mark(object)`: it cannot be cloned.
-pub fn mark<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn mark<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let object = v8::Local::<v8::Object>::try_from(args.get(0)).map_err(|_| ops::malformed())?;
     let key = mark_key(scope).ok_or(Fault::Stopped)?;
     object.set_private(scope, key, object.into()).ok_or(Fault::Stopped)?;

@@ -6,7 +6,7 @@ use super::arguments::{ascii, number, string, utf8};
 use super::buffer::Bytes;
 use super::shared::Shared;
 use crate::convert::{self, Exchange};
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::ops;
 use crate::protocol::decode::{FATAL, IGNORE_BOM, STREAM};
 use crate::value::{Code, ErrorClass, Fault, Text};
@@ -25,13 +25,13 @@ fn text_of<'s>(args: &Args<'s>, index: i32) -> Result<v8::Local<'s, v8::String>,
 }
 
 /// `utf8Length(text)`
-pub fn utf8_length<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn utf8_length<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let length = text_of(args, 0)?.utf8_length(scope);
     Ok(v8::Number::new(scope, length as f64).into())
 }
 
 /// `encodeInto(text, bytes)`: encodes as many whole characters as fit. Returns the units read and the bytes written.
-pub fn encode_into<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn encode_into<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let text = text_of(args, 0)?;
     let bytes = Bytes::of(scope, args.get(1)).ok_or_else(ops::malformed)?;
     let room = bytes.len().min(text.length().saturating_mul(3));
@@ -48,7 +48,7 @@ pub fn encode_into<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args
 }
 
 /// `encodingOf(label)`: the encoding's name in lower case; `undefined` if there is none.
-pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     /// Longer than any label, including the blanks that may surround it.
     const MAX_LABEL: usize = 1_000;
     let label = utf8(scope, args.get(0), MAX_LABEL)?.unwrap_or_default();
@@ -59,13 +59,13 @@ pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args
 }
 
 /// `beginStream()`: the number of a new stream.
-pub fn begin_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, _args: &Args<'s>) -> Returned<'s> {
+pub fn begin_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &GuestRealm, _args: &Args<'s>) -> Returned<'s> {
     let id = Shared::of(scope)?.begin_stream();
     Ok(v8::Integer::new_from_unsigned(scope, id).into())
 }
 
 /// `endStream(id)`
-pub fn end_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn end_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let id = number(scope, args, 0);
     if Shared::of(scope)?.streams().remove(&id).is_some() {
         scope.adjust_amount_of_external_allocated_memory(-STREAM_BYTES);
@@ -75,7 +75,7 @@ pub fn end_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args
 
 /// `decode(encoding, flags, stream, bytes)`: the text; `undefined` for invalid bytes if those are an error. `stream` is the number of an
 /// open or a new stream, or 0. The stream ends unless the flags say that it continues.
-pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let name = utf8(scope, args.get(0), CHUNK)?.unwrap_or_default();
     let encoding = Encoding::for_label(name.as_bytes()).ok_or_else(ops::malformed)?;
     let (flags, id) = (number(scope, args, 1), number(scope, args, 2));
@@ -122,7 +122,7 @@ pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>)
 
 /// The text, if it is valid or need not be, and the decoder for the bytes that follow.
 fn decode_bytes(
-    at: &Place,
+    at: &GuestRealm,
     mut decoder: Decoder,
     mut bytes: &[u8],
     flags: u32,

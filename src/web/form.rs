@@ -4,7 +4,7 @@ use url::form_urlencoded::byte_serialize;
 
 use super::arguments::{ascii, string, utf8};
 use crate::convert::{self, Exchange};
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::value::{Fault, Text};
 
 /// Bytes to decode or encode between two checks whether the guest must stop.
@@ -13,7 +13,7 @@ const CHUNK: usize = 1 << 18;
 /// `decodeForm(text)`: the decoded name or value.
 pub fn decode<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let limit = at.limit();
@@ -80,7 +80,7 @@ fn unescape(text: &[u8], bytes: &mut Vec<u8>) {
 /// `encodeForm(text)`
 pub fn encode<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    at: &Place,
+    at: &GuestRealm,
     args: &v8::FunctionCallbackArguments<'s>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let limit = at.limit();

@@ -3,7 +3,7 @@
 use super::arguments::{ascii, string};
 use super::buffer::Bytes;
 use super::shared::Shared;
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::ops;
 use crate::value::{Code, ErrorClass, Fault};
 
@@ -19,7 +19,7 @@ fn random(bytes: &mut [u8]) -> Result<(), Fault> {
 }
 
 /// `fillRandom(view)`
-pub fn fill_random<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn fill_random<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let bytes = Bytes::of(scope, args.get(0)).ok_or_else(ops::malformed)?;
     let mut values = vec![0; bytes.len().min(MAX_BYTES)];
     random(&mut values)?;
@@ -28,7 +28,7 @@ pub fn fill_random<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, args: &Arg
 }
 
 /// `randomUUID()`: a UUID of version 4.
-pub fn random_uuid<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, _args: &Args<'s>) -> Returned<'s> {
+pub fn random_uuid<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, _args: &Args<'s>) -> Returned<'s> {
     let mut bytes = [0; 16];
     random(&mut bytes)?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -46,7 +46,7 @@ pub fn random_uuid<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, _args: &Arg
 }
 
 /// `now()`: whole milliseconds, no finer than `Date.now()`.
-pub fn now<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &Place, _args: &Args<'s>) -> Returned<'s> {
+pub fn now<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &GuestRealm, _args: &Args<'s>) -> Returned<'s> {
     let elapsed = Shared::of(scope)?.began.elapsed().as_millis();
     Ok(v8::Number::new(scope, elapsed as f64).into())
 }

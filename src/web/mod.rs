@@ -93,7 +93,7 @@ macro_rules! native {
         ) {
             // A getter may call this while the serializer runs.
             let _lifted = $crate::convert::cap::lift();
-            let Ok(at) = $crate::isolate::Place::current(scope) else { return };
+            let Ok(at) = $crate::isolate::GuestRealm::current(scope) else { return };
             match $work(scope, &at, &args) {
                 Ok(value) => result.set(value),
                 // An exception is already pending, or execution is terminating.

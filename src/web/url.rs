@@ -7,7 +7,7 @@ use std::sync::Once;
 use url::{Position, Url, quirks};
 
 use super::arguments::{ascii, number, string, utf8};
-use crate::isolate::Place;
+use crate::isolate::GuestRealm;
 use crate::protocol::{url_part, url_record};
 use crate::value::Fault;
 
@@ -18,7 +18,7 @@ type Returned<'s> = Result<v8::Local<'s, v8::Value>, Fault>;
 const MAX_LENGTH: usize = 2 << 20;
 
 /// `parseUrl(text, base)`: a record; `undefined` if the text is not a URL.
-pub fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let has_base = !args.get(1).is_undefined();
     let base = if has_base { utf8(scope, args.get(1), MAX_LENGTH)? } else { None };
     let (Some(text), true) = (utf8(scope, args.get(0), MAX_LENGTH)?, base.is_some() == has_base) else {
@@ -35,7 +35,7 @@ pub fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) 
 }
 
 /// `setUrl(href, part, value)`: a record; `undefined` if nothing has changed.
-pub fn set<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn set<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let part = number(scope, args, 1);
     let (Some(href), Some(value)) = (utf8(scope, args.get(0), usize::MAX)?, utf8(scope, args.get(2), MAX_LENGTH)?)
     else {
@@ -76,7 +76,7 @@ fn change(url: &mut Url, part: u32, value: &str) -> bool {
 }
 
 /// `originOf(href)`
-pub fn origin<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
+pub fn origin<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let href = utf8(scope, args.get(0), usize::MAX)?.unwrap_or_default();
     let origin = contained(|| Url::parse(&href).ok().and_then(|url| origin_of(&url)));
     string(scope, at, ascii(origin.unwrap_or_else(|| "null".to_owned())))
@@ -127,7 +127,7 @@ const fn at(index: u32) -> usize {
 const BEFORE_PATH: usize = at(url_record::BEFORE_PATH);
 const AFTER_PATH: usize = at(url_record::AFTER_PATH);
 
-fn record<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, layout: Option<Layout>) -> Returned<'s> {
+fn record<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, layout: Option<Layout>) -> Returned<'s> {
     let Some((href, offsets)) = layout else {
         return Ok(v8::undefined(scope).into());
     };

@@ -90,7 +90,7 @@ function createHostBinding(native, sandboxes) {
     flushLater: () => queueMicrotask(bound.flushWakeUps),
     own: (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     leave: (/** @type {import('../core/handle.js').Row} */ entry) => surface.core.entries.leave(entry),
-    serveHere: (/** @type {number} */ head, /** @type {unknown} */ first) => exchange().arrivals.serveHere(head, first),
+    serveDirectCalls: (/** @type {number} */ head, /** @type {unknown} */ first) => exchange().arrivals.serveDirectCalls(head, first),
     // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.
     exposesGc: typeof (/** @type {any} */ (globalThis).gc) === 'function',
     // Deno's Node-API handle scopes do nothing.

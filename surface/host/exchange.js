@@ -7,7 +7,7 @@ const { adopt, discard, isThenable, ORIGIN } = require('./calls/host-calls.js');
 const { createLocal } = require('./values/local.js');
 const { createPack } = require('./values/pack.js');
 const { createServe } = require('./requests/serve.js');
-const { createServeHere } = require('./requests/serve-here.js');
+const { createServeDirectCalls } = require('./requests/serve-direct-calls.js');
 const { createSignals } = require('./calls/signals.js');
 const { createUnpack } = require('./values/unpack.js');
 const { Work } = require('./work.js');
@@ -41,11 +41,11 @@ function createExchange({ native, owned, callers, surface, unpack, settle, faile
   });
   const { delegateTo, local } = createLocal({ native, surface, unpack });
   const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack });
-  const serveHere = createServeHere({ native, owned, packResult, packThrown });
+  const serveDirectCalls = createServeDirectCalls({ native, owned, packResult, packThrown });
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */
   const serveFor = (caller, args) => callers.run(caller, serve, args);
   return Object.freeze({
-    arrivals: createArrivals({ native, hooks, settle, serveNow: serve, serveHere, serveFor, packThrown }),
+    arrivals: createArrivals({ native, hooks, settle, serveNow: serve, serveDirectCalls, serveFor, packThrown }),
     local: Object.freeze(local),
     pack,
     packMoving,

@@ -187,7 +187,7 @@ const MAX_OUTCOME = 2048;
  * How a number describes a call of a guest on the host's own thread: the sum of bits of TRANSFER and OP, and of these, some of them times a
  * number.
  */
-const ASKED = freeze({
+const DIRECT_CALL = freeze({
   /** The receiver is not `undefined`. */
   RECEIVER: 2048,
   /** Times the number of arguments. */
@@ -220,4 +220,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ ASKED, CONSOLE_METHOD, CONTEXT_GLOBALS, EXECUTION, FLAG, FORM, FORM_PART, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ DIRECT_CALL, CONSOLE_METHOD, CONTEXT_GLOBALS, EXECUTION, FLAG, FORM, FORM_PART, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

@@ -20,7 +20,7 @@ const KNOWN = {
   'engine/linux.rs': "the thread's number",
   'engine/start.rs': 'only while the engine starts',
   'host/shared.rs': 'the request of the guest that was suspended last',
-  'isolate/thread/borrow.rs': 'the guests of this thread',
+  'isolate/thread/caller_thread.rs': 'the guests of this thread',
   'isolate/thread/parking.rs': 'only for snapshots',
   'ops/snapshot.rs': 'only for snapshots',
   'value/spin.rs': 'a measurement of the thread',

@@ -1,4 +1,4 @@
-//! The V8 side of an isolate: its table of slots, its realms, and what its guest code holds. Only the thread that has borrowed the isolate
+//! The V8 side of an isolate: its table of slots, its realms, and what its guest code holds. Only the thread that has entered the isolate
 //! and holds its lock may use it.
 
 pub(super) mod attachments;
@@ -6,9 +6,9 @@ pub(super) mod codegen;
 pub(super) mod compiled;
 pub(super) mod console_guard;
 pub(super) mod contexts;
+pub(super) mod guest_realm;
 pub(super) mod handles;
 pub(super) mod modules;
-pub(super) mod place;
 pub(super) mod realm;
 pub(super) mod slot_value;
 
@@ -21,9 +21,9 @@ use slab::Slab;
 
 use attachments::{attach_to_thread, attached_to_thread};
 use compiled::CompiledSources;
+use guest_realm::Binding;
 use handles::{Carried, Handles, Own};
 use modules::Modules;
-use place::Binding;
 use realm::Realms;
 use slot_value::SlotValue;
 
@@ -34,8 +34,8 @@ use super::remote::accounts::max_outside;
 use crate::convert;
 use crate::native::context;
 use crate::value::{
-    Ask, Chain, ContextHandle, Fault, Handle, Host, IsolateHandle, Outcome, Owner, Reference, Reply, SharedMemory,
-    Slot, TypeOf, Value,
+    Chain, ContextHandle, DirectCall, Fault, Handle, Host, IsolateHandle, Outcome, Owner, Reference, Reply,
+    SharedMemory, Slot, TypeOf, Value,
 };
 
 /// New slots between two cleanups of released ones: a guest that runs for long releases slots while it runs.
@@ -54,7 +54,7 @@ struct Running {
     /// Limits of the last call that had any; tasks that V8 runs by itself get them.
     last_limits: Cell<Limits>,
     /// For the next call of a host.
-    spare_ask: Cell<Option<Rc<Ask>>>,
+    spare_direct_call: Cell<Option<Rc<DirectCall>>>,
 }
 
 /// It belongs to one isolate, with which it moves from thread to thread. It is neither `Send` nor `Sync`, so that nothing outside can refer to it.
@@ -329,23 +329,23 @@ impl Guest {
 
     /// A record for a call of a host, which nothing else has.
     #[inline]
-    pub fn take_ask(&self) -> Rc<Ask> {
-        self.running.spare_ask.take().unwrap_or_default()
+    pub fn take_direct_call(&self) -> Rc<DirectCall> {
+        self.running.spare_direct_call.take().unwrap_or_default()
     }
 
     /// The call is over.
     #[inline]
-    pub fn keep_ask(&self, mut shared: Rc<Ask>) {
+    pub fn keep_direct_call(&self, mut shared: Rc<DirectCall>) {
         // If the guest was stopped, the host may still look at it.
-        if let Some(ask) = Rc::get_mut(&mut shared) {
-            ask.reset();
-            self.running.spare_ask.set(Some(shared));
+        if let Some(direct) = Rc::get_mut(&mut shared) {
+            direct.reset();
+            self.running.spare_direct_call.set(Some(shared));
         }
     }
 
     /// Whether `host` answers on this thread what the running job asks.
     #[inline]
-    pub fn is_answered_here(&self, host: &dyn Host) -> bool {
+    pub fn is_answered_on_this_thread(&self, host: &dyn Host) -> bool {
         self.running.chains.borrow().last().is_some_and(|(chain, ..)| host.answers_here(chain))
     }
 

@@ -22,8 +22,8 @@ pub struct Execution {
     /// The thread that works for the isolate.
     pub thread: GuestThread,
     pub delayed_tasks: DelayedTasks,
-    /// How a thread of a host borrows the isolate.
-    pub loan: Loan,
+    /// How a thread of a host enters the isolate.
+    pub caller: CallerThread,
 }
 
 /// A number that no thread has.
@@ -31,34 +31,36 @@ const NO_THREAD: usize = usize::MAX;
 
 /// A thread of a host works for the isolate, whose loop resumes the guest.
 #[derive(Default)]
-pub struct Loan {
+pub struct CallerThread {
     /// The number of that thread; 0 for none.
-    lender: AtomicUsize,
+    thread: AtomicUsize,
     /// The guest is suspended there, and cannot continue before its host does.
     waits: AtomicBool,
-    /// A thread of a host would have borrowed the isolate.
+    /// A thread of a host would have entered the isolate.
     wanted: AtomicBool,
-    /// Counts the loans.
+    /// Counts how often one has entered it.
     pub count: AtomicU32,
-    /// See `pulse`.
+    /// See `host_polls`.
     pub watched: AtomicBool,
     /// The guest was asked to let its host look around.
-    pub pulsed: AtomicBool,
+    pub polls_host: AtomicBool,
 }
 
-impl Loan {
-    /// This thread borrows the isolate, or no longer does.
-    pub fn lend(&self, lent: bool) {
-        if lent {
-            self.count.fetch_add(1, Ordering::SeqCst);
-        }
-        self.lender.store(if lent { context::thread() } else { 0 }, Ordering::Release);
+impl CallerThread {
+    /// This thread enters the isolate.
+    pub fn enter(&self) {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        self.thread.store(context::thread(), Ordering::Release);
     }
 
-    /// The thread that has borrowed the isolate ends, and does not return it.
-    pub fn lose_lender(&self) {
+    pub fn exit(&self) {
+        self.thread.store(0, Ordering::Release);
+    }
+
+    /// The thread that has entered the isolate ends, and does not return it.
+    pub fn lose(&self) {
         self.set_waiting(false);
-        self.lender.store(NO_THREAD, Ordering::Release);
+        self.thread.store(NO_THREAD, Ordering::Release);
     }
 
     pub fn set_waiting(&self, waits: bool) {
@@ -79,13 +81,13 @@ impl Loan {
         self.wanted.load(Ordering::Relaxed) && self.wanted.swap(false, Ordering::Relaxed)
     }
 
-    pub fn is_lent(&self) -> bool {
-        self.lender.load(Ordering::Acquire) != 0
+    pub fn is_entered(&self) -> bool {
+        self.thread.load(Ordering::Acquire) != 0
     }
 
-    /// Whether this thread has borrowed the isolate.
-    pub fn is_lent_here(&self) -> bool {
-        self.lender.load(Ordering::Acquire) == context::thread()
+    /// Whether this thread has entered the isolate.
+    pub fn is_this_thread(&self) -> bool {
+        self.thread.load(Ordering::Acquire) == context::thread()
     }
 }
 
@@ -96,7 +98,7 @@ impl Execution {
             v8: OnceLock::default(),
             thread: GuestThread::default(),
             delayed_tasks: DelayedTasks::default(),
-            loan: Loan::default(),
+            caller: CallerThread::default(),
         }
     }
 

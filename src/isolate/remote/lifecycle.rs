@@ -33,7 +33,7 @@ pub enum Event<B> {
     /// There is work for a thread.
     Work,
     /// A thread of a host takes the V8 side for one call, if the isolate is idle.
-    Borrow,
+    Enter,
     /// The thread returns the V8 side, because it has no work.
     Rest(B),
     /// A limit of a running call has expired.
@@ -85,7 +85,7 @@ impl<B> State<B> {
             (state @ (Is::Running | Is::Unwinding | Is::Stopping(_) | Is::Abandoned(_)), On::Work) => {
                 (state, false, Do::Wake)
             }
-            (Is::Idle(body), On::Borrow) => (Is::Running, true, Do::Enter(body)),
+            (Is::Idle(body), On::Enter) => (Is::Running, true, Do::Enter(body)),
             (Is::Running | Is::Unwinding, On::Rest(body)) => (Is::Idle(body), true, Do::None),
             (state, On::Rest(body)) => (state, false, Do::Continue(body)),
             (Is::Running, On::Expire) => (Is::Unwinding, true, Do::Wake),
@@ -210,7 +210,7 @@ mod tests {
     fn events() -> [Event<u8>; 9] {
         [
             Event::Work,
-            Event::Borrow,
+            Event::Enter,
             Event::Rest(RETURNED),
             Event::Expire,
             Event::Unwound,

@@ -247,14 +247,14 @@ impl Remote {
             self.execution.perform(action);
         } else {
             self.mailbox.notify(inbox);
-            self.notify_borrower();
+            self.notify_caller();
         }
     }
 
-    /// Makes the thread of a host that has borrowed the isolate look at it again.
-    fn notify_borrower(&self) {
-        if self.execution.loan.is_lent()
-            && !self.execution.loan.is_lent_here()
+    /// Makes the thread of a host that has entered the isolate look at it again.
+    fn notify_caller(&self) {
+        if self.execution.caller.is_entered()
+            && !self.execution.caller.is_this_thread()
             && let Some(host) = self.settings.host.as_ref().and_then(Weak::upgrade)
         {
             host.notify();
@@ -264,7 +264,7 @@ impl Remote {
     /// Makes the thread that works for the isolate, if there is one, look at its state again.
     pub(super) fn wake(&self) {
         self.mailbox.notify(self.mailbox.lock());
-        self.notify_borrower();
+        self.notify_caller();
     }
 
     /// Changes the state, and counts the isolate as idle or not. The lock of the inbox makes that one step.
@@ -307,7 +307,7 @@ impl Owner for Remote {
 
 impl Wake for Remote {
     fn wake(&self) {
-        if self.execution.loan.is_lent_here() {
+        if self.execution.caller.is_this_thread() {
             // This thread looks at it next.
             return self.mailbox.touch();
         }

@@ -9,7 +9,7 @@ pub struct Slots {
     owner: u64,
     /// Live handles.
     handles: AtomicU32,
-    /// Slots whose last handle is gone; the thread that borrows the isolate frees them.
+    /// Slots whose last handle is gone; the thread that works for the isolate frees them.
     released: Mutex<Vec<u32>>,
     has_released: AtomicBool,
 }

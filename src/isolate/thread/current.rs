@@ -1,4 +1,4 @@
-//! The isolate that a thread has borrowed.
+//! The isolate that a thread has entered.
 
 use std::ffi::c_void;
 use std::ptr;

@@ -123,7 +123,7 @@ impl Remote {
         clock::after(GRACE_CHECK, move || {
             let Some(remote) = remote.upgrade().filter(|remote| remote.entries.runs(serial)) else { return };
             // It can stop only after its host's function has returned.
-            if remote.execution.loan.is_waiting() {
+            if remote.execution.caller.is_waiting() {
                 return remote.abandon_after(serial, Grace::begin(&remote.execution.thread));
             }
             if grace.is_over(&remote.execution.thread) {
@@ -156,7 +156,7 @@ impl Remote {
         self.stop_children();
         match self.execution.thread.state() {
             ThreadState::Absent => {}
-            ThreadState::Working(_) | ThreadState::Borrowed(..) => self.accounts.account.lose(self.me.clone(), true),
+            ThreadState::Working(_) | ThreadState::Caller(..) => self.accounts.account.lose(self.me.clone(), true),
             ThreadState::Parked | ThreadState::Suspended => self.accounts.account.lose(self.me.clone(), false),
         }
         if matches!(self.execution.thread.state(), ThreadState::Parked | ThreadState::Suspended) {
@@ -192,9 +192,9 @@ impl Remote {
     /// Stops the thread permanently as soon as that is safe.
     fn retire_thread(&self) {
         let state = self.execution.thread.state();
-        if matches!(state, ThreadState::Working(_) | ThreadState::Borrowed(..)) {
+        if matches!(state, ThreadState::Working(_) | ThreadState::Caller(..)) {
             // A host waits for its thread, or until its memory is safe.
-            let urgent = self.may_touch_host() || matches!(state, ThreadState::Borrowed(..));
+            let urgent = self.may_touch_host() || matches!(state, ThreadState::Caller(..));
             self.suspend_after(if urgent { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
             malloc_trim::trim_after(self.accounts.max_native());
         }
@@ -206,7 +206,7 @@ impl Remote {
     /// Whether its thread may be using memory that belongs to a host.
     fn may_touch_host(&self) -> bool {
         self.accounts.has_host_memory()
-            && matches!(self.execution.thread.state(), ThreadState::Working(_) | ThreadState::Borrowed(..))
+            && matches!(self.execution.thread.state(), ThreadState::Working(_) | ThreadState::Caller(..))
     }
 
     /// The thread has stopped permanently, inside `entered` tasks of V8. Returns the heap's memory to the system when V8's own threads are
@@ -247,20 +247,20 @@ impl Remote {
                 let Some(remote) = remote.upgrade() else { return };
                 let waited = before + delay;
                 // The host waits until its memory is safe. A thread that kept using it would end the process, or worse.
-                let borrowed = matches!(remote.execution.thread.state(), ThreadState::Borrowed(..));
+                let is_on_caller = matches!(remote.execution.thread.state(), ThreadState::Caller(..));
                 let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
                 let state = remote.execution.thread.suspend(anywhere);
                 if state == ThreadState::Suspended {
                     // With `anywhere`, the suspended thread may be in the middle of a change of what this reads. A host whose thread has left the guest
                     // does it itself.
-                    if !anywhere && !borrowed {
+                    if !anywhere && !is_on_caller {
                         remote.give_back_heap(0);
                     }
                     remote.accounts.account.freeze();
                 }
                 // Memory that grows while the thread runs leaves its previous blocks free.
                 malloc_trim::trim_after(remote.accounts.max_native());
-                if !matches!(state, ThreadState::Working(_) | ThreadState::Borrowed(..)) {
+                if !matches!(state, ThreadState::Working(_) | ThreadState::Caller(..)) {
                     return remote.announce_gone(Event::Retire);
                 }
                 if cfg!(not(target_os = "linux")) && waited >= SHARING_PATIENCE {
@@ -269,7 +269,7 @@ impl Remote {
                 }
                 // From now on it runs little if other threads want to. Not before the first attempt, which the thread has to answer.
                 remote.execution.thread.lower_priority();
-                let most = if remote.may_touch_host() || borrowed { LAST_SHARING_ATTEMPTS } else { LAST_ATTEMPTS };
+                let most = if remote.may_touch_host() || is_on_caller { LAST_SHARING_ATTEMPTS } else { LAST_ATTEMPTS };
                 remote.suspend_after((delay * 2).min(most), waited);
             });
         });

@@ -153,7 +153,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         // The caller of an aborted job does not need the rest of it; other calls may.
         let brief = Limits::new(Some(policy::termination_grace()), None);
         let limits = if aborted { limits.renewed().within(brief) } else { limits };
-        if remote.execution.loan.is_lent() {
+        if remote.execution.caller.is_entered() {
             finish_on_thread(remote, limits);
         } else {
             finish_microtasks(scope, guest, remote, limits.renewed());

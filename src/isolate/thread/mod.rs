@@ -1,17 +1,17 @@
 //! How threads work for an isolate: those of the library, and the one that makes a sync call.
 
-pub mod borrow;
+pub mod caller_thread;
 pub(super) mod create;
 pub(super) mod current;
 pub(super) mod deferred_disposal;
 pub(super) mod ending;
 pub(super) mod entry;
 pub(super) mod grace;
+pub(super) mod host_polls;
 pub(super) mod malloc_trim;
 pub(super) mod memory;
 pub(super) mod parking;
 pub(super) mod profiling;
-pub(super) mod pulse;
 pub(super) mod run;
 pub(super) mod sessions;
 pub(super) mod snapshot_creator;

@@ -283,7 +283,7 @@ impl Remote {
             if let Some(job) = self.mailbox.take() {
                 return Next::Job(job);
             }
-            if self.execution.loan.take_wanted() {
+            if self.execution.caller.take_wanted() {
                 return Next::Idle { wanted: true };
             }
             // V8's profiler, which sessions may have started, samples the thread it was started on.

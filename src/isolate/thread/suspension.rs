@@ -12,7 +12,7 @@ use crate::engine::Entered;
 use crate::isolate::guest::Guest;
 use crate::isolate::remote::Remote;
 use crate::native::{context, fiber};
-use crate::value::{Ask, spin};
+use crate::value::{DirectCall, spin};
 
 /// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
 const SPIN: Duration = Duration::from_micros(30);
@@ -33,9 +33,9 @@ pub struct Suspended {
     /// The version of the mailbox when the guest began to wait.
     version: Cell<u32>,
     /// What the guest asks its host, until that looks at it.
-    asked: Cell<Option<Rc<Ask>>>,
+    direct_call: Cell<Option<Rc<DirectCall>>>,
     /// The guest waits only to let the host's loop look around.
-    pub pulsed: Cell<bool>,
+    pub polls_host: Cell<bool>,
 }
 
 impl Suspended {
@@ -50,26 +50,26 @@ impl Suspended {
     /// The guest is done or was left. Returns its isolate.
     pub fn end(&self) -> Option<Arc<Remote>> {
         self.isolate.set(0);
-        drop(self.asked.take());
+        drop(self.direct_call.take());
         self.remote.take()
     }
 
     /// The guest, which runs, is about to wait for its host, which looks at `ask` first. False if it looks at another one.
-    pub fn ask(&self, ask: &Rc<Ask>) -> bool {
+    pub fn call_directly(&self, direct: &Rc<DirectCall>) -> bool {
         // One that is still there is over, or is for another environment of this thread.
-        let before = self.asked.take().filter(|before| !before.is_over());
+        let before = self.direct_call.take().filter(|before| !before.is_over());
         let is_free = before.is_none();
-        self.asked.set(before.or_else(|| Some(Rc::clone(ask))));
+        self.direct_call.set(before.or_else(|| Some(Rc::clone(direct))));
         is_free
     }
 
     /// What the guest asks this host.
-    pub(super) fn take_ask(&self, host: u64) -> Option<Rc<Ask>> {
-        let ask = self.asked.take()?;
-        if ask.host == host {
-            return Some(ask);
+    pub(super) fn take_direct_call(&self, host: u64) -> Option<Rc<DirectCall>> {
+        let direct = self.direct_call.take()?;
+        if direct.host == host {
+            return Some(direct);
         }
-        self.asked.set(Some(ask));
+        self.direct_call.set(Some(direct));
         None
     }
 
@@ -128,7 +128,11 @@ impl Remote {
     /// Spins for a short time. True if something has changed since `version`.
     #[inline(always)]
     pub(in crate::isolate) fn spin(&self, version: u32) -> bool {
-        if self.execution.loan.is_lent() { self.mailbox.version() != version } else { self.spin_on_thread(version) }
+        if self.execution.caller.is_entered() {
+            self.mailbox.version() != version
+        } else {
+            self.spin_on_thread(version)
+        }
     }
 
     fn spin_on_thread(&self, version: u32) -> bool {
@@ -145,9 +149,9 @@ impl Remote {
         let ran = self.accounts.meter.set_running(false);
         match running().filter(|fiber| fiber.is_of(self.id())) {
             Some(fiber) => {
-                self.execution.loan.set_waiting(true);
+                self.execution.caller.set_waiting(true);
                 fiber.suspend(version);
-                self.execution.loan.set_waiting(false);
+                self.execution.caller.set_waiting(false);
             }
             None => {
                 self.mailbox.park(version, None);
@@ -159,7 +163,7 @@ impl Remote {
     /// The guest, which runs on this thread, lets the host's loop run.
     pub(in crate::isolate) fn let_host_poll(&self) {
         if let Some(fiber) = running().filter(|fiber| fiber.is_of(self.id())) {
-            fiber.pulsed.set(true);
+            fiber.polls_host.set(true);
             fiber.suspend(self.mailbox.version().wrapping_sub(1));
         }
     }

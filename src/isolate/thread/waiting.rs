@@ -56,7 +56,7 @@ impl Guest {
                 None if remote.spin(version) => {}
                 None => {
                     // The thread is about to sleep, so there is time for this. A thread of a host has other work.
-                    if !remote.execution.loan.is_lent() {
+                    if !remote.execution.caller.is_entered() {
                         remote.check_memory(scope);
                     }
                     remote.sleep(version);

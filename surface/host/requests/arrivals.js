@@ -188,12 +188,12 @@ class Message {
  * @param {import('../wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
  * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
- * @param {(head: number, first: unknown) => void} host.serveHere
+ * @param {(head: number, first: unknown) => void} host.serveDirectCalls
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
  * @param {number} [host.maxWeight] bytes that all messages together may take
  */
-function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, packThrown, maxWeight }) {
+function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, serveFor, packThrown, maxWeight }) {
   /** Messages that are being read, oldest first. @type {Message[]} */
   const messages = [];
   /** Index of the message whose turn it is. */
@@ -407,11 +407,11 @@ function createArrivals({ native, hooks, settle, serveNow, serveHere, serveFor, 
      * @param {number} head
      * @param {unknown} first
      */
-    serveHere(head, first) {
+    serveDirectCalls(head, first) {
       const outer = served;
       served = undefined;
       try {
-        serveHere(head, first);
+        serveDirectCalls(head, first);
       } finally {
         served = outer;
       }

@@ -8,7 +8,7 @@ use crate::isolate::suspension::{self, RunningGuest};
 use crate::isolate::{Guest, address_of, async_context};
 use crate::ops::op;
 use crate::protocol::{APPLY_HEAD, INVOKE_HEAD};
-use crate::value::{Ask, Fault, Outcome, Slot, Value};
+use crate::value::{DirectCall, Fault, Outcome, Slot, Value};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
 type Results<'s> = v8::ReturnValue<'s, v8::Value>;
@@ -69,27 +69,27 @@ impl Call<'_, '_, '_> {
             return Called::Ended(Err(Fault::Stopped));
         }
         guest.handles.collect_references(scope, &remote.accounts.references);
-        let mut shared = guest.take_ask();
-        let is_read = Rc::get_mut(&mut shared).is_some_and(|ask| {
-            (ask.op, ask.asker, ask.shows_stacks) = (self.op, remote.id(), remote.settings.host_stacks);
-            ask.request = async_context::current(scope);
-            self.read(scope, guest, ask).is_some()
+        let mut shared = guest.take_direct_call();
+        let is_read = Rc::get_mut(&mut shared).is_some_and(|direct| {
+            (direct.op, direct.requester, direct.shows_stacks) = (self.op, remote.id(), remote.settings.host_stacks);
+            direct.request = async_context::current(scope);
+            self.read(scope, guest, direct).is_some()
         });
         // While the guest waits, the host reads the number of the slot before it runs anything that could release it.
-        let ask_of = |slot: &Slot| {
+        let call_of = |slot: &Slot| {
             let Some(host) = slot.owner().host() else { return false };
-            let Some(ask) = Rc::get_mut(&mut shared) else { return false };
-            (ask.host, ask.slot) = (host.id(), slot.index());
-            guest.is_answered_here(host) && fiber.ask(&shared)
+            let Some(direct) = Rc::get_mut(&mut shared) else { return false };
+            (direct.host, direct.slot) = (host.id(), slot.index());
+            guest.is_answered_on_this_thread(host) && fiber.call_directly(&shared)
         };
-        let is_asked = is_read
+        let is_called = is_read
             && match self.op {
-                op::REF_APPLY => guest.handles.with_foreign_reference(self.id, ask_of),
-                _ => guest.handles.with_sync_function(self.id, ask_of),
+                op::REF_APPLY => guest.handles.with_foreign_reference(self.id, call_of),
+                _ => guest.handles.with_sync_function(self.id, call_of),
             }
             .unwrap_or(false);
         let mut called = Called::Unsent;
-        if is_asked {
+        if is_called {
             let answer = guest.wait_in(scope, remote, &*shared, true);
             if !shared.is_refused() {
                 remote.accounts.meter.called_host();
@@ -99,13 +99,13 @@ impl Call<'_, '_, '_> {
                 };
             }
         }
-        guest.keep_ask(shared);
+        guest.keep_direct_call(shared);
         called
     }
 
     /// Returns the result to the guest, if it is a primitive.
     #[inline(always)]
-    fn give(self, scope: &v8::PinScope<'_, '_>, ask: &Ask, value: Value) -> Called {
+    fn give(self, scope: &v8::PinScope<'_, '_>, direct: &DirectCall, value: Value) -> Called {
         if let Value::Number(number) = value {
             self.results.set_double(number);
             return Called::Returned;
@@ -113,7 +113,7 @@ impl Call<'_, '_, '_> {
         match convert::primitive_to_v8(scope, &value) {
             Some(Ok(primitive)) => {
                 self.results.set(primitive);
-                ask.keep_result(value);
+                direct.keep_result(value);
                 Called::Returned
             }
             _ => Called::Ended(Ok(value)),
@@ -121,10 +121,10 @@ impl Call<'_, '_, '_> {
     }
 
     /// `None` if there is anything but primitives, or too much.
-    fn read(&self, scope: &mut v8::PinScope<'_, '_>, guest: &Guest, ask: &mut Ask) -> Option<()> {
+    fn read(&self, scope: &mut v8::PinScope<'_, '_>, guest: &Guest, direct: &mut DirectCall) -> Option<()> {
         let mut bytes = 0_usize;
-        let mut read = |ask: &Ask, index| {
-            let memory = || ask.argument_memory.take();
+        let mut read = |direct: &DirectCall, index| {
+            let memory = || direct.argument_memory.take();
             let value = convert::primitive_into(scope, self.args.get(index), guest.max_outside, memory).ok()??;
             if matches!(value, Value::String(_) | Value::BigInt(_)) {
                 bytes = bytes.saturating_add(value.byte_size());
@@ -132,18 +132,18 @@ impl Call<'_, '_, '_> {
             Some(value)
         };
         let first = if self.op == op::REF_APPLY {
-            ask.bits = number(self.args.get(FIRST))? as u32;
+            direct.bits = number(self.args.get(FIRST))? as u32;
             if RECEIVER < self.args.length() {
-                ask.receiver = Some(read(ask, RECEIVER)?).filter(|value| !matches!(value, Value::Undefined));
+                direct.receiver = Some(read(direct, RECEIVER)?).filter(|value| !matches!(value, Value::Undefined));
             }
             APPLIED
         } else {
             0
         };
-        usize::try_from((self.args.length() - first).max(0)).ok().filter(|count| *count <= Ask::MAX_ARGS)?;
+        usize::try_from((self.args.length() - first).max(0)).ok().filter(|count| *count <= DirectCall::MAX_ARGS)?;
         for index in first..self.args.length() {
-            let value = read(ask, index)?;
-            ask.args.push(value);
+            let value = read(direct, index)?;
+            direct.args.push(value);
         }
         (bytes <= guest.max_outside).then_some(())
     }

@@ -6,7 +6,7 @@ const { kindOf, recordOf } = require('../../core/handle.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../../core/protocol.js');
 const { ORIGIN } = require('../calls/host-calls.js');
 const { isPrimitive } = require('../values/primitive.js');
-const { ASKED } = require('../protocol.js');
+const { DIRECT_CALL } = require('../protocol.js');
 const { isAnsweredLater } = require('./serve.js');
 
 /** Instead of a carrier: nothing was called, and the call must be a request. */
@@ -19,8 +19,8 @@ const AGAIN = Object.freeze([TAG.AGAIN]);
  * @param {(value: unknown, bits: number, origin: string) => any} host.packResult
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
  */
-function createServeHere({ native, owned, packResult, packThrown }) {
-  const { answer, answerText, asked, askedValue } = native;
+function createServeDirectCalls({ native, owned, packResult, packThrown }) {
+  const { answer, answerText, directCall, directCallValue } = native;
 
   /**
    * The receiver and all arguments of the call.
@@ -30,14 +30,14 @@ function createServeHere({ native, owned, packResult, packThrown }) {
   function valuesOf(count, first) {
     const args = count === 0 ? [] : [first];
     for (let index = 2; index <= count; index += 1) {
-      args.push(askedValue(index));
+      args.push(directCallValue(index));
     }
     return args;
   }
 
   /**
    * @param {number} slot
-   * @param {number} rest of what describes the call, see ASKED
+   * @param {number} rest of what describes the call, see DIRECT_CALL
    * @param {unknown} first argument
    * @returns {any} the answer's carrier, or AGAIN
    */
@@ -54,9 +54,9 @@ function createServeHere({ native, owned, packResult, packThrown }) {
     const count = rest >>> COUNT_SHIFT;
     const entered = owned.enter();
     try {
-      const result = count === 1 && (rest & ASKED.RECEIVER) === 0
+      const result = count === 1 && (rest & DIRECT_CALL.RECEIVER) === 0
         ? target(first)
-        : Reflect.apply(target, (rest & ASKED.RECEIVER) === 0 ? undefined : askedValue(0), valuesOf(count, first));
+        : Reflect.apply(target, (rest & DIRECT_CALL.RECEIVER) === 0 ? undefined : directCallValue(0), valuesOf(count, first));
       return (bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(result) ? result : packResult(result, bits, origin);
     } catch (error) {
       return packThrown(error, bits & OP.SHOWS_STACKS, origin);
@@ -67,25 +67,25 @@ function createServeHere({ native, owned, packResult, packThrown }) {
 
   /**
    * Serves a call, and those that follow.
-   * @param {number} head what describes the call, see ASKED
+   * @param {number} head what describes the call, see DIRECT_CALL
    * @param {unknown} first argument
    */
-  return function serveHere(head, first) {
+  return function serveDirectCalls(head, first) {
     do {
-      const slot = Math.floor(head / ASKED.SLOT);
-      const rest = head - slot * ASKED.SLOT;
+      const slot = Math.floor(head / DIRECT_CALL.SLOT);
+      const rest = head - slot * DIRECT_CALL.SLOT;
       do {
         const result = serve(slot, rest, first);
         first = typeof result === 'string' ? answerText(result) : answer(result);
       } while (typeof first !== 'function');
-      head = asked();
-      first = head < 0 ? undefined : askedValue(1);
+      head = directCall();
+      first = head < 0 ? undefined : directCallValue(1);
     } while (head >= 0);
   };
 }
 
 /** What `packResult` needs to know. */
-const IN_BITS = ~OP.REFERENCE & (ASKED.RECEIVER - 1);
-const COUNT_SHIFT = Math.log2(ASKED.COUNT);
+const IN_BITS = ~OP.REFERENCE & (DIRECT_CALL.RECEIVER - 1);
+const COUNT_SHIFT = Math.log2(DIRECT_CALL.COUNT);
 
-module.exports = { createServeHere };
+module.exports = { createServeDirectCalls };

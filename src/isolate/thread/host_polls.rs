@@ -12,15 +12,15 @@ use crate::native::lock;
 /// How often.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// An isolate that was lent lately, and the number of its loan when it was looked at.
+/// An isolate that a host has entered lately, and the number of entries when it was looked at.
 struct Watched(Weak<Remote>, u32);
 
 static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
 
-/// `remote` has been lent.
+/// `remote` has been entered.
 pub fn watch(remote: &Arc<Remote>) {
-    let loan = &remote.execution.loan;
-    if loan.watched.load(Ordering::SeqCst) || loan.watched.swap(true, Ordering::SeqCst) {
+    let caller = &remote.execution.caller;
+    if caller.watched.load(Ordering::SeqCst) || caller.watched.swap(true, Ordering::SeqCst) {
         return;
     }
     let mut watched = lock(&WATCHED);
@@ -32,21 +32,21 @@ pub fn watch(remote: &Arc<Remote>) {
     }
 }
 
-/// Looks at all of them. Isolates that were not lent since the last time are forgotten.
+/// Looks at all of them. Isolates that were not entered since the last time are forgotten.
 fn look() {
     // An isolate must not be dropped under the lock.
     let (mut all, mut long) = (Vec::new(), Vec::new());
     let mut watched = lock(&WATCHED);
     watched.retain_mut(|Watched(remote, seen)| {
         let Some(remote) = remote.upgrade() else { return false };
-        let loan = &remote.execution.loan;
-        let count = loan.count.load(Ordering::SeqCst);
+        let caller = &remote.execution.caller;
+        let count = caller.count.load(Ordering::SeqCst);
         let is_new = std::mem::replace(seen, count) != count;
-        let lasts = loan.is_lent();
-        // In this order: a loan that begins meanwhile has counted before it looks.
+        let lasts = caller.is_entered();
+        // In this order: a host that enters meanwhile has counted before it looks.
         let is_watched = lasts || is_new || {
-            loan.watched.store(false, Ordering::SeqCst);
-            loan.count.load(Ordering::SeqCst) != count && !loan.watched.swap(true, Ordering::SeqCst)
+            caller.watched.store(false, Ordering::SeqCst);
+            caller.count.load(Ordering::SeqCst) != count && !caller.watched.swap(true, Ordering::SeqCst)
         };
         if lasts && !is_new {
             long.push(Arc::clone(&remote));
@@ -57,8 +57,8 @@ fn look() {
     let is_empty = watched.is_empty();
     drop(watched);
     for remote in long {
-        if !remote.execution.loan.pulsed.swap(true, Ordering::SeqCst) {
-            remote.execution.interrupt(on_pulse);
+        if !remote.execution.caller.polls_host.swap(true, Ordering::SeqCst) {
+            remote.execution.interrupt(on_poll);
         }
     }
     if !is_empty {
@@ -67,9 +67,9 @@ fn look() {
 }
 
 /// V8 calls this on the guest's thread, between two instructions of the guest.
-unsafe extern "C" fn on_pulse(_isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
+unsafe extern "C" fn on_poll(_isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
     if let Some(remote) = super::current::current() {
-        remote.execution.loan.pulsed.store(false, Ordering::SeqCst);
+        remote.execution.caller.polls_host.store(false, Ordering::SeqCst);
         remote.let_host_poll();
     }
 }

@@ -7,7 +7,7 @@ use super::{Awaited, Outcome, Text, Value};
 
 /// The record is used for one call after another.
 #[derive(Default)]
-pub struct Ask {
+pub struct DirectCall {
     pub op: u32,
     /// The guest may see the locations of the host's code.
     pub shows_stacks: bool,
@@ -22,7 +22,7 @@ pub struct Ask {
     /// The asynchronous call on whose behalf the guest asks; 0 for none.
     pub request: i64,
     /// The isolate that asks.
-    pub asker: u64,
+    pub requester: u64,
     state: Cell<State>,
     outcome: Cell<Option<Outcome>>,
     /// Memory for a short argument and a short result.
@@ -55,7 +55,7 @@ enum State {
     Refused,
 }
 
-impl Ask {
+impl DirectCall {
     pub const MAX_ARGS: usize = 10;
 
     /// Prepares it for another call.
@@ -98,7 +98,7 @@ impl Ask {
     }
 }
 
-impl Awaited for Ask {
+impl Awaited for DirectCall {
     #[inline]
     fn take(&self) -> Option<Outcome> {
         match self.state.get() {

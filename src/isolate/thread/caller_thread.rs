@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::current::as_current;
 use super::deferred_disposal::{self, DeferredDisposal};
 use super::entry;
-use super::pulse;
+use super::host_polls;
 use super::run;
 use super::suspension::Suspended;
 use crate::engine::{self, Entered};
@@ -24,7 +24,7 @@ use crate::isolate::remote::lifecycle::{Action, Event};
 use crate::isolate::remote::reason::Stop;
 use crate::native;
 use crate::native::fiber::{self, Fiber, Pause};
-use crate::value::{Ask, spin};
+use crate::value::{DirectCall, spin};
 
 /// A fiber of this thread, with what its guest needs. It is used for one call after another.
 struct GuestFiber {
@@ -45,7 +45,7 @@ impl Drop for GuestFibers {
     fn drop(&mut self) {
         let taken = self.taken.take();
         for remote in taken.iter().filter_map(|fiber| fiber.guest.remote.try_borrow().ok()?.clone()) {
-            remote.execution.loan.lose_lender();
+            remote.execution.caller.lose();
         }
         std::mem::forget(taken);
     }
@@ -82,18 +82,18 @@ const MAX_SPARE: usize = 4;
 
 impl Remote {
     /// Begins `job` on this thread, if the isolate is idle. Returns the job if it is not. [`resume`] must follow until it is done.
-    pub fn begin_here(self: &Arc<Self>, job: Box<Job>) -> Result<(), Box<Job>> {
+    pub fn begin_on_caller(self: &Arc<Self>, job: Box<Job>) -> Result<(), Box<Job>> {
         // V8 may report fatal errors where it reads a snapshot of a host; threads of ours survive these.
         let keeps_thread = self.settings.inspector || self.settings.snapshot.is_some();
         if keeps_thread || self.inspector.profiles.are_wanted() || fiber::active() != 0 {
             return Err(job);
         }
-        let Some(body) = self.borrow_body() else { return Err(job) };
+        let Some(body) = self.enter_body() else { return Err(job) };
         let Some(fiber) = GuestFiber::find(&body) else {
             self.take_back(body);
             return Err(job);
         };
-        pulse::watch(self);
+        host_polls::watch(self);
         fiber.begin(self, body, job);
         FIBERS.with(|fibers| fibers.taken.borrow_mut().push(Rc::clone(&fiber)));
         fiber.resume();
@@ -101,15 +101,15 @@ impl Remote {
     }
 
     /// Takes the V8 side, if the isolate is idle or just about to be.
-    fn borrow_body(&self) -> Option<Box<Body>> {
+    fn enter_body(&self) -> Option<Box<Body>> {
         for _ in 0..2 {
             let inbox = self.mailbox.lock();
-            if let Action::Enter(body) = self.transition(&inbox, Event::Borrow).action {
-                self.execution.loan.lend(true);
+            if let Action::Enter(body) = self.transition(&inbox, Event::Enter).action {
+                self.execution.caller.enter();
                 return Some(body);
             }
             // If a thread of ours has it, that returns it as soon as there is no work.
-            self.execution.loan.want();
+            self.execution.caller.want();
             let is_empty = inbox.is_empty();
             drop(inbox);
             let has_work = !is_empty || self.entries.runs(None);
@@ -121,7 +121,7 @@ impl Remote {
     }
 
     /// Whether a guest of this isolate waits on this thread.
-    pub fn waits_here(&self) -> bool {
+    pub fn waits_on_this_thread(&self) -> bool {
         fiber_of(self).is_some()
     }
 }
@@ -141,7 +141,7 @@ fn fiber_of(remote: &Remote) -> Option<Rc<GuestFiber>> {
 /// Resumes the guest of `remote`, which was stopped while it waited on this thread, until it has returned.
 pub fn unwind(remote: &Remote) {
     while let Some(fiber) = fiber_of(remote).filter(|_| remote.is_stopping()) {
-        fiber.guest.pulsed.set(false);
+        fiber.guest.polls_host.set(false);
         fiber.resume();
     }
 }
@@ -169,9 +169,9 @@ pub fn resume() -> Progress {
     let found =
         FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| fiber.guest.has_changed()).map(Rc::clone));
     match found {
-        Some(fiber) if fiber.guest.pulsed.get() => {
+        Some(fiber) if fiber.guest.polls_host.get() => {
             // Next time, it is resumed.
-            fiber.guest.pulsed.set(false);
+            fiber.guest.polls_host.set(false);
             Progress::Pulsed
         }
         Some(fiber) => {
@@ -184,16 +184,17 @@ pub fn resume() -> Progress {
 
 /// A guest that asks its host on this thread.
 #[derive(Clone)]
-pub struct Asker(Rc<GuestFiber>);
+pub struct DirectCaller(Rc<GuestFiber>);
 
-impl Asker {
+impl DirectCaller {
     /// A guest that asks this host, and what it asks.
-    pub fn find(host: u64) -> Option<(Self, Rc<Ask>)> {
+    pub fn find(host: u64) -> Option<(Self, Rc<DirectCall>)> {
         if !fiber::exist() {
             return None;
         }
-        let asks = |fiber: &Rc<GuestFiber>| fiber.guest.take_ask(host).map(|ask| (Self(Rc::clone(fiber)), ask));
-        FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find_map(asks))
+        let calls =
+            |fiber: &Rc<GuestFiber>| fiber.guest.take_direct_call(host).map(|direct| (Self(Rc::clone(fiber)), direct));
+        FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find_map(calls))
     }
 
     /// Resumes the guest, if it is still that of this isolate.
@@ -205,8 +206,8 @@ impl Asker {
     }
 
     /// What it asks this host.
-    pub fn take_ask(&self, host: u64) -> Option<Rc<Ask>> {
-        self.0.guest.take_ask(host)
+    pub fn take_direct_call(&self, host: u64) -> Option<Rc<DirectCall>> {
+        self.0.guest.take_direct_call(host)
     }
 }
 
@@ -349,7 +350,7 @@ fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &mut Body, job: Box<J
     engine::with_budgets(&accounts.budget, &accounts.space, || {
         native::with_quota(accounts.quota.as_ref(), || {
             // Dropped before the body, also on a panic.
-            let _lent = remote.execution.thread.lend();
+            let _thread = remote.execution.thread.take_on_caller();
             let isolate = body.lock_on(fiber.id);
             fiber.guest.entered.set(Entered::now());
             // `make` has attached it.
@@ -365,10 +366,10 @@ fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &mut Body, job: Box<J
 }
 
 impl Remote {
-    /// The call that has borrowed the isolate is over. If there is more work, a thread of ours continues.
+    /// The call that has entered the isolate is over. If there is more work, a thread of ours continues.
     fn take_back(self: &Arc<Self>, body: Box<Body>) {
         let inbox = self.mailbox.lock();
-        self.execution.loan.lend(false);
+        self.execution.caller.exit();
         let body = if inbox.is_empty() && !self.is_disposed() {
             match self.transition(&inbox, Event::Rest(body)).action {
                 Action::Continue(body) => body,
@@ -387,7 +388,7 @@ impl Remote {
 
     /// Its guest was left on `fiber`. It `failed`: V8 cannot continue, because it has run out of memory.
     fn was_left(self: &Arc<Self>, failed: bool, fiber: &GuestFiber) {
-        self.execution.loan.lend(false);
+        self.execution.caller.exit();
         self.execution.thread.was_left(fiber.native.unguarded());
         self.give_back_heap(fiber.native.context().entered());
         if failed {

@@ -32,7 +32,7 @@ pub trait Binding: Send + Sync {
     fn adopt<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
-        at: &Place,
+        at: &GuestRealm,
         value: Value,
     ) -> Result<v8::Local<'s, v8::Value>, Fault>;
 
@@ -50,19 +50,19 @@ pub trait Binding: Send + Sync {
     fn identify(
         &self,
         scope: &mut v8::PinScope<'_, '_>,
-        at: &Place,
+        at: &GuestRealm,
         object: v8::Local<'_, v8::Object>,
     ) -> Result<Option<Value>, Fault>;
 }
 
 /// A realm of a guest: where a conversion takes place.
 #[derive(Clone)]
-pub struct Place {
+pub struct GuestRealm {
     pub guest: Rc<Guest>,
     pub realm: Arc<Realm>,
 }
 
-impl Place {
+impl GuestRealm {
     fn binding(&self) -> Result<&'static dyn Binding, Fault> {
         self.guest.binding.get().copied().ok_or_else(Fault::disposed_during_execution)
     }
@@ -85,7 +85,7 @@ impl Place {
     }
 }
 
-impl Exchange for Place {
+impl Exchange for GuestRealm {
     fn adopt<'s>(&self, scope: &mut v8::PinScope<'s, '_>, value: Value) -> Result<v8::Local<'s, v8::Value>, Fault> {
         self.binding()?.adopt(scope, self, value)
     }

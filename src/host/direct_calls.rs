@@ -1,0 +1,212 @@
+//! Calls by guests that run on this thread. A loop of the surface (`serve-direct-calls.js`) calls the host's functions. It gives each result to
+//! [`answer`], which resumes the guest and returns what the guest asks next, so that the host is not entered for each call.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+
+use super::carrier;
+use super::context::DirectServing;
+use super::environment::Local;
+use super::js::{Js, JsResult, JsType, JsValue, Refused};
+use crate::isolate::caller_thread::{self, DirectCaller};
+use crate::ops::{Transfer, op};
+use crate::protocol::{direct_call, tag};
+use crate::value::{DirectCall, Fault, Outcome, Owner, Value};
+
+/// Calls that the loop serves before the waiting thread looks at other things.
+const MAX_IN_A_ROW: u32 = 32;
+
+/// What describes a call to the surface.
+fn head_of(direct: &DirectCall) -> f64 {
+    let mut head = if direct.shows_stacks { op::SHOWS_STACKS } else { 0 };
+    if direct.op == op::REF_APPLY {
+        head |= (direct.bits & Transfer::ALL) | op::REFERENCE;
+    }
+    if direct.receiver.is_some() {
+        head |= direct_call::RECEIVER;
+    }
+    // There are at most `DirectCall::MAX_ARGS`.
+    head |= direct.args.len() as u32 * direct_call::COUNT;
+    f64::from(direct.slot) * f64::from(direct_call::SLOT) + f64::from(head)
+}
+
+const _: () = assert!((DirectCall::MAX_ARGS as u32 + 1) * direct_call::COUNT <= direct_call::SLOT);
+const _: () = assert!(
+    Transfer::ALL < op::SHOWS_STACKS && op::SHOWS_STACKS < op::REFERENCE && op::REFERENCE < direct_call::RECEIVER
+);
+
+impl Local {
+    /// Answers a guest that waits on this thread, and a number of calls that it makes next.
+    pub(super) fn serve_direct_calls(&self, js: Js<'_>, requester: DirectCaller, direct: Rc<DirectCall>) {
+        let serving_now = Rc::new(DirectServing {
+            requester,
+            direct: RefCell::default(),
+            head: Cell::new(0.0),
+            left: Cell::new(MAX_IN_A_ROW),
+            limits: self.context.limits.get(),
+            request: self.context.request(),
+        });
+        let outer = self.context.direct_serving.replace(Some(Rc::clone(&serving_now)));
+        if self.begin_direct_call(js, &serving_now, direct) {
+            let served = self.argument(js, &serving_now, 1).and_then(|first| {
+                let serve = js.dereference(&self.functions.serve_direct_calls)?;
+                js.call(serve, &[js.number(serving_now.head.get())?, first])
+            });
+            let outcome = served.err().map(|Refused| Err(self.failure(js)));
+            // There is a call if the loop was left in the middle of it.
+            if let Some(direct) = serving_now.direct.take() {
+                self.end_direct_call(&serving_now, direct, outcome);
+            }
+        }
+        self.context.direct_serving.replace(outer);
+    }
+
+    /// False if the surface need not serve the call: it was answered here.
+    #[inline(always)]
+    fn begin_direct_call(&self, js: Js<'_>, serving_now: &DirectServing, direct: Rc<DirectCall>) -> bool {
+        let answer = if direct.is_over() {
+            // The guest was stopped before it waited.
+            None
+        } else if !self.has_room(js) {
+            js.clear_exception();
+            None
+        } else {
+            match self.disown(js) {
+                Ok(()) => {
+                    if direct.request != serving_now.request {
+                        self.context.act_for(direct.request);
+                    }
+                    serving_now.head.set(head_of(&direct));
+                    serving_now.direct.replace(Some(direct));
+                    return true;
+                }
+                Err(Refused) => Some(Err(self.failure(js))),
+            }
+        };
+        self.resume(&serving_now.requester, direct, answer);
+        false
+    }
+
+    /// Answers `direct`, which was being served, and resumes its guest.
+    #[inline(always)]
+    fn end_direct_call(&self, serving_now: &DirectServing, direct: Rc<DirectCall>, outcome: Option<Outcome>) {
+        if direct.request != serving_now.request {
+            self.context.act_for(serving_now.request);
+        }
+        // Calls that were made meanwhile have set limits of their own.
+        self.context.limits.set(serving_now.limits);
+        if !self.context.retained.borrow().is_empty() {
+            self.context.retained.take();
+        }
+        self.resume(&serving_now.requester, direct, outcome);
+    }
+
+    /// Answers `direct`, and resumes its guest, which uses it again.
+    #[inline(always)]
+    fn resume(&self, requester: &DirectCaller, direct: Rc<DirectCall>, outcome: Option<Outcome>) {
+        direct.answer(outcome);
+        let isolate = direct.requester;
+        drop(direct);
+        // Otherwise the call that waits ends first: the guest must not ask again.
+        if !self.context.interrupted.get() {
+            requester.resume(isolate);
+        }
+    }
+
+    /// What the guest that was resumed asks next, if the surface can serve it like the call before: returns its first argument.
+    #[inline(always)]
+    fn next_direct_call<'a>(&self, js: Js<'a>, serving_now: &DirectServing) -> Option<JsResult<JsValue<'a>>> {
+        let left = serving_now.left.get();
+        if left <= 1 || self.context.interrupted.get() {
+            return None;
+        }
+        serving_now.left.set(left - 1);
+        let direct = serving_now.requester.take_direct_call(self.shared.id)?;
+        let head = serving_now.head.get();
+        let is_alike = self.begin_direct_call(js, serving_now, direct) && serving_now.head.get() == head;
+        is_alike.then(|| self.argument(js, serving_now, 1))
+    }
+
+    /// Why the surface could not answer.
+    pub(super) fn failure(&self, js: Js<'_>) -> Fault {
+        // The surface throws no exception, unless the stack is exhausted.
+        if js.clear_exception() {
+            return Fault::range_error("Maximum call stack size exceeded");
+        }
+        // A time limit of `node:vm` has expired, or the worker is being terminated. A guest may treat this as an ordinary error and call again,
+        // endlessly.
+        self.context.interrupted.set(true);
+        Fault::environment_gone()
+    }
+
+    /// The receiver (0) or an argument (from 1) of the call that is being served; `undefined` if there is none.
+    fn argument<'a>(&self, js: Js<'a>, serving_now: &DirectServing, index: usize) -> JsResult<JsValue<'a>> {
+        let direct = serving_now.direct.borrow();
+        let value = direct
+            .as_ref()
+            .and_then(|direct| if index == 0 { direct.receiver.as_ref() } else { direct.args.get(index - 1) });
+        value.map_or_else(|| js.undefined(), |value| carrier::write_shared(js, self, value))
+    }
+
+    /// Answers the call that is being served. Returns what [`answer`] does.
+    #[inline(always)]
+    fn answer<'a>(
+        &self,
+        js: Js<'a>,
+        read: impl FnOnce(&DirectCall) -> JsResult<Option<Outcome>>,
+    ) -> JsResult<JsValue<'a>> {
+        let serving_now = self.context.direct_serving.borrow().clone().ok_or(Refused)?;
+        let direct = serving_now.direct.take().ok_or(Refused)?;
+        let outcome = read(&direct).unwrap_or_else(|Refused| Some(Err(self.failure(js))));
+        self.end_direct_call(&serving_now, direct, outcome);
+        self.next_direct_call(js, &serving_now).unwrap_or_else(|| js.dereference(&self.functions.serve_direct_calls))
+    }
+
+    /// `None` if the surface needs a request.
+    fn read_result(&self, js: Js<'_>, requester: u64, carrier: JsValue<'_>) -> JsResult<Option<Outcome>> {
+        if let Some(number) = js.number_of(carrier)? {
+            return Ok(Some(Ok(Value::Number(number))));
+        }
+        if js.type_of(carrier)? != JsType::Object {
+            return carrier::read(js, self, carrier).map(Some);
+        }
+        if js.read_number(js.element(carrier, 0)?)? as u32 == tag::AGAIN {
+            return Ok(None);
+        }
+        let requester = caller_thread::guest(requester).map(|remote| Arc::downgrade(&remote) as Weak<dyn Owner>);
+        self.read_answer(js, requester.as_ref(), carrier).map(Some)
+    }
+}
+
+/// `answer(carrier)`: the result of the call that is being served. Returns the first argument of the next one if the surface can serve it
+/// like this one; otherwise a function, which no argument is, and [`direct_call`] says what comes next.
+pub fn answer<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    local.answer(js, |direct| {
+        let carrier = args.first().copied().map_or_else(|| js.undefined(), Ok)?;
+        local.read_result(js, direct.requester, carrier)
+    })
+}
+
+/// `answerText(text)`: the same with a short string as the result.
+pub fn answer_text<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [text, ..] = args else { return Err(Refused) };
+    local.answer(js, |direct| Ok(Some(Ok(Value::String(js.read_text_into(*text, direct.result_memory.take())?)))))
+}
+
+/// `directCall()`: what must be served next, as `DIRECT_CALL` in the surface's `protocol.js` describes it; negative if the loop ends here.
+pub fn direct_call<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let serving_now = local.context.direct_serving.borrow().clone();
+    js.number(
+        serving_now
+            .filter(|serving_now| serving_now.direct.borrow().is_some())
+            .map_or(-1.0, |serving_now| serving_now.head.get()),
+    )
+}
+
+/// `askedValue(index)`: see [`Local::argument`].
+pub fn direct_call_value<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [index, ..] = args else { return Err(Refused) };
+    let serving_now = local.context.direct_serving.borrow().clone().ok_or(Refused)?;
+    local.argument(js, &serving_now, js.read_number(*index)? as usize)
+}
