@@ -2740,8 +2740,9 @@ declare namespace ivm {
     timeout?: number;
     /**
      * Milliseconds until the call ends, including all waiting and reading the result; a 32-bit integer of at least 0; 0 for no limit.
-     * When it has passed, the call fails with `ERR_ISOLATE_DEADLINE`, and the isolate continues. Default: that of `configureEngine`,
-     * which is none unless set. Not part of isolated-vm.
+     * When it has passed, the call fails with `ERR_ISOLATE_DEADLINE`, and the isolate continues. That of a synchronous call also applies
+     * to synchronous calls that host functions make meanwhile. Default: that of `configureEngine`, which is none unless set. Not part of
+     * isolated-vm.
      */
     deadline?: number;
   };

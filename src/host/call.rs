@@ -18,7 +18,7 @@ use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
 use crate::sandbox::{self, ContextGlobals};
-use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Reply, Value, spin};
+use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Owner, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -144,9 +144,11 @@ fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepar
     match mode {
         mode::SYNC => {
             let origin = prepared.remote();
-            // A call that is made while another one waits gets no wider limits.
             let outer =
                 if local.context.chain.borrow().is_some() { local.context.waiting.get() } else { Limits::default() };
+            // A deadline includes everything that its call waits for. A timeout stands still while the host runs.
+            let prepared = prepared.within(Limits { timeout: None, ..outer });
+            // What is read meanwhile gets no wider limits.
             let limits = prepared.limits().within(outer);
             local.context.limits.set(limits);
             // Calls that are made meanwhile leave their own limits in `local.context.limits`.
@@ -193,9 +195,9 @@ fn write_result<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsV
 
 /// Whether a guest on this thread ends when the host does. A worker cannot be terminated while its thread is in a built-in function of V8
 /// that does not end, and neither can the process; so there has to be a limit.
-fn ends_with_host(local: &Local, prepared: &Prepared) -> bool {
+fn ends_with_host(prepared: &Prepared) -> bool {
     engine::is_main_thread()
-        || local.context.waiting.get().is_some()
+        || prepared.limits().is_some()
         // Runs only code of the library.
         || matches!(prepared, Prepared::MakeContext { .. })
 }
@@ -205,17 +207,16 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
+    let host_id = Owner::id(&*local.shared);
     let inherited = local.context.chain.borrow().clone();
     let outermost = inherited.is_none();
-    let chain = inherited
-        .or_else(|| local.context.spare_chain.take())
-        .unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
+    let chain = inherited.or_else(|| local.context.spare_chain.take()).unwrap_or_else(|| Chain::rooted(host_id));
     let spare = local.context.spare_reply.take();
     let mut completion = spare.unwrap_or_else(|| Reply::new(Arc::downgrade(&local.shared)));
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&local.shared).cast();
-    let may_borrow = borrow::is_wanted() && ends_with_host(local, &prepared);
+    let may_borrow = borrow::is_wanted() && ends_with_host(&prepared);
     if let Some(prepared) = if may_borrow { prepared.begin_here(host, &chain, &receiver) } else { Some(prepared) } {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
     }
@@ -237,8 +238,8 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             abort();
             continue;
         }
-        if let Some(ask) = local.shared.take_ask() {
-            local.serve_now(js, Next::Ask(ask));
+        if let Some((asker, ask)) = borrow::Asker::find(host_id) {
+            local.serve_now(js, Next::Ask(asker, ask));
             continue;
         }
         if let Some(request) = local.shared.take_call() {
@@ -461,6 +462,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"statistics", function(js, local, c"statistics", whole::statistics)?),
         (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
         (c"answer", function_of::<_, 1>(js, local, c"answer", asks::answer)?),
+        (c"answerText", function_of::<_, 1>(js, local, c"answerText", asks::answer_text)?),
         (c"asked", function_of::<_, 1>(js, local, c"asked", asks::asked)?),
         (c"askedValue", function_of::<_, 1>(js, local, c"askedValue", asks::asked_value)?),
         (c"drain", function(js, local, c"drain", drain)?),

@@ -26,6 +26,16 @@ const WORKER = `
   require('node:worker_threads').parentPort.postMessage('begins');
   context.evalSync(${JSON.stringify(ENDLESS[0])});`;
 
+/** The same, in a function of the host that another guest waits for. */
+const NESTED_WORKER = `
+  const ivm = require(${JSON.stringify(entry)});
+  const [outer, context] = [1, 2].map(() => new ivm.Isolate().createContextSync());
+  outer.global.setSync('host', new ivm.Callback(() => {
+    require('node:worker_threads').parentPort.postMessage('begins');
+    context.evalSync(${JSON.stringify(ENDLESS[0])});
+  }));
+  outer.evalSync('host()', { timeout: 60_000 });`;
+
 const STOPPED = "['ERR_ISOLATE_UNRESPONSIVE', 'ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_MEMORY']";
 
 /** A worker in which time limits of `node:vm` expire. */
@@ -326,17 +336,37 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     assert.deepEqual([status, stdout], [0, 'ERR_ISOLATE_UNRESPONSIVE\n'], stderr);
   });
 
-  test('without a limit, let their worker be terminated', () => here(`
-    const { Worker } = await import('node:worker_threads');
-    const worker = new Worker(${JSON.stringify(WORKER)}, { eval: true });
-    await new Promise((resolve) => { worker.once('message', resolve); });
-    await sleep(300);
-    const since = ms();
-    await worker.terminate();
-    assert.ok(ms() - since < 10_000);
-    otherWorks();`));
+  for (const [where, code] of [['', WORKER], [' in a function that a call with a limit waits for', NESTED_WORKER]]) {
+    test(`without a limit, let their worker be terminated${where}`, () => here(`
+      const { Worker } = await import('node:worker_threads');
+      const worker = new Worker(${JSON.stringify(code)}, { eval: true });
+      await new Promise((resolve) => { worker.once('message', resolve); });
+      await sleep(300);
+      const since = ms();
+      await worker.terminate();
+      assert.ok(ms() - since < 10_000);
+      otherWorks();`));
+  }
 
   for (const syncCalls of ['thread', 'caller']) {
+    test(`end by the deadline of a call that waits for them, and not by its timeout, with '${syncCalls}'`, () => here(`
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      const nested = new ivm.Isolate().createContextSync();
+      const codes = [];
+      const busy = '{ const end = Date.now() + 300; while (Date.now() < end); } 5';
+      context.global.setSync('nest', new ivm.Callback((limits, code) => {
+        try { return nested.evalSync(code, JSON.parse(limits)); } catch (error) { codes.push(error.code); return 0; }
+      }));
+      for (const limits of ['{}', '{ "timeout": 20000 }', '{ "deadline": 20000 }']) {
+        const since = ms();
+        assert.equal(syncError(() => context.evalSync('nest(' + JSON.stringify(limits) + ', "for (;;);")', { deadline: 100 })).code, 'ERR_ISOLATE_DEADLINE');
+        assert.ok(ms() - since < 10_000, limits);
+        assert.equal(context.evalSync('nest(' + JSON.stringify(limits) + ', ' + JSON.stringify(busy) + ')', { timeout: 100 }), 5);
+      }
+      assert.equal(context.evalSync('nest(' + JSON.stringify('{ "timeout": 50 }') + ', "for (;;);") + 1', { deadline: 20_000 }), 1);
+      assert.deepEqual(codes, ['ERR_ISOLATE_DEADLINE', 'ERR_ISOLATE_DEADLINE', 'ERR_ISOLATE_DEADLINE', 'ERR_ISOLATE_TIMEOUT']);
+      otherWorks();`));
+
     test(`stop at the next call of their host, with '${syncCalls}'`, () => here(`
       ivm.configureEngine({ syncCalls: '${syncCalls}' });
       let calls = 0;
