@@ -106,10 +106,14 @@ module.exports = function createSession(core) {
         throw arguments.length < 1 ? tooFew(1) : wrongParameter(1, 'a string');
       }
       const { id } = recordOfThis(this).entry;
-      // Otherwise a call waits already that will handle the message.
-      if (unpack(invoke(OP.SESSION_SEND, MODE.SYNC, 0, id, message), methods.dispatchProtocolMessage)) {
+      const sent = invoke(OP.SESSION_SEND, MODE.SYNC, 0, id, message);
+      // Otherwise a call waits already that will handle the message, or an error must be thrown. No function begins in between: a time limit of
+      // `node:vm` can end JavaScript there, and then no call would ever handle this session's messages.
+      if (sent === true) {
         // Request 0 settles nothing. The call keeps the host's event loop alive until the message is handled.
         invoke(OP.SESSION_RUN, MODE.ASYNC, 0, id);
+      } else {
+        unpack(sent, methods.dispatchProtocolMessage);
       }
     },
     dispose() {

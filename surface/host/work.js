@@ -44,8 +44,9 @@ function serveNext() {
 /** @param {number} time now */
 function startOfSlice(time) {
   if (sliceStart === undefined) {
-    sliceStart = time;
+    // First: a time limit of `node:vm` can end JavaScript where a function begins.
     setImmediate(endSlice);
+    sliceStart = time;
   }
   return sliceStart;
 }
@@ -201,10 +202,11 @@ class Work {
   async turn() {
     this.pause();
     await inner(new Promise((resolve) => {
-      waiting.push(() => resolve(undefined));
-      if (waiting.length === 1) {
+      // First, as in `startOfSlice`: otherwise all later work would wait for this.
+      if (waiting.length === 0) {
         setImmediate(serveNext);
       }
+      waiting.push(() => resolve(undefined));
     }));
     this.resume();
   }

@@ -1,4 +1,4 @@
-// A time limit of `node:vm` that ends the loading of the package's files: JavaScript ends there without `catch` and `finally`.
+// A time limit of `node:vm`, which ends JavaScript without `catch` and `finally`: while files of the package are loaded, and between two native calls.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -71,4 +71,29 @@ test('built-in modules of which nothing was loaded are not needed', { skip: !hos
     ${USE}
     console.log([...asked].join());`);
   assert.equal(stdout.trim(), `${USED}\nnode:v8`, stderr);
+});
+
+test('a session of the inspector still responds', { skip: !host.startsWith('node') && 'only Node ends native calls so' }, async () => {
+  const { stdout, stderr } = await run(`
+    import { runInNewContext } from 'node:vm';
+    const session = new ivm.Isolate({ inspector: true }).createInspectorSession();
+    session.onNotification = () => {};
+    let responded = () => {};
+    session.onResponse = (id) => { if (id > 0) responded(); };
+    const dispatch = (id) => session.dispatchProtocolMessage(JSON.stringify({ id, method: 'Runtime.disable' }));
+    const first = () => { for (let count = 0; count < 1000; count += 1) dispatch(0); };
+    for (let round = 1; round <= 150; round += 1) {
+      try {
+        runInNewContext('first()', { first }, { timeout: 1 });
+      } catch (error) {
+        if (error.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+      }
+      await new Promise((resolve, reject) => {
+        const late = setTimeout(reject, 10_000, new Error('no response in round ' + round));
+        responded = () => { clearTimeout(late); resolve(); };
+        dispatch(round);
+      });
+    }
+    console.log('responded');`);
+  assert.equal(stdout.trim(), 'responded', stderr);
 });
