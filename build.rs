@@ -111,6 +111,10 @@ fn main() {
             "_ZN2v88internal7Isolate28RegisterManagedPtrDestructorEPNS0_20ManagedPtrDestructorE",
             "_ZN2v88internal7Isolate30UnregisterManagedPtrDestructorEPNS0_20ManagedPtrDestructorE",
         ];
+        let waiters = [
+            "_ZN2v88internal14FutexEmulation8WaitJs32EPNS0_7IsolateENS1_8WaitModeENS0_12DirectHandleINS0_13JSArrayBufferEEEmid",
+            "_ZN2v88internal14FutexEmulation8WaitJs64EPNS0_7IsolateENS1_8WaitModeENS0_12DirectHandleINS0_13JSArrayBufferEEEmld",
+        ];
         let threads = ["_ZN2v88internal8ThreadId18GetCurrentThreadIdEv", "_ZN2v88internal8ThreadId13TryGetCurrentEv"];
         let texts = [
             "_ZN2v88internal24IcuBreakIteratorWithTextC1EPNS0_7IsolateENSt4__Cr10unique_ptrIN6icu_7813BreakIteratorENS4_14default_deleteIS7_EEEENS0_12DirectHandleINS0_6StringEEE",
@@ -141,6 +145,7 @@ fn main() {
             .chain(texts)
             .chain(stack)
             .chain(managed)
+            .chain(waiters)
             .chain(threads);
         for function in of_v8.chain(caches).chain(allocator).chain(locks) {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");

@@ -17,7 +17,7 @@ pub use external::external_text_to_v8;
 pub use fault::{
     current_frames, exception_from_fault, fault_from_caught, fault_from_compilation, fault_from_exception,
 };
-pub use primitive::{primitive_from_v8, primitive_to_v8, type_of};
+pub use primitive::{primitive_from_v8, primitive_into, primitive_to_v8, type_of};
 pub use serialize::{clone_from_v8, move_from_v8};
 pub use text::{beginning, key_to_v8, text_from_v8, text_to_v8, too_large};
 

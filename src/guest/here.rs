@@ -4,106 +4,147 @@
 use std::rc::Rc;
 
 use crate::convert;
-use crate::isolate::{Guest, Remote, address_of, async_context, suspension};
+use crate::isolate::suspension::{self, RunningGuest};
+use crate::isolate::{Guest, address_of, async_context};
 use crate::ops::op;
-use crate::protocol::INVOKE_HEAD;
+use crate::protocol::{APPLY_HEAD, INVOKE_HEAD};
 use crate::value::{Ask, Fault, Outcome, Slot, Value};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
+type Results<'s> = v8::ReturnValue<'s, v8::Value>;
 
-/// Calls the function of a host that `args` has as data; `None` if the call must be sent.
-pub fn call(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>) -> Option<Outcome> {
-    let id = number(args.data())?;
-    suspension::with_guest(address_of(scope), |guest, remote| {
-        let call = Call { op: op::CALL, args, first: 0 };
-        call.start(scope, guest, remote, |ask_of| guest.handles.with_sync_function(id, ask_of))
-    })?
+/// How a call ended.
+pub enum Called {
+    /// Its result was returned to the guest.
+    Returned,
+    Ended(Outcome),
+    /// It must be sent.
+    Unsent,
+}
+
+/// Calls the function of a host that `args` has as data.
+#[inline(always)]
+pub fn call(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>, results: &mut Results<'_>) -> Called {
+    let Some(id) = number(args.data()) else { return Called::Unsent };
+    Call { op: op::CALL, id, args, results }.start(scope)
 }
 
 /// Index of the handle among the arguments of `invoke`, and of the first argument of the operation.
 const HANDLE: i32 = FIRST - 1;
 const FIRST: i32 = INVOKE_HEAD as i32;
+/// Index of the receiver, and of the first argument of the application.
+const RECEIVER: i32 = APPLIED - 1;
+const APPLIED: i32 = FIRST + APPLY_HEAD as i32;
 
-/// Applies the Reference of a host that is the handle among the arguments of `invoke`; `None` if the call must be sent.
-pub fn apply(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>) -> Option<Outcome> {
-    let id = number(args.get(HANDLE))?;
-    suspension::with_guest(address_of(scope), |guest, remote| {
-        let call = Call { op: op::REF_APPLY, args, first: FIRST };
-        call.start(scope, guest, remote, |ask_of| guest.handles.with_foreign_reference(id, ask_of))
-    })?
+/// Applies the Reference of a host that is the handle among the arguments of `invoke`.
+#[inline(always)]
+pub fn apply(scope: &mut v8::PinScope<'_, '_>, args: &Args<'_>, results: &mut Results<'_>) -> Called {
+    let Some(id) = number(args.get(HANDLE)) else { return Called::Unsent };
+    Call { op: op::REF_APPLY, id, args, results }.start(scope)
 }
 
 fn number(value: v8::Local<'_, v8::Value>) -> Option<usize> {
     v8::Local::<v8::Number>::try_from(value).ok().map(|number| number.value() as usize)
 }
 
-/// A call as V8 passes it, with the index of its first argument.
-struct Call<'a, 's> {
+/// A call as V8 passes it.
+struct Call<'a, 's, 'r> {
     op: u32,
+    /// By which the guest knows the function, or the Reference.
+    id: usize,
     args: &'a Args<'s>,
-    first: i32,
+    results: &'a mut Results<'r>,
 }
 
-impl Call<'_, '_> {
-    /// `with_slot` finds the slot of the host's function. What it does with it runs nothing else.
+impl Call<'_, '_, '_> {
     #[inline(always)]
-    fn start(
-        self,
-        scope: &mut v8::PinScope<'_, '_>,
-        guest: &Rc<Guest>,
-        remote: &Remote,
-        with_slot: impl FnOnce(&mut dyn FnMut(&Slot) -> bool) -> Option<bool>,
-    ) -> Option<Outcome> {
+    fn start(self, scope: &mut v8::PinScope<'_, '_>) -> Called {
+        let Some(RunningGuest { fiber, guest, remote }) = suspension::running_guest(address_of(scope), self.args)
+        else {
+            return Called::Unsent;
+        };
         // Before the arguments, which take long to read.
         if remote.is_stopping() {
             guest.terminate(scope);
-            return Some(Err(Fault::Stopped));
+            return Called::Ended(Err(Fault::Stopped));
         }
         guest.handles.collect_references(scope, &remote.accounts.references);
         let mut shared = guest.take_ask();
         let is_read = Rc::get_mut(&mut shared).is_some_and(|ask| {
             (ask.op, ask.asker, ask.shows_stacks) = (self.op, remote.id(), remote.settings.host_stacks);
             ask.request = async_context::current(scope);
-            read(scope, guest, &mut ask.args, self.args, self.first).is_some()
+            self.read(scope, guest, ask).is_some()
         });
         // While the guest waits, the host reads the number of the slot before it runs anything that could release it.
+        let ask_of = |slot: &Slot| {
+            let Some(host) = slot.owner().host() else { return false };
+            let Some(ask) = Rc::get_mut(&mut shared) else { return false };
+            (ask.host, ask.slot) = (host.id(), slot.index());
+            guest.is_answered_here(host) && fiber.ask(&shared)
+        };
         let is_asked = is_read
-            && with_slot(&mut |slot| {
-                let Some(host) = slot.owner().host() else { return false };
-                let Some(ask) = Rc::get_mut(&mut shared) else { return false };
-                (ask.host, ask.slot) = (host.id(), slot.index());
-                guest.asks_here(host, &shared)
-            })
+            && match self.op {
+                op::REF_APPLY => guest.handles.with_foreign_reference(self.id, ask_of),
+                _ => guest.handles.with_sync_function(self.id, ask_of),
+            }
             .unwrap_or(false);
-        let mut outcome = None;
+        let mut called = Called::Unsent;
         if is_asked {
             let answer = guest.wait_in(scope, remote, &*shared, true);
             if !shared.is_refused() {
                 remote.accounts.meter.called_host();
-                outcome = Some(answer);
+                called = match answer {
+                    Ok(value) => self.give(scope, &shared, value),
+                    Err(fault) => Called::Ended(Err(fault)),
+                };
             }
         }
         guest.keep_ask(shared);
-        outcome
+        called
     }
-}
 
-/// `None` if there is anything but primitives, or too much.
-fn read(
-    scope: &mut v8::PinScope<'_, '_>,
-    guest: &Guest,
-    values: &mut Vec<Value>,
-    args: &Args<'_>,
-    first: i32,
-) -> Option<()> {
-    usize::try_from(args.length() - first).ok().filter(|count| *count <= Ask::MAX_ARGS)?;
-    let mut bytes = 0_usize;
-    for index in first..args.length() {
-        let value = convert::primitive_from_v8(scope, args.get(index), guest.max_outside).ok()??;
-        if matches!(value, Value::String(_) | Value::BigInt(_)) {
-            bytes = bytes.saturating_add(value.byte_size());
+    /// Returns the result to the guest, if it is a primitive.
+    #[inline(always)]
+    fn give(self, scope: &v8::PinScope<'_, '_>, ask: &Ask, value: Value) -> Called {
+        if let Value::Number(number) = value {
+            self.results.set_double(number);
+            return Called::Returned;
         }
-        values.push(value);
+        match convert::primitive_to_v8(scope, &value) {
+            Some(Ok(primitive)) => {
+                self.results.set(primitive);
+                ask.keep_result(value);
+                Called::Returned
+            }
+            _ => Called::Ended(Ok(value)),
+        }
     }
-    (bytes <= guest.max_outside).then_some(())
+
+    /// `None` if there is anything but primitives, or too much.
+    fn read(&self, scope: &mut v8::PinScope<'_, '_>, guest: &Guest, ask: &mut Ask) -> Option<()> {
+        let mut bytes = 0_usize;
+        let mut read = |ask: &Ask, index| {
+            let memory = || ask.argument_memory.take();
+            let value = convert::primitive_into(scope, self.args.get(index), guest.max_outside, memory).ok()??;
+            if matches!(value, Value::String(_) | Value::BigInt(_)) {
+                bytes = bytes.saturating_add(value.byte_size());
+            }
+            Some(value)
+        };
+        let first = if self.op == op::REF_APPLY {
+            ask.bits = number(self.args.get(FIRST))? as u32;
+            if RECEIVER < self.args.length() {
+                ask.receiver = Some(read(ask, RECEIVER)?).filter(|value| !matches!(value, Value::Undefined));
+            }
+            APPLIED
+        } else {
+            0
+        };
+        usize::try_from((self.args.length() - first).max(0)).ok().filter(|count| *count <= Ask::MAX_ARGS)?;
+        for index in first..self.args.length() {
+            let value = read(ask, index)?;
+            ask.args.push(value);
+        }
+        (bytes <= guest.max_outside).then_some(())
+    }
 }

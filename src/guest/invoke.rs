@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{brand, carrier, children, here, local, member, outgoing, surface};
-use crate::convert::{self, cap};
+use super::here::{self, Called};
+use super::{brand, carrier, children, local, member, outgoing, surface};
+use crate::convert::cap;
 use crate::isolate::{Place, Remote, Settings};
 use crate::ops::{self, Caller, Prepared, op};
 use crate::protocol::{INVOKE_HEAD, message, mode};
@@ -56,11 +57,10 @@ fn invoke<'s>(
     let _lifted = cap::lift();
     let op = number(scope, &args, 0) as u32;
     let waiting = number(scope, &args, 1) as u32;
-    let answer = if op == op::REF_APPLY && waiting == mode::SYNC { here::apply(scope, &args) } else { None };
-    if let Some(Ok(value)) = &answer
-        && let Some(Ok(value)) = convert::primitive_to_v8(scope, value)
-    {
-        return result.set(value);
+    let is_application = op == op::REF_APPLY && waiting == mode::SYNC;
+    let called = if is_application { here::apply(scope, &args, &mut result) } else { Called::Unsent };
+    if matches!(called, Called::Returned) {
+        return;
     }
     let Ok(at) = Place::current(scope) else { return };
     let request = number(scope, &args, 2);
@@ -82,7 +82,10 @@ fn invoke<'s>(
             },
         }
     };
-    let outcome = answer.unwrap_or_else(|| send(scope));
+    let outcome = match called {
+        Called::Ended(outcome) => outcome,
+        Called::Returned | Called::Unsent => send(scope),
+    };
     if ops::may_end_caller(op) && at.guest.check_stopping().is_err() {
         // This isolate was disposed, or the one that created it.
         return at.guest.terminate(scope);

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use super::completions::{ChargedCompletion, KeepAliveCompletion};
-use super::here;
+use super::here::{self, Called};
 use crate::convert::{self, Exchange, cap};
 use crate::isolate::{Guest, Job, Kind, Limits, Place, Realm, Remote, SlotValue, async_context};
 use crate::native::lock;
@@ -53,16 +53,14 @@ fn call<'s>(
     mut result: v8::ReturnValue<v8::Value>,
 ) {
     let _lifted = cap::lift();
-    let answer = here::call(scope, &args);
-    if let Some(Ok(value)) = &answer
-        && let Some(Ok(value)) = convert::primitive_to_v8(scope, value)
-    {
-        return result.set(value);
+    let called = here::call(scope, &args, &mut result);
+    if matches!(called, Called::Returned) {
+        return;
     }
     let Ok(at) = Place::current(scope) else { return };
-    let value = match answer {
-        Some(outcome) => outcome.and_then(|value| convert::to_v8(scope, &at, value)),
-        None => call_out(scope, &at, &args),
+    let value = match called {
+        Called::Ended(outcome) => outcome.and_then(|value| convert::to_v8(scope, &at, value)),
+        Called::Returned | Called::Unsent => call_out(scope, &at, &args),
     };
     match value {
         Ok(value) => result.set(value),

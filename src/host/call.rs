@@ -18,7 +18,7 @@ use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
 use crate::protocol::{limit, mode, wanted};
 use crate::sandbox::{self, ContextGlobals};
-use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Reply, Value, spin};
+use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Owner, Reply, Value, spin};
 
 /// Most calls are answered within this time; sleeping and waking takes longer than they do.
 const SPIN: Duration = Duration::from_micros(50);
@@ -207,11 +207,10 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
+    let host_id = Owner::id(&*local.shared);
     let inherited = local.context.chain.borrow().clone();
     let outermost = inherited.is_none();
-    let chain = inherited
-        .or_else(|| local.context.spare_chain.take())
-        .unwrap_or_else(|| Chain::rooted(crate::value::Owner::id(&*local.shared)));
+    let chain = inherited.or_else(|| local.context.spare_chain.take()).unwrap_or_else(|| Chain::rooted(host_id));
     let spare = local.context.spare_reply.take();
     let mut completion = spare.unwrap_or_else(|| Reply::new(Arc::downgrade(&local.shared)));
     let outer = local.context.chain.replace(Some(chain.clone()));
@@ -239,8 +238,8 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             abort();
             continue;
         }
-        if let Some(ask) = local.shared.take_ask() {
-            local.serve_now(js, Next::Ask(ask));
+        if let Some((asker, ask)) = borrow::Asker::find(host_id) {
+            local.serve_now(js, Next::Ask(asker, ask));
             continue;
         }
         if let Some(request) = local.shared.take_call() {
@@ -463,6 +462,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"statistics", function(js, local, c"statistics", whole::statistics)?),
         (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
         (c"answer", function_of::<_, 1>(js, local, c"answer", asks::answer)?),
+        (c"answerText", function_of::<_, 1>(js, local, c"answerText", asks::answer_text)?),
         (c"asked", function_of::<_, 1>(js, local, c"asked", asks::asked)?),
         (c"askedValue", function_of::<_, 1>(js, local, c"askedValue", asks::asked_value)?),
         (c"drain", function(js, local, c"drain", drain)?),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::shared::Shared;
 use super::streams::Retained;
+use crate::isolate::borrow::Asker;
 use crate::isolate::{Limits, Remote};
 use crate::value::{Ask, Chain, Reply};
 
@@ -20,12 +21,14 @@ pub struct Current {
 
 /// A loop of the surface serves calls of guests on this thread.
 pub struct Asking {
+    /// The guest whose calls these are.
+    pub asker: Asker,
     /// The call that it serves now, if it does.
-    pub ask: Option<Rc<Ask>>,
+    pub ask: RefCell<Option<Rc<Ask>>>,
     /// Describes that call to the surface, see `ASKED` in its `protocol.js`.
-    pub head: f64,
+    pub head: Cell<f64>,
     /// How many calls it may serve before it returns, this one included.
-    pub left: u32,
+    pub left: Cell<u32>,
     /// What the context has between two calls.
     pub limits: Limits,
     pub request: i64,
@@ -66,7 +69,7 @@ pub struct Context {
     pub spare_chain: Cell<Option<Chain>>,
     pub spare_reply: Cell<Option<Arc<Reply<Shared>>>>,
     /// Calls of guests that the surface serves now.
-    pub asking: RefCell<Option<Asking>>,
+    pub asking: RefCell<Option<Rc<Asking>>>,
     /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.
     pub pausing: Cell<Option<u64>>,
     /// Objects that the value just given to the surface refers to by number.

@@ -21,6 +21,7 @@ use super::reference::Reference;
 use super::shared::Shared;
 use super::signal::Signal;
 use super::streams::Retained;
+use crate::isolate::borrow::Asker;
 use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{
@@ -52,7 +53,7 @@ pub struct Local {
 /// What is served next while a sync call waits.
 pub(super) enum Next {
     Request(Request),
-    Ask(Rc<Ask>),
+    Ask(Asker, Rc<Ask>),
 }
 
 /// The reference to the event loop, which keeps it alive.

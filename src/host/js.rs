@@ -58,9 +58,6 @@ pub(super) fn check(status: sys::napi_status) -> JsResult<()> {
     if status == sys::Status::napi_ok { Ok(()) } else { Err(Refused) }
 }
 
-/// Code units of a string that are read without asking for its length first.
-const SHORT: usize = 256;
-
 impl<'a> Js<'a> {
     /// Runs `work` in the callback of the host that calls this.
     ///
@@ -205,75 +202,6 @@ impl<'a> Js<'a> {
         })?;
         words.truncate(count);
         Ok(BigInt { negative: sign != 0, words: words.into_boxed_slice() })
-    }
-
-    pub fn read_text(self, value: JsValue<'_>) -> JsResult<Text> {
-        let mut short = [0_u16; SHORT];
-        let mut length = 0;
-        // SAFETY: the buffer has `SHORT` units; the host writes at most that many, the last a terminator.
-        check(unsafe {
-            sys::napi_get_value_string_utf16(self.env, value.raw(), short.as_mut_ptr(), SHORT, &raw mut length)
-        })?;
-        if length < SHORT - 1 {
-            let units = &short[..length];
-            return Ok(if units.iter().all(|unit| *unit < 256) {
-                // Checked above: the cast is exact.
-                Text::Latin1(units.iter().map(|unit| *unit as u8).collect())
-            } else {
-                Text::Utf16(units.into())
-            });
-        }
-        // SAFETY: without a buffer the host only returns the length.
-        check(unsafe { sys::napi_get_value_string_utf16(self.env, value.raw(), ptr::null_mut(), 0, &raw mut length) })?;
-        // The beginning of a string usually shows whether all of it is ASCII.
-        if short.iter().all(|unit| *unit < 128)
-            && let Some(ascii) = self.read_ascii(value, length)?
-        {
-            return Ok(Text::Latin1(ascii));
-        }
-        let room = length + 1;
-        let mut units = Vec::with_capacity(length + Text::SPARE);
-        let place = units.as_mut_ptr();
-        // SAFETY: there is room for the string and its terminator.
-        check(unsafe { sys::napi_get_value_string_utf16(self.env, value.raw(), place, room, &raw mut length) })?;
-        // SAFETY: the host reports that it has written this many units; there was room for no more.
-        unsafe { units.set_len(length.min(room - 1)) };
-        Ok(Text::from_utf16(units))
-    }
-
-    /// The text of a string that the surface knows to have only characters below U+0100.
-    pub fn read_one_byte(self, value: JsValue<'_>) -> JsResult<Text> {
-        let mut length = 0;
-        // SAFETY: without a buffer the host only returns the length.
-        check(unsafe {
-            sys::napi_get_value_string_latin1(self.env, value.raw(), ptr::null_mut(), 0, &raw mut length)
-        })?;
-        let room = length + 1;
-        let mut bytes = Vec::<u8>::with_capacity(length + Text::SPARE);
-        let place = bytes.as_mut_ptr().cast();
-        // SAFETY: there is room for the string and its terminator.
-        check(unsafe { sys::napi_get_value_string_latin1(self.env, value.raw(), place, room, &raw mut length) })?;
-        // SAFETY: the host reports that it has written this many characters; there was room for no more.
-        unsafe { bytes.set_len(length.min(room - 1)) };
-        Ok(Text::Latin1(bytes))
-    }
-
-    /// A long string of `length` characters, if all are ASCII. Most are, and hosts write them out twice as fast as UTF-16.
-    fn read_ascii(self, value: JsValue<'_>, length: usize) -> JsResult<Option<Vec<u8>>> {
-        let room = length + 1;
-        let mut bytes = Vec::<u8>::with_capacity(length + Text::SPARE);
-        let mut written = 0;
-        // SAFETY: there is room for `room` bytes; the host writes at most that many, the last a terminator.
-        check(unsafe {
-            sys::napi_get_value_string_utf8(self.env, value.raw(), bytes.as_mut_ptr().cast(), room, &raw mut written)
-        })?;
-        // A string with other characters needs more room and was truncated, or has bytes above 127.
-        if written != length {
-            return Ok(None);
-        }
-        // SAFETY: the host reports that it has written this many bytes, for which there was room.
-        unsafe { bytes.set_len(length) };
-        Ok(bytes.is_ascii().then_some(bytes))
     }
 
     pub fn array(self, elements: &[JsValue<'_>]) -> JsResult<JsValue<'a>> {

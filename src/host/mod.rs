@@ -29,6 +29,7 @@ mod shared;
 mod signal;
 mod streams;
 mod strings;
+mod text;
 mod warm;
 
 use std::ptr;

@@ -24,7 +24,7 @@ impl Local {
     pub(super) fn serve_next(&self, js: Js<'_>) {
         match self.next.take() {
             Some(Next::Request(request)) => self.serve(js, request, Origin::default()),
-            Some(Next::Ask(ask)) => self.serve_asks(js, ask),
+            Some(Next::Ask(asker, ask)) => self.serve_asks(js, asker, ask),
             None => {}
         }
     }

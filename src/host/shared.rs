@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -17,7 +16,7 @@ use crate::child;
 use crate::isolate::{Remote, Stop, clock, next_owner_id};
 use crate::native::{Guard, context, lock};
 use crate::sandbox::Pool;
-use crate::value::{Ask, Chain, Code, Completion, ErrorClass, Fault, Host, Owner, Request, Value, Wake};
+use crate::value::{Chain, Code, Completion, ErrorClass, Fault, Host, Owner, Request, Value, Wake};
 
 #[derive(Default)]
 struct Queue {
@@ -61,8 +60,6 @@ pub(super) struct Waiting {
 thread_local! {
     /// The request of a guest that runs on this thread of a host, and waits.
     static ASKED: Cell<Option<Request>> = const { Cell::new(None) };
-    /// The same for what is not a request.
-    static HERE: Cell<Option<Rc<Ask>>> = const { Cell::new(None) };
 }
 
 /// The environment as seen from any thread.
@@ -264,18 +261,6 @@ impl Shared {
         self.waiting.thread == context::thread()
     }
 
-    /// What the guest that waits on this thread asks.
-    pub(super) fn take_ask(&self) -> Option<Rc<Ask>> {
-        HERE.with(|here| {
-            let ask = here.take()?;
-            if ask.host == self.id {
-                return Some(ask);
-            }
-            here.set(Some(ask));
-            None
-        })
-    }
-
     pub(super) fn take_call(&self) -> Option<Request> {
         // It may be for another environment of this thread.
         if let Some(request) = ASKED.take() {
@@ -452,17 +437,8 @@ impl Host for Shared {
         }
     }
 
-    fn ask_here(&self, ask: &Rc<Ask>, chain: &Chain) -> bool {
-        if !self.is_own_thread() || !chain.waits_in(self.id) || self.waiting.closed.load(Ordering::Acquire) {
-            return false;
-        }
-        HERE.with(|here| {
-            // One that is still there is over, or waits for another environment of this thread.
-            let before = here.take().filter(|before| !before.is_over());
-            let is_free = before.is_none();
-            here.set(before.or_else(|| Some(Rc::clone(ask))));
-            is_free
-        })
+    fn answers_here(&self, chain: &Chain) -> bool {
+        self.is_own_thread() && chain.waits_in(self.id) && !self.waiting.closed.load(Ordering::Acquire)
     }
 
     fn ask(&self, request: Request) {

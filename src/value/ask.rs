@@ -1,8 +1,9 @@
 //! A call of a host by a guest that runs on the host's own thread. Nothing is sent: both look at the same record in turn.
 
 use std::cell::Cell;
+use std::mem;
 
-use super::{Awaited, Outcome, Value};
+use super::{Awaited, Outcome, Text, Value};
 
 /// The record is used for one call after another.
 #[derive(Default)]
@@ -13,7 +14,10 @@ pub struct Ask {
     /// The host, and the number of its slot. The guest holds the slot until it has the answer.
     pub host: u64,
     pub slot: u32,
-    /// As in the table of operations. All of them are primitives.
+    /// How the result of a Reference's function is transferred.
+    pub bits: u32,
+    /// All values are primitives.
+    pub receiver: Option<Value>,
     pub args: Vec<Value>,
     /// The asynchronous call on whose behalf the guest asks; 0 for none.
     pub request: i64,
@@ -21,6 +25,22 @@ pub struct Ask {
     pub asker: u64,
     state: Cell<State>,
     outcome: Cell<Option<Outcome>>,
+    /// Memory for a short argument and a short result.
+    pub argument_memory: Cell<Vec<u8>>,
+    pub result_memory: Cell<Vec<u8>>,
+}
+
+/// The largest memory that is kept, in bytes.
+const MAX_MEMORY: usize = 256;
+
+/// Keeps the memory of a short text for another one.
+#[inline]
+fn keep(memory: &Cell<Vec<u8>>, value: &mut Value) {
+    if let Value::String(Text::Latin1(bytes)) = value
+        && bytes.capacity() <= MAX_MEMORY
+    {
+        memory.set(mem::take(bytes));
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -36,17 +56,22 @@ enum State {
 }
 
 impl Ask {
-    /// Those of an application begin with four more.
     pub const MAX_ARGS: usize = 10;
 
     /// Prepares it for another call.
+    #[inline]
     pub fn reset(&mut self) {
+        self.receiver = None;
+        for value in &mut self.args {
+            keep(&self.argument_memory, value);
+        }
         self.args.clear();
         self.state.set(State::Open);
         self.outcome.take();
     }
 
     /// Answers it; `None` if it must be a request.
+    #[inline]
     pub fn answer(&self, outcome: Option<Outcome>) {
         if !self.is_over() {
             self.state.set(if outcome.is_some() { State::Answered } else { State::Refused });
@@ -54,18 +79,27 @@ impl Ask {
         }
     }
 
+    /// The guest has read this result.
+    #[inline]
+    pub fn keep_result(&self, mut value: Value) {
+        keep(&self.result_memory, &mut value);
+    }
+
     /// Whether nothing waits for the answer any more.
+    #[inline]
     pub fn is_over(&self) -> bool {
         self.state.get() == State::Over
     }
 
     /// Whether it must be a request.
+    #[inline]
     pub fn is_refused(&self) -> bool {
         self.state.get() == State::Refused
     }
 }
 
 impl Awaited for Ask {
+    #[inline]
     fn take(&self) -> Option<Outcome> {
         match self.state.get() {
             State::Answered => {

@@ -3,10 +3,9 @@
 
 use std::any::Any;
 use std::fmt;
-use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
-use super::{Ask, Chain, Charge, Completion, Fault, Value};
+use super::{Chain, Charge, Completion, Fault, Value};
 
 /// An owner of slots: an isolate or a host environment.
 pub trait Owner: Any + Send + Sync {
@@ -34,8 +33,8 @@ pub trait Host: Owner {
     /// Makes `isolate` end with this host.
     fn register(&self, isolate: &Arc<dyn Owner>);
 
-    /// Makes the host answer `ask` as soon as the guest waits for it. False if it is not here, or does not wait at the root of `chain`.
-    fn ask_here(&self, _ask: &Rc<Ask>, _chain: &Chain) -> bool {
+    /// Whether the host is here and waits at the root of `chain`, so that it looks at what a guest on a fiber asks as soon as that waits.
+    fn answers_here(&self, _chain: &Chain) -> bool {
         false
     }
 

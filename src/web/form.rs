@@ -7,6 +7,9 @@ use crate::convert::{self, Exchange};
 use crate::isolate::Place;
 use crate::value::{Fault, Text};
 
+/// Bytes to encode between two checks whether the guest must stop.
+const CHUNK: usize = 1 << 18;
+
 /// `decodeForm(text)`: the decoded name or value.
 pub fn decode<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -35,11 +38,14 @@ pub fn encode<'s>(
     let limit = at.limit();
     let plain = utf8(scope, args.get(0), limit)?.ok_or_else(|| convert::too_large(limit))?;
     let mut encoded = String::new();
-    for part in byte_serialize(plain.as_bytes()) {
-        if encoded.len() + part.len() > limit {
-            return Err(convert::too_large(limit));
+    for chunk in plain.as_bytes().chunks(CHUNK) {
+        at.guest.check_stopping()?;
+        for part in byte_serialize(chunk) {
+            if encoded.len() + part.len() > limit {
+                return Err(convert::too_large(limit));
+            }
+            encoded.push_str(part);
         }
-        encoded.push_str(part);
     }
     drop(plain);
     string(scope, at, ascii(encoded))

@@ -78,8 +78,18 @@ fn change(url: &mut Url, part: u32, value: &str) -> bool {
 /// `originOf(href)`
 pub fn origin<'s>(scope: &mut v8::PinScope<'s, '_>, at: &Place, args: &Args<'s>) -> Returned<'s> {
     let href = utf8(scope, args.get(0), usize::MAX)?.unwrap_or_default();
-    let origin = contained(|| Url::parse(&href).ok().map(|url| quirks::origin(&url)));
+    let origin = contained(|| Url::parse(&href).ok().and_then(|url| origin_of(&url)));
     string(scope, at, ascii(origin.unwrap_or_else(|| "null".to_owned())))
+}
+
+/// The origin of a `blob:` URL is that of the URL in it, as the URL standard says: only of the web's, and not of a `blob:` URL. The crate
+/// would parse each `blob:` in it, one inside the other.
+fn origin_of(url: &Url) -> Option<String> {
+    if url.scheme() != "blob" {
+        return Some(quirks::origin(url));
+    }
+    let inner = Url::parse(url.path()).ok()?;
+    matches!(inner.scheme(), "http" | "https").then(|| quirks::origin(&inner))
 }
 
 thread_local! {
@@ -216,7 +226,7 @@ fn is_strict(text: &str, url: &Url) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{AFTER_PATH, BEFORE_PATH, Url, contained, layout, parse_strictly};
+    use super::{AFTER_PATH, BEFORE_PATH, Url, contained, layout, origin_of, parse_strictly};
 
     const BEFORE_PASSWORD: usize = 3;
     const AFTER_PASSWORD: usize = 4;
@@ -239,6 +249,23 @@ mod tests {
         assert_eq!(parts("foo:a^b"), expected("", "a^b", "foo:a^b"));
         assert_eq!(parts("a://"), expected("", "", "a://"));
         assert_eq!(parts("foo:a  ?b"), expected("", "a %20", "foo:a %20?b"));
+    }
+
+    #[test]
+    fn origins_are_those_of_the_standard() {
+        let origin = |text: &str| parsed(text).as_ref().and_then(origin_of);
+        for (text, expected) in [
+            ("https://h:81/a", Some("https://h:81")),
+            ("blob:https://h/a", Some("https://h")),
+            ("blob:http://h:80/", Some("http://h")),
+            ("blob:ftp://h/", None),
+            ("blob:blob:https://h/", None),
+            ("blob:a", None),
+            ("blob:", None),
+        ] {
+            assert_eq!(origin(text).as_deref(), expected, "{text}");
+        }
+        assert_eq!(origin(&format!("{}https://h", "blob:".repeat(100_000))), None);
     }
 
     #[test]

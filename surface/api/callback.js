@@ -6,7 +6,7 @@ const { cutOff, freeze, getOwnPropertyDescriptor } = require('../core/primordial
 const { bare, stamp } = require('../core/handle.js');
 const { CALLBACK, KIND } = require('../core/protocol.js');
 const { defineClass, needsNew } = require('../core/classes.js');
-const { optionsArgument, readBoolean, tooFew, wrongParameter } = require('../core/options.js');
+const { booleanOption, optionsArgument, tooFew, wrongParameter } = require('../core/options.js');
 
 /** A function as other realms see it. */
 class CallbackRecord {
@@ -62,9 +62,9 @@ function createCallback() {
     let mode = CALLBACK.SYNC;
     if (options !== undefined) {
       // `sync` is the default and is not read, as in isolated-vm.
-      if (readBoolean(options, 'async')) {
+      if (booleanOption(options.async, 'async')) {
         mode = CALLBACK.ASYNC;
-      } else if (readBoolean(options, 'ignored')) {
+      } else if (booleanOption(options.ignored, 'ignored')) {
         mode = CALLBACK.IGNORED;
       }
     }

@@ -8,8 +8,8 @@ const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { callSite, released } = require('../core/error.js');
 const { defineClass, privateConstructor } = require('../core/classes.js');
 const {
-  arrayArgument, illegalInvocation, optionsArgument, Origin, readDeadline, readObject, readSignal, readTimeout, readTransfer,
-  tooFew, wrongParameter, wrongThis,
+  arrayArgument, illegalInvocation, objectOption, optionsArgument, Origin, readDeadline, readSignal, readTimeout, readTransfer, tooFew,
+  wrongParameter, wrongThis,
 } = require('../core/options.js');
 const { FEW, transferAll } = require('./reference-access.js');
 
@@ -145,8 +145,8 @@ module.exports = function createContext(core) {
     try {
       if (options !== undefined) {
         origin = new Origin(options);
-        bits = readTransfer(readObject(options, 'result'), TRANSFER.OR_THROW);
-        argumentBits = readTransfer(readObject(options, 'arguments'), TRANSFER.OR_THROW);
+        bits = readTransfer(objectOption(options.result, 'result'), TRANSFER.OR_THROW);
+        argumentBits = readTransfer(objectOption(options.arguments, 'arguments'), TRANSFER.OR_THROW);
       }
       if (list !== undefined) {
         size = list.length;

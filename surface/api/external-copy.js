@@ -7,7 +7,7 @@ const { bare, recordOf, stamp } = require('../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { released } = require('../core/error.js');
 const { defineClass, instance, needsNew, privateConstructor } = require('../core/classes.js');
-const { illegalInvocation, optionsArgument, readArray, readBoolean, tooFew } = require('../core/options.js');
+const { booleanOption, illegalInvocation, optionsArgument, readArray, tooFew } = require('../core/options.js');
 
 /** The private state of an `ExternalCopy`. */
 class CopyRecord {
@@ -58,7 +58,7 @@ module.exports = function createExternalCopy(core) {
     let transferOut = false;
     let transferList;
     if (options !== undefined) {
-      transferOut = readBoolean(options, 'transferOut');
+      transferOut = booleanOption(options.transferOut, 'transferOut');
       transferList = readArray(options, 'transferList');
     }
     return freeze(stamp(bare(new.target, this), KIND.EXTERNAL_COPY, make(value, transferOut, transferList)));
@@ -126,8 +126,8 @@ module.exports = function createExternalCopy(core) {
       if (options === undefined) {
         return unpack(invoke(OP.COPY_COPY, MODE.SYNC, 0, id, false), methods.copy);
       }
-      const drop = readBoolean(options, 'release');
-      const value = unpack(invoke(OP.COPY_COPY, MODE.SYNC, 0, id, readBoolean(options, 'transferIn')), methods.copy);
+      const drop = booleanOption(options.release, 'release');
+      const value = unpack(invoke(OP.COPY_COPY, MODE.SYNC, 0, id, booleanOption(options.transferIn, 'transferIn')), methods.copy);
       if (drop) {
         release(record);
       }
@@ -141,8 +141,8 @@ module.exports = function createExternalCopy(core) {
       let drop = false;
       let transferIn = false;
       if (options !== undefined) {
-        drop = readBoolean(options, 'release');
-        transferIn = readBoolean(options, 'transferIn');
+        drop = booleanOption(options.release, 'release');
+        transferIn = booleanOption(options.transferIn, 'transferIn');
       }
       const into = new CopyIntoRecord(entries.share(entry), transferIn);
       if (drop) {

@@ -8,7 +8,7 @@ const { CODE, coded } = require('../core/error.js');
 const { named } = require('./heap.js');
 const { defineClass, needsNew } = require('../core/classes.js');
 const {
-  illegalInvocation, MIN_MEMORY, optionsArgument, Origin, readBoolean, readFunction, readNumber, readSignal, readSnapshot, tooFew,
+  booleanOption, illegalInvocation, MIN_MEMORY, optionsArgument, Origin, readFunction, readNumber, readSignal, readSnapshot, tooFew,
   wrongParameter, wrongThis,
 } = require('../core/options.js');
 
@@ -69,8 +69,8 @@ module.exports = function createIsolate(core, openSession, importerOf) {
         memory = memory > MAX_MEMORY ? MAX_MEMORY : memory | 0;
       }
       snapshot = readSnapshot(options);
-      inspector = readBoolean(options, 'inspector');
-      hostStacks = readBoolean(options, 'hostStacks');
+      inspector = booleanOption(options.inspector, 'inspector');
+      hostStacks = booleanOption(options.hostStacks, 'hostStacks');
       onCatastrophicError = readFunction(options, 'onCatastrophicError');
       importer = readFunction(options, 'importModuleDynamically');
       warm = readNumber(options, 'warm', WARM);
@@ -166,7 +166,7 @@ module.exports = function createIsolate(core, openSession, importerOf) {
     let install;
     try {
       if (options !== undefined) {
-        inspector = readBoolean(options, 'inspector');
+        inspector = booleanOption(options.inspector, 'inspector');
         install = readGlobals(options);
         signal = readSignal(options, mode, binding.signals);
       }

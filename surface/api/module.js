@@ -8,7 +8,8 @@ const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { released } = require('../core/error.js');
 const { defineClass, privateConstructor } = require('../core/classes.js');
 const {
-  contextArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, tooFew, wrongParameter, wrongThis,
+  booleanOption, contextArgument, illegalInvocation, optionsArgument, readDeadline, readSignal, readTimeout, tooFew, wrongParameter,
+  wrongThis,
 } = require('../core/options.js');
 const createLinker = require('./linker.js');
 
@@ -115,7 +116,7 @@ module.exports = function createModule(core) {
       timeout = readTimeout(options);
       deadline = readDeadline(options);
       // A module has no value, so of the options of `run` only `promise` is meaningful: a promise for the end.
-      bits = readBoolean(options, 'promise') ? TRANSFER.PROMISE | TRANSFER.OR_UNDEFINED : bits;
+      bits = booleanOption(options.promise, 'promise') ? TRANSFER.PROMISE | TRANSFER.OR_UNDEFINED : bits;
       try {
         signal = readSignal(options, mode, binding.signals);
       } catch (error) {

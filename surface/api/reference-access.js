@@ -6,7 +6,9 @@
 const { apply, cutOff, Error, freeze, inner, sameValue } = require('../core/primordials.js');
 const { APPLY_HEAD, INVOKE_HEAD, MESSAGE, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { CODE, coded, invalid, released } = require('../core/error.js');
-const { arrayArgument, optionsArgument, readBoolean, readDeadline, readObject, readSignal, readTimeout, readTransfer } = require('../core/options.js');
+const {
+  arrayArgument, booleanOption, objectOption, optionsArgument, readDeadline, readSignal, readTimeout, readTransfer,
+} = require('../core/options.js');
 
 /** The private state of a `Reference`. */
 class ReferenceRecord {
@@ -129,7 +131,7 @@ function createAccess(core) {
       checkAccess(record, key);
       if (options !== undefined) {
         bits = readTransfer(options, bits);
-        if (readBoolean(options, 'accessors')) {
+        if (booleanOption(options.accessors, 'accessors')) {
           bits |= TRANSFER.ACCESSORS;
         }
       }
@@ -237,8 +239,8 @@ function createAccess(core) {
       if (options !== undefined) {
         timeout = readTimeout(options);
         deadline = readDeadline(options);
-        argumentBits = readTransfer(readObject(options, 'arguments'), TRANSFER.OR_THROW);
-        bits = readTransfer(readObject(options, 'result'), TRANSFER.OR_REFERENCE);
+        argumentBits = readTransfer(objectOption(options.arguments, 'arguments'), TRANSFER.OR_THROW);
+        bits = readTransfer(objectOption(options.result, 'result'), TRANSFER.OR_REFERENCE);
         signal = readSignal(options, mode, binding.signals);
       }
       if (op === OP.REF_APPLY_SYNC_PROMISE) {

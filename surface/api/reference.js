@@ -7,7 +7,7 @@ const { bare, referenceOf, stamp, typeNameOf } = require('../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { callSite, invalid } = require('../core/error.js');
 const { defineClass, instance, needsNew, privateConstructor } = require('../core/classes.js');
-const { illegalInvocation, optionsArgument, readBoolean, tooFew, wrongThis } = require('../core/options.js');
+const { booleanOption, illegalInvocation, optionsArgument, tooFew, wrongThis } = require('../core/options.js');
 const { checkLive, createAccess, ReferenceRecord } = require('./reference-access.js');
 
 /** The private state of the return value of `derefInto()`: a Reference that can be used once. */
@@ -38,7 +38,7 @@ function createReference(core) {
       throw tooFew(1, 'Reference');
     }
     options = optionsArgument(options, 2, 'Reference');
-    const flags = options !== undefined && readBoolean(options, 'unsafeInherit') ? TRANSFER.UNSAFE_INHERIT : 0;
+    const flags = options !== undefined && booleanOption(options.unsafeInherit, 'unsafeInherit') ? TRANSFER.UNSAFE_INHERIT : 0;
     return freeze(stamp(bare(new.target, this), KIND.REFERENCE, new ReferenceRecord(undefined, true, value, typeNameOf(value), flags)));
   }
 
@@ -102,7 +102,7 @@ function createReference(core) {
         throw invalid('Cannot dereference this from current isolate');
       }
       const value = record.value;
-      if (options !== undefined && readBoolean(options, 'release')) {
+      if (options !== undefined && booleanOption(options.release, 'release')) {
         release(record);
       }
       return value;
@@ -113,7 +113,7 @@ function createReference(core) {
       options = optionsArgument(options, 1);
       checkLive(record);
       const source = share(record);
-      if (options !== undefined && readBoolean(options, 'release')) {
+      if (options !== undefined && booleanOption(options.release, 'release')) {
         release(record);
       }
       return instance(Dereference, KIND.DEREFERENCE, new DereferenceRecord(source));

@@ -8,7 +8,7 @@ const { MODE, OP, TRANSFER } = require('../core/protocol.js');
 const { callSite, released } = require('../core/error.js');
 const { defineClass, privateConstructor } = require('../core/classes.js');
 const {
-  contextArgument, illegalInvocation, optionsArgument, readBoolean, readDeadline, readSignal, readTimeout, readTransfer, tooFew,
+  booleanOption, contextArgument, illegalInvocation, optionsArgument, readDeadline, readSignal, readTimeout, readTransfer, tooFew,
 } = require('../core/options.js');
 
 /** The private state of a `Script`. */
@@ -79,7 +79,7 @@ module.exports = function createScript(core) {
         throw released('Script has been released');
       }
       if (options !== undefined) {
-        release = readBoolean(options, 'release');
+        release = booleanOption(options.release, 'release');
         timeout = readTimeout(options);
         deadline = readDeadline(options);
         bits = readTransfer(options, TRANSFER.OR_UNDEFINED);

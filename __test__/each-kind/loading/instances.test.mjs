@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entry, run } from '../../harness.mjs';
+import { entry, host, run } from '../../harness.mjs';
 
 test('instances of the package do not mix', async () => {
   const { stdout, stderr } = await run(`
@@ -37,4 +37,29 @@ test('instances of the package do not mix', async () => {
       await use(2);
     })();`, { commonjs: true });
   assert.equal(stdout.trim(), [1, 0, 2].map((index) => `${index} true false true RangeError 2 [2] true`).join('\n'), stderr);
+});
+
+test('the text codecs and URLs of the host are used, where a program has others or none, as with jsdom', async () => {
+  const { stdout, stderr } = await run(`
+    const load = () => {
+      for (const path of Object.keys(require.cache)) if (!path.endsWith('.node')) delete require.cache[path];
+      return require(${JSON.stringify(entry)});
+    };
+    delete globalThis.TextDecoder;
+    delete globalThis.TextEncoder;
+    // Bun's module node:url has the class that is global when it is loaded.
+    ${host === 'bun' ? '' : "globalThis.URL = class { constructor() { throw new Error('another URL'); } };"}
+    const own = load();
+    const context = new own.Isolate().createContextSync();
+    const back = context.evalClosureSync('return $0', [{ a: ['\u00e4\u20ac', 1] }], { arguments: { copy: true }, result: { copy: true } });
+    const fetch = own.createPluginFetch({ allowedDomains: ['example.com'] });
+    (async () => {
+      const agent = new own.AgentSandbox({ modules: { 'a.js': 'export default 5' } });
+      const { result, error } = await agent.execute('import a from "a.js"; export default await a;');
+      await agent.close();
+      const refused = await fetch('https://example.org/').catch(({ message }) => message);
+      console.log(JSON.stringify([back, result, error, refused]));
+    })();`, { commonjs: true });
+  const expected = [{ a: ['\u00e4\u20ac', 1] }, 5, null, 'The URL leads to example.org, which is not permitted'];
+  assert.equal(stdout.trim(), JSON.stringify(expected), stderr);
 });

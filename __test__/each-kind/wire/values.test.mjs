@@ -372,3 +372,47 @@ test('the reader numbers objects as the writer does', () => {
   const { bytes, table } = write(value);
   assert.strictEqual(difference(value, read(bytes, arrived(table))), undefined);
 });
+
+test('instances: own properties alone, whatever their prototypes have', () => {
+  let traps = 0;
+  const watched = new Proxy({}, { get: (_, key) => { traps += key === Symbol.toStringTag ? 0 : 1; }, ownKeys: () => { traps += 1; return []; }, getOwnPropertyDescriptor: () => { traps += 1; } });
+  class Base { get inherited() { throw new Error('a getter of a prototype ran'); } }
+  class Derived extends Base {}
+  function Old() {}
+  Object.assign(Old.prototype, { first: 'inherited', method() {} });
+  const chains = [Base.prototype, Derived.prototype, Old.prototype, Object.create(Old.prototype), Object.create(null), Object.create(Object.create(null)), watched, Object.create(watched)];
+  for (const prototype of chains) {
+    let reads = 0;
+    const object = Object.create(prototype, {
+      second: { get() { reads += 1; delete this.fourth; return reads; }, enumerable: true },
+      hidden: { value: 'hidden', enumerable: false },
+      first: { value: { own: true }, enumerable: true },
+      fourth: { value: 4, enumerable: true, configurable: true },
+      1: { value: 'index', enumerable: true },
+    });
+    const value = [object, Object.create(prototype), object];
+    const found = cloned(value);
+    const expected = { 1: 'index', second: 1, first: { own: true } };
+    assert.equal(difference(found, [expected, {}, expected]), undefined);
+    assert.deepEqual(Object.keys(found[0]), ['1', 'second', 'first']);
+    assert.equal(reads, 1);
+  }
+  assert.equal(traps, 0);
+});
+
+test('names of two bytes per character', () => {
+  const long = 'Ā'.repeat(64);
+  const names = ['', 'ж', 'жж', 'жa', 'aж', '年齢', '😀', '\ud800', 'Ā', 'Ā'.repeat(63), long, `${long}Ā`, 'x'.repeat(127), 'x'.repeat(128), 'x'.repeat(4_000), 'ж'.repeat(4_000), '__proto__', '7'];
+  const objects = [];
+  for (let round = 0; round < 4; round += 1) {
+    for (let from = 0; from < names.length; from += 1) {
+      const object = {};
+      for (let index = 0; index <= round; index += 1) Object.defineProperty(object, names[(from + index * 3) % names.length], { value: index, writable: true, enumerable: true, configurable: true });
+      objects.push(object, { ...object });
+    }
+  }
+  assert.equal(difference(cloned(objects), objects), undefined);
+  assert.deepEqual(cloned(objects).map((each) => Object.keys(each)), objects.map((each) => Object.keys(each)));
+  const twice = encoding('o', 'c', 2, 0x36, 4, 'I', 2, 'c', 2, 0x36, 4, 'I', 2, '{', 2);
+  assert.throws(() => read(twice), /a property twice/);
+});

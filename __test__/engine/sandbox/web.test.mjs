@@ -3,6 +3,7 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
+import { passes } from '../../isolate/helper.mjs';
 import { IsolatedVmSandbox, manifest } from '../../sandbox/plugin-helper.mjs';
 
 const { createSandbox, IsolatedVMSandbox } = ivm;
@@ -128,6 +129,11 @@ describe('DOMException', () => {
 });
 
 describe('URL and URLSearchParams', () => {
+  test('origins of blob: URLs', async () => {
+    const texts = ['blob:https://a:443/b', 'blob:http://a:81/b', 'blob:ftp://a/b', 'blob:file:///a', 'blob:blob:https://a/b', 'blob:null', 'blob:a'];
+    assert.deepEqual(await resultOf(`${JSON.stringify(texts)}.map((text) => new URL(text).origin)`), texts.map((text) => new URL(text).origin));
+  });
+
   test('parts, setters and parameters', async () => {
     assert.deepEqual(await resultOf(`
       const url = new URL('../c?d=1&d=2#e', 'https://user:pass@EXAMPLE.com:8443/a/b/');
@@ -400,6 +406,27 @@ describe('crypto and performance', () => {
 });
 
 describe('web basics: hostile guests', () => {
+  // In a process of its own: it has ended the process by a stack overflow in native code.
+  test('the origin of a URL with many schemes', () => passes(`
+    const { result, error } = await ivm.createSandbox({}, { web: ['URL'] }).execute("return new URL('blob:'.repeat(100_000) + 'https://a').origin");
+    assert.deepEqual([result, error], ['null', undefined]);
+  `));
+
+  test('a long query can be stopped while it is written', async () => {
+    const isolate = new ivm.Isolate({ memoryLimit: 256 });
+    const context = await isolate.createContext({ web: ['URLSearchParams'] });
+    await context.eval("const text = '\\u3000'.repeat(2 ** 24); /^$/.test(text); const params = new URLSearchParams([[text, '']]);");
+    const timeOf = async (work) => {
+      const before = isolate.cpuTime;
+      await work();
+      return Number(isolate.cpuTime - before);
+    };
+    const whole = await timeOf(() => context.eval('params.toString().length'));
+    const stopped = await timeOf(() => assert.rejects(context.eval('params.toString().length', { deadline: 1 }), { code: 'ERR_ISOLATE_DEADLINE' }));
+    assert.ok(stopped < whole / 2, `${stopped} ns of ${whole}`);
+    isolate.dispose();
+  });
+
   test('tampering with built-ins before use changes nothing', async () => {
     const code = `
       const seen = [];

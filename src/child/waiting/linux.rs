@@ -46,37 +46,85 @@ impl Ended {
 }
 
 /// What to wait for. The waker comes first.
-pub struct Sources(Vec<libc::pollfd>);
+#[derive(Default)]
+pub struct Sources {
+    /// Each descriptor once: the kernel refuses more entries than the process may have descriptors.
+    descriptors: Vec<libc::pollfd>,
+    /// For each source, the index of its descriptor and its event.
+    sources: Vec<(usize, libc::c_short)>,
+}
+
+/// Events that the kernel always reports.
+const ALWAYS: libc::c_short = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
 
 impl Sources {
     pub fn new(waker: &Waker) -> Self {
-        let mut sources = Self(Vec::new());
+        let mut sources = Self::default();
         sources.readable(&waker.0);
         sources
     }
 
     pub fn readable(&mut self, source: &impl AsRawFd) {
-        self.0.push(libc::pollfd { fd: source.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+        self.add(source.as_raw_fd(), libc::POLLIN);
     }
 
     pub fn writable(&mut self, source: &impl AsRawFd) {
-        self.0.push(libc::pollfd { fd: source.as_raw_fd(), events: libc::POLLOUT, revents: 0 });
+        self.add(source.as_raw_fd(), libc::POLLOUT);
     }
 
     pub fn ended(&mut self, process: &Ended) {
         self.readable(&process.0);
     }
 
+    /// The sources of one descriptor are added one after the other.
+    fn add(&mut self, fd: RawFd, event: libc::c_short) {
+        match self.descriptors.last_mut().filter(|last| last.fd == fd) {
+            Some(last) => last.events |= event,
+            None => self.descriptors.push(libc::pollfd { fd, events: event, revents: 0 }),
+        }
+        self.sources.push((self.descriptors.len() - 1, event));
+    }
+
     /// Returns which of them are ready, in the order in which they were added.
-    pub fn wait(mut self, _bell: &Waker, left: Option<Duration>) -> io::Result<Vec<usize>> {
+    pub fn wait(mut self, _waker: &Waker, left: Option<Duration>) -> io::Result<Vec<usize>> {
         let timeout = left.map(timespec);
         let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        let count = self.0.len() as libc::nfds_t;
+        let count = self.descriptors.len() as libc::nfds_t;
         // SAFETY: the count is the number of descriptors, the time is valid or null, and no signal mask is given.
-        if unsafe { libc::ppoll(self.0.as_mut_ptr(), count, timeout, std::ptr::null()) } < 0 {
+        if unsafe { libc::ppoll(self.descriptors.as_mut_ptr(), count, timeout, std::ptr::null()) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        let happened = self.0.iter().enumerate().filter(|(_, descriptor)| descriptor.revents != 0);
+        let is_ready = |(index, event): (usize, libc::c_short)| {
+            self.descriptors.get(index).is_some_and(|descriptor| descriptor.revents & (event | ALWAYS) != 0)
+        };
+        let happened = self.sources.iter().enumerate().filter(|(_, source)| is_ready(**source));
         Ok(happened.map(|(index, _)| index).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use super::{Sources, Waker};
+
+    #[test]
+    fn a_descriptor_is_listed_once() {
+        let waker = Waker::new().unwrap();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (others, _quiet) = UnixStream::pair().unwrap();
+        let wait = || {
+            let mut sources = Sources::new(&waker);
+            sources.readable(&ours);
+            sources.writable(&ours);
+            sources.readable(&others);
+            assert_eq!(sources.descriptors.len(), 3);
+            sources.wait(&waker, Some(Duration::from_secs(20))).unwrap()
+        };
+        assert_eq!(wait(), [2]);
+        theirs.write_all(b"x").unwrap();
+        assert_eq!(wait(), [1, 2]);
     }
 }

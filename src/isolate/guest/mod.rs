@@ -328,11 +328,13 @@ impl Guest {
     }
 
     /// A record for a call of a host, which nothing else has.
+    #[inline]
     pub fn take_ask(&self) -> Rc<Ask> {
         self.running.spare_ask.take().unwrap_or_default()
     }
 
     /// The call is over.
+    #[inline]
     pub fn keep_ask(&self, mut shared: Rc<Ask>) {
         // If the guest was stopped, the host may still look at it.
         if let Some(ask) = Rc::get_mut(&mut shared) {
@@ -341,9 +343,10 @@ impl Guest {
         }
     }
 
-    /// Whether `host` will answer `ask` on this thread.
-    pub fn asks_here(&self, host: &dyn Host, ask: &Rc<Ask>) -> bool {
-        self.running.chains.borrow().last().is_some_and(|(chain, ..)| host.ask_here(ask, chain))
+    /// Whether `host` answers on this thread what the running job asks.
+    #[inline]
+    pub fn is_answered_here(&self, host: &dyn Host) -> bool {
+        self.running.chains.borrow().last().is_some_and(|(chain, ..)| host.answers_here(chain))
     }
 
     /// Whether a host's thread waits for a job that runs here.

@@ -24,7 +24,7 @@ use crate::isolate::remote::lifecycle::{Action, Event};
 use crate::isolate::remote::reason::Stop;
 use crate::native;
 use crate::native::fiber::{self, Fiber, Pause};
-use crate::value::spin;
+use crate::value::{Ask, spin};
 
 /// A fiber of this thread, with what its guest needs. It is used for one call after another.
 struct GuestFiber {
@@ -36,6 +36,8 @@ struct GuestFiber {
     job: Cell<Option<(Box<Body>, Box<Job>)>>,
     /// What it returns.
     body: Cell<Option<Box<Body>>>,
+    /// V8 works for its guest whenever it works on this thread, although the guest waits.
+    current: Cell<bool>,
 }
 
 impl Drop for GuestFibers {
@@ -180,12 +182,31 @@ pub fn resume() -> Progress {
     }
 }
 
-/// Resumes the guest of this isolate, if it waits on this thread.
-pub fn resume_guest(isolate: u64) {
-    let is_of = |fiber: &&Rc<GuestFiber>| fiber.guest.is_of(isolate);
-    let found = FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(is_of).map(Rc::clone));
-    if let Some(fiber) = found {
-        fiber.resume();
+/// A guest that asks its host on this thread.
+#[derive(Clone)]
+pub struct Asker(Rc<GuestFiber>);
+
+impl Asker {
+    /// A guest that asks this host, and what it asks.
+    pub fn find(host: u64) -> Option<(Self, Rc<Ask>)> {
+        if !fiber::exist() {
+            return None;
+        }
+        let asks = |fiber: &Rc<GuestFiber>| fiber.guest.take_ask(host).map(|ask| (Self(Rc::clone(fiber)), ask));
+        FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find_map(asks))
+    }
+
+    /// Resumes the guest, if it is still that of this isolate.
+    #[inline(always)]
+    pub fn resume(&self, isolate: u64) {
+        if self.0.guest.is_of(isolate) {
+            self.0.resume();
+        }
+    }
+
+    /// What it asks this host.
+    pub fn take_ask(&self, host: u64) -> Option<Rc<Ask>> {
+        self.0.guest.take_ask(host)
     }
 }
 
@@ -221,6 +242,7 @@ impl GuestFiber {
             guest: Suspended::default(),
             job: Cell::default(),
             body: Cell::default(),
+            current: Cell::default(),
         }))
     }
 
@@ -248,16 +270,35 @@ impl GuestFiber {
         unsafe { self.native.begin(serve, ptr::from_ref(self).cast()) };
     }
 
+    // Processors predict few of the returns after a change of stacks, so there should be few.
+    #[inline(always)]
     fn resume(self: &Rc<Self>) {
-        if let Some(entered) = self.guest.entered.get() {
-            // SAFETY: the guest has entered it on this fiber, and has the body.
-            unsafe { entered.resume() };
+        if !self.current.get() {
+            self.make_current();
         }
         let pause = self.native.resume();
-        Entered::suspend();
-        if pause == Pause::Waiting {
-            return;
+        if pause != Pause::Waiting {
+            self.end(pause);
         }
+    }
+
+    /// V8 works for this guest on this thread from now on, until another one is resumed here or this one ends: only guests on fibers use V8 on
+    /// threads of hosts.
+    #[cold]
+    fn make_current(&self) {
+        FIBERS.with(|fibers| fibers.taken.borrow().iter().for_each(|fiber| fiber.current.set(false)));
+        match self.guest.entered.get() {
+            // SAFETY: the guest has entered it on this fiber, and has the body.
+            Some(entered) => unsafe { entered.resume() },
+            None => Entered::suspend(),
+        }
+        self.current.set(true);
+    }
+
+    /// Its guest is done or was left.
+    fn end(self: &Rc<Self>, pause: Pause) {
+        Entered::suspend();
+        self.current.set(false);
         FIBERS.with(|fibers| fibers.taken.borrow_mut().retain(|fiber| !Rc::ptr_eq(fiber, self)));
         let remote = self.guest.end();
         if pause == Pause::Done {

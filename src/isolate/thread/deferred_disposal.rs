@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 
 use super::current::address_of;
-use super::tidying::tidy_after;
+use super::malloc_trim::trim_after;
 use crate::isolate::guest::Guest;
 use crate::isolate::guest::attachments::detach_from_thread;
 use crate::isolate::remote::Remote;
@@ -77,7 +77,7 @@ fn work() {
             DeferredDisposal::Forgotten { body, account, membership, native } => {
                 dispose(*body, None);
                 drop((account, membership));
-                tidy_after(native);
+                trim_after(native);
             }
             DeferredDisposal::Stopped(body, remote) => end(&remote, *body),
         }
@@ -87,7 +87,7 @@ fn work() {
 /// Ends a stopped isolate.
 pub fn end(remote: &Remote, body: Body) {
     remote.end(|| dispose(body, Some(remote)));
-    tidy_after(remote.accounts.max_native());
+    trim_after(remote.accounts.max_native());
 }
 
 /// `remote`: the isolate was stopped.

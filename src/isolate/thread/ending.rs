@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use super::grace::Grace;
-use super::tidying;
+use super::malloc_trim;
 use crate::engine::{self, ThreadState};
 use crate::isolate::clock;
 use crate::isolate::job::Kind;
@@ -196,7 +196,7 @@ impl Remote {
             // A host waits for its thread, or until its memory is safe.
             let urgent = self.may_touch_host() || matches!(state, ThreadState::Borrowed(..));
             self.suspend_after(if urgent { FIRST_SHARING_ATTEMPT } else { FIRST_ATTEMPT }, Duration::ZERO);
-            tidying::tidy_after(self.accounts.max_native());
+            malloc_trim::trim_after(self.accounts.max_native());
         }
         if !self.may_touch_host() {
             self.announce_gone(Event::Retire);
@@ -226,7 +226,7 @@ impl Remote {
             // for its size or terminate its execution, nor other isolates, since heaps share only read-only pages.
             unsafe { self.execution.thread.give_back_heap() };
             native::give_back_blocks(quota);
-            tidying::tidy_after(self.accounts.max_native());
+            malloc_trim::trim_after(self.accounts.max_native());
             return;
         }
         let remote = self.me.clone();
@@ -259,7 +259,7 @@ impl Remote {
                     remote.accounts.account.freeze();
                 }
                 // Memory that grows while the thread runs leaves its previous blocks free.
-                tidying::tidy_after(remote.accounts.max_native());
+                malloc_trim::trim_after(remote.accounts.max_native());
                 if !matches!(state, ThreadState::Working(_) | ThreadState::Borrowed(..)) {
                     return remote.announce_gone(Event::Retire);
                 }

@@ -12,7 +12,7 @@ use crate::engine::Entered;
 use crate::isolate::guest::Guest;
 use crate::isolate::remote::Remote;
 use crate::native::{context, fiber};
-use crate::value::spin;
+use crate::value::{Ask, spin};
 
 /// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
 const SPIN: Duration = Duration::from_micros(30);
@@ -32,6 +32,8 @@ pub struct Suspended {
     pub guest: Cell<*const Rc<Guest>>,
     /// The version of the mailbox when the guest began to wait.
     version: Cell<u32>,
+    /// What the guest asks its host, until that looks at it.
+    asked: Cell<Option<Rc<Ask>>>,
     /// The guest waits only to let the host's loop look around.
     pub pulsed: Cell<bool>,
 }
@@ -48,7 +50,27 @@ impl Suspended {
     /// The guest is done or was left. Returns its isolate.
     pub fn end(&self) -> Option<Arc<Remote>> {
         self.isolate.set(0);
+        drop(self.asked.take());
         self.remote.take()
+    }
+
+    /// The guest, which runs, is about to wait for its host, which looks at `ask` first. False if it looks at another one.
+    pub fn ask(&self, ask: &Rc<Ask>) -> bool {
+        // One that is still there is over, or is for another environment of this thread.
+        let before = self.asked.take().filter(|before| !before.is_over());
+        let is_free = before.is_none();
+        self.asked.set(before.or_else(|| Some(Rc::clone(ask))));
+        is_free
+    }
+
+    /// What the guest asks this host.
+    pub(super) fn take_ask(&self, host: u64) -> Option<Rc<Ask>> {
+        let ask = self.asked.take()?;
+        if ask.host == host {
+            return Some(ask);
+        }
+        self.asked.set(Some(ask));
+        None
     }
 
     pub fn is_of(&self, isolate: u64) -> bool {
@@ -77,23 +99,34 @@ fn running<'fiber>() -> Option<&'fiber Suspended> {
     unsafe { running.as_ref() }
 }
 
-/// Uses the guest that runs on a fiber of this thread, if it is that of the isolate with this address, without counting.
+/// A guest that runs on a fiber of this thread.
+pub struct RunningGuest<'a> {
+    pub fiber: &'a Suspended,
+    pub guest: &'a Rc<Guest>,
+    pub remote: &'a Remote,
+}
+
+/// The guest that runs on a fiber of this thread and has called a function with these arguments, if it is that of the isolate with this address.
 #[inline(always)]
-pub fn with_guest<T>(isolate: *const c_void, use_it: impl FnOnce(&Rc<Guest>, &Remote) -> T) -> Option<T> {
+pub fn running_guest<'a>(
+    isolate: *const c_void,
+    _called: &'a v8::FunctionCallbackArguments<'_>,
+) -> Option<RunningGuest<'a>> {
     let (fiber, remote) = context::with(|context| (context.fiber.get(), context.isolate.get()));
     // SAFETY: as in `running`.
     let fiber = unsafe { fiber.cast::<Suspended>().as_ref() }?;
     if !fiber.entered.get()?.is_of(isolate) {
         return None;
     }
-    // SAFETY: the fiber keeps the isolate. `run_job`, which has set the guest and runs on the fiber below this function, keeps the guest.
+    // SAFETY: the fiber keeps the isolate. `run_job`, which has set the guest, keeps it, and runs on the fiber below the function that was
+    // called.
     let (guest, remote) = unsafe { (fiber.guest.get().as_ref()?, remote.cast::<Remote>().as_ref()?) };
-    Some(use_it(guest, remote))
+    Some(RunningGuest { fiber, guest, remote })
 }
 
 impl Remote {
     /// Spins for a short time. True if something has changed since `version`.
-    #[inline]
+    #[inline(always)]
     pub(in crate::isolate) fn spin(&self, version: u32) -> bool {
         if self.execution.loan.is_lent() { self.mailbox.version() != version } else { self.spin_on_thread(version) }
     }

@@ -1,41 +1,11 @@
-//! Switching between stacks. A suspended stack holds the modes of the floating-point units, above them the registers that functions preserve, and
-//! the address at which it continues.
+//! Switching between stacks. A suspended stack holds the modes of the floating-point units, above them the registers that the compiler cannot save
+//! around a switch by itself, and the address at which it continues.
+
+use std::arch::asm;
 
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     r#"
-    .p2align 4
-    .hidden isolated_v8_switch
-    .globl isolated_v8_switch
-    .type isolated_v8_switch, @function
-isolated_v8_switch:
-    .cfi_startproc
-    push rbp
-    push rbx
-    push r12
-    push r13
-    push r14
-    push r15
-    sub rsp, 8
-    stmxcsr [rsp]
-    fnstcw [rsp + 4]
-    mov [rdi], rsp
-    .cfi_endproc
-isolated_v8_continue:
-    .cfi_startproc
-    .cfi_undefined rip
-    mov rsp, rsi
-    add rsp, 8
-    pop r15
-    pop r14
-    pop r13
-    pop r12
-    pop rbx
-    pop rbp
-    mov rax, rdx
-    ret
-    .cfi_endproc
-
     .p2align 4
     .hidden isolated_v8_leave
     .globl isolated_v8_leave
@@ -46,7 +16,12 @@ isolated_v8_leave:
     fninit
     fldcw [rsi + 4]
     ldmxcsr [rsi]
-    jmp isolated_v8_continue
+    mov rsp, rsi
+    add rsp, 8
+    pop rbx
+    pop rbp
+    pop rcx
+    jmp rcx
     .cfi_endproc
 
     .p2align 4
@@ -56,19 +31,15 @@ isolated_v8_leave:
 isolated_v8_begin:
     .cfi_startproc
     .cfi_undefined rip
+    mov rdi, rbp
     xor ebp, ebp
-    mov rdi, r13
-    call r12
+    call rbx
     ud2
     .cfi_endproc
 "#
 );
 
 unsafe extern "C" {
-    /// Stores the stack pointer of this stack in `from` and continues on the stack `to`, where the call that has suspended it returns
-    /// `value`.
-    #[link_name = "isolated_v8_switch"]
-    pub fn switch(from: *mut usize, to: usize, value: usize) -> usize;
     /// Continues on the stack `to` without saving this one. Its second and third argument registers are what a signal handler sets. Empties the
     /// registers of the x87 unit, where V8's code for `%` holds numbers: with those that were left there, the unit would soon be full, and the next
     /// `%` of the host would result in `NaN`.
@@ -79,8 +50,50 @@ unsafe extern "C" {
     fn begin();
 }
 
-/// The modes, the registers that functions preserve, and the return address.
-const SAVED: usize = 8;
+/// Stores the stack pointer of this stack in `from` and continues on the stack `to`, where the call that has suspended it returns
+/// `value`.
+///
+/// Without a call and a return, since processors would predict none of the returns that follow on the other stack. The jump has nearly always
+/// the same target as before.
+///
+/// # Safety
+/// `to` is a suspended stack, of this thread if it has run before. `from` can be written.
+#[inline(always)]
+pub unsafe fn switch(from: *mut usize, to: usize, value: usize) -> usize {
+    let returned;
+    // SAFETY: guaranteed by the caller. All registers except `rbx`, `rbp` and `rsp`, which are saved, are declared to change.
+    unsafe {
+        asm!(
+            "lea rax, [rip + 2f]",
+            "push rax",
+            "push rbp",
+            "push rbx",
+            "sub rsp, 8",
+            "stmxcsr [rsp]",
+            "fnstcw [rsp + 4]",
+            "mov [rdi], rsp",
+            "mov rsp, rsi",
+            "add rsp, 8",
+            "pop rbx",
+            "pop rbp",
+            "pop rcx",
+            "jmp rcx",
+            "2:",
+            inout("rdi") from => _,
+            inout("rsi") to => _,
+            inout("rdx") value => returned,
+            out("r12") _,
+            out("r13") _,
+            out("r14") _,
+            out("r15") _,
+            clobber_abi("C"),
+        );
+    }
+    returned
+}
+
+/// The modes, `rbx`, `rbp`, and the address.
+const SAVED: usize = 4;
 
 /// Prepares the stack below `top` so that the first switch to it calls `entry` with `argument`. Returns its stack pointer.
 ///
@@ -88,8 +101,8 @@ const SAVED: usize = 8;
 /// `top` is the aligned end of memory that can be written, and that nothing else uses. `entry` never returns.
 pub unsafe fn prepare(top: usize, entry: extern "C" fn(usize) -> !, argument: usize) -> usize {
     let pointer = top - SAVED * size_of::<usize>();
-    // In the order in which they are popped: the modes (of the caller, at the first switch), r15, r14, r13, r12, rbx, rbp, and the return address.
-    let saved = [0, 0, 0, argument, entry as usize, 0, 0, begin as unsafe extern "C" fn() as usize];
+    // In the order in which they are popped. The modes are those of the caller at the first switch.
+    let saved = [0, entry as usize, argument, begin as unsafe extern "C" fn() as usize];
     // SAFETY: guaranteed by the caller.
     unsafe { (pointer as *mut [usize; SAVED]).write(saved) };
     pointer

@@ -20,7 +20,7 @@ const AGAIN = Object.freeze([TAG.AGAIN]);
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
  */
 function createServeHere({ native, owned, packResult, packThrown }) {
-  const { answer, asked, askedValue } = native;
+  const { answer, answerText, asked, askedValue } = native;
 
   /**
    * The receiver and all arguments of the call.
@@ -75,7 +75,8 @@ function createServeHere({ native, owned, packResult, packThrown }) {
       const slot = Math.floor(head / ASKED.SLOT);
       const rest = head - slot * ASKED.SLOT;
       do {
-        first = answer(serve(slot, rest, first));
+        const result = serve(slot, rest, first);
+        first = typeof result === 'string' ? answerText(result) : answer(result);
       } while (typeof first !== 'function');
       head = asked();
       first = head < 0 ? undefined : askedValue(1);

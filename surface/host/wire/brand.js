@@ -9,6 +9,7 @@ const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf } = require('../..
 
 const { isView } = ArrayBuffer;
 const { toStringTag, iterator } = Symbol;
+const { keys: ownEnumerableKeys } = Object;
 const {
   isAnyArrayBuffer, isArgumentsObject, isBigIntObject, isBooleanObject, isBoxedPrimitive, isDate, isGeneratorObject,
   isMap, isMapIterator, isModuleNamespaceObject, isNativeError, isNumberObject, isPromise, isProxy, isRegExp, isSet,
@@ -64,28 +65,36 @@ const domExceptionMessage = messageGetter && uncurryThis(messageGetter);
 
 /**
  * Whether an object with the prototype `Object.prototype` or null is a record if it has enumerable properties of its own. Most objects
- * are, and all checks of `isOrdinary` take longer than writing the properties. An object that has them, an internal slot that its text does
+ * are, and all checks of `certainOf` take longer than writing the properties. An object that has them, an internal slot that its text does
  * not reveal, and a prototype that was replaced counts as a record, too: a `Map`, for example.
  * @param {object} object neither array, view nor proxy
  */
 const mayBeRecord = (object) => !(toStringTag in object) && objectToString.call(object) === '[object Object]' && object !== globalThis;
 
+/** What is certain about an object: nothing; that it is ordinary; and that it also inherits no enumerable properties, except from Object.prototype. */
+const CERTAIN = Object.freeze({ NOTHING: 0, ORDINARY: 1, INSTANCE: 2 });
+
 /**
- * Whether an object that is neither array, view nor proxy is certainly ordinary. It is cheap, since it is called for every object. If it
- * returns false, call `brandOf`.
+ * What is certain about an object that is neither array, view nor proxy. It is cheap, since it is called for every object. If nothing is, call
+ * `brandOf`.
  * @param {object} object
  * @param {object | null} prototype of the object
+ * @returns {number} one of `CERTAIN`
  */
-function isOrdinary(object, prototype) {
-  // A proxy among the prototypes would observe the look-up below.
+function certainOf(object, prototype) {
+  /** @type {number} */
+  let certain = CERTAIN.INSTANCE;
   for (let each = prototype; each !== null && each !== ObjectPrototype; each = getPrototypeOf(each)) {
-    if (isProxy(each)) return false;
+    // A proxy would observe the look-ups below.
+    if (isProxy(each) || refusedPrototypes.has(each)) return CERTAIN.NOTHING;
+    if (ownEnumerableKeys(each).length > 0) certain = CERTAIN.ORDINARY;
   }
   // Without a tag, the text reveals the slots of dates, errors, arguments, regular expressions and boxed primitives.
-  return !(toStringTag in object) && objectToString.call(object) === '[object Object]'
+  const isOrdinary = !(toStringTag in object) && objectToString.call(object) === '[object Object]'
     && !isMap(object) && !isSet(object) && !isAnyArrayBuffer(object) && !isPromise(object) && !isBoxedPrimitive(object)
     && !isWeakMap(object) && !isWeakSet(object) && !isGeneratorObject(object) && !isMapIterator(object)
-    && !isSetIterator(object) && !isExternal(object) && !hasRefusedPrototype(prototype) && object !== globalThis;
+    && !isSetIterator(object) && !isExternal(object) && object !== globalThis;
+  return isOrdinary ? certain : CERTAIN.NOTHING;
 }
 
 /** @param {object | null} prototype */
@@ -134,5 +143,5 @@ function brandOf(object) {
 }
 
 module.exports = {
-  BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isSharedArrayBuffer, isView, mayBeRecord, ObjectPrototype,
+  BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isSharedArrayBuffer, isView, mayBeRecord, ObjectPrototype,
 };

@@ -193,26 +193,48 @@ class PropertyReader extends LeafReader {
    */
   keyOf(tag, shape, count) {
     this.isKnown = true;
-    const place = tag === TAG.ONE_BYTE_STRING && hasShape(shape) ? likelyPlace(shape) : -1;
+    const place = (tag === TAG.ONE_BYTE_STRING || tag === TAG.TWO_BYTE_STRING) && hasShape(shape) ? likelyPlace(shape) : -1;
     if (place >= 0) {
       const name = addedNames[place];
-      const { bytes, position: start } = this;
-      const { length } = name;
-      const end = start + 2 + length;
-      if (bytes[start + 1] === length && end <= this.end) {
-        let index = 0;
-        while (index < length && name.charCodeAt(index) === bytes[start + 2 + index]) index++;
-        if (index === length) {
-          this.position = end;
-          this.shape = shapes[place];
-          this.weight += count < MIN_TABLE ? WEIGHT.PROPERTY : WEIGHT.TABLE_PROPERTY;
-          return name;
-        }
+      if (tag === TAG.ONE_BYTE_STRING ? this.skipName(name) : this.skipWideName(name)) {
+        this.shape = shapes[place];
+        this.weight += count < MIN_TABLE ? WEIGHT.PROPERTY : WEIGHT.TABLE_PROPERTY;
+        return name;
       }
     }
     const key = this.key(tag);
     this.shape = this.shapeWith(shape, count, key);
     return key;
+  }
+
+  /**
+   * Consumes a one-byte string with its tag, if it is this name.
+   * @param {string} name
+   * @returns {boolean} false if it is another string
+   */
+  skipName(name) {
+    const { bytes, position } = this;
+    const { length } = name;
+    const start = position + 2;
+    if (bytes[position + 1] !== length || start + length > this.end) return false;
+    for (let index = 0; index < length; index++) if (name.charCodeAt(index) !== bytes[start + index]) return false;
+    this.position = start + length;
+    return true;
+  }
+
+  /**
+   * Consumes a two-byte string with its tag, if it is this name, and has fewer than 64 characters.
+   * @param {string} name
+   * @returns {boolean} false if it is another string
+   */
+  skipWideName(name) {
+    const { bytes, position } = this;
+    const size = name.length * 2;
+    let at = position + 2;
+    if (size > 127 || bytes[position + 1] !== size || at + size > this.end) return false;
+    for (let index = 0; index < name.length; index++, at += 2) if (name.charCodeAt(index) !== (bytes[at] | (bytes[at + 1] << 8))) return false;
+    this.position = at;
+    return true;
   }
 
   /**

@@ -29,8 +29,8 @@ const additions = new Int32Array(2 ** SHAPES_LOG2);
 const shapes = new Int32Array(2 ** SHAPES_LOG2);
 /** Whether the names of a shape are known to differ from one another. */
 const distinct = new Uint8Array(2 ** SHAPES_LOG2);
-/** In the place of a shape's added name: equal to no one-byte name. */
-const WIDE = '\u0100';
+/** In the place of a shape's added name, if that is long: equal to no one-byte name, and to no name of fewer than 64 characters. */
+const WIDE = '\u0100'.repeat(64);
 /** @type {string[]} */
 const addedNames = Array.from({ length: 2 ** SHAPES_LOG2 }, () => '');
 /** The place of the shape that followed last, by the place of its parent. */

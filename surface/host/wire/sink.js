@@ -3,6 +3,7 @@
 // of the value may start another serialization in the middle of one. The inner one finds the scratch buffer in use and makes its own.
 
 const { Buffer } = require('node:buffer');
+const { TextEncoder } = require('node:util');
 const { cutOff, uncurryThis } = require('../../core/primordials.js');
 const { tooLarge } = require('./refusal.js');
 const { TAG, VERSION } = require('./tags.js');
@@ -264,13 +265,29 @@ class Sink {
     if ((this.position + 1 + lengthBytes) & 1) this.bytes[this.position++] = TAG.PADDING;
     this.bytes[this.position++] = TAG.TWO_BYTE_STRING;
     this.varint(length);
-    if (text.length > SHORT && !SLOW_BUFFER) {
-      ucs2Write(this.bytes, text, this.position, length);
-    } else {
+    if (text.length <= SHORT) {
+      this.units(text);
+    } else if (SLOW_BUFFER) {
       const units = new Uint16Array(this.bytes.buffer, this.position, text.length);
       for (let index = 0; index < text.length; index++) units[index] = text.charCodeAt(index);
+    } else {
+      ucs2Write(this.bytes, text, this.position, length);
     }
     this.position += length;
+  }
+
+  /**
+   * Writes two bytes for each character at the current position.
+   * @param {string} text
+   */
+  units(text) {
+    const { bytes } = this;
+    let at = this.position;
+    for (let index = 0; index < text.length; index++) {
+      const unit = text.charCodeAt(index);
+      bytes[at++] = unit;
+      bytes[at++] = unit >> 8;
+    }
   }
 
   /** Sign and length, then 64-bit digits, lowest first. @param {bigint} value */

@@ -3,6 +3,7 @@
 // cannot fill.
 
 const { Buffer } = require('node:buffer');
+const { TextDecoder } = require('node:util');
 const { cutOff, uncurryThis } = require('../../core/primordials.js');
 const { LongBigInt, magnitudeOf, PIECE } = require('./long-bigint.js');
 const { malformed, unreadable } = require('./refusal.js');

@@ -9,7 +9,7 @@
 
 const { isReadable, readableText } = require('./faults.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
-const { BRAND, brandOf, domExceptionMessage, isDate, isOrdinary, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
+const { BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { LeafWriter } = require('./leaf-writer.js');
 const { HEADER_BYTES, MIN_LENGTH, PrimitiveArrays } = require('./primitive-array.js');
 const { tooDeep, uncloneable } = require('./refusal.js');
@@ -39,6 +39,8 @@ const KIND = Object.freeze({
   PROPERTIES: 7,
   ENTRIES: 8,
   CAUSE: 9,
+  // Not started, and certainly an instance:
+  INSTANCE: 10,
 });
 
 const ArrayPrototype = Array.prototype;
@@ -199,7 +201,9 @@ class Writer extends LeafWriter {
    * @returns {boolean}
    */
   branded(object, prototype, level) {
-    const brand = isOrdinary(object, prototype) ? BRAND.ORDINARY : brandOf(object);
+    const certain = certainOf(object, prototype);
+    if (certain === CERTAIN.INSTANCE) return this.container(KIND.INSTANCE, object, level);
+    const brand = certain === CERTAIN.ORDINARY ? BRAND.ORDINARY : brandOf(object);
     if (brand === BRAND.REFUSED) throw uncloneable(object);
     switch (brand) {
       case BRAND.ORDINARY: return this.container(KIND.ORDINARY, object, level);
@@ -225,7 +229,8 @@ class Writer extends LeafWriter {
       return this.putAside(kind, object, [], 0, 0, 0, -1);
     }
     switch (kind) {
-      case KIND.RECORD: return this.record(object, level);
+      case KIND.RECORD:
+      case KIND.INSTANCE: return this.record(object, level, kind);
       case KIND.ORDINARY:
         this.byte(TAG.BEGIN_OBJECT);
         return this.properties(object, ownEnumerableKeys(object), 0, 0, TAG.END_OBJECT, -1, level);
@@ -237,13 +242,14 @@ class Writer extends LeafWriter {
   }
 
   /**
-   * A record, if the object has a key. `for in` is the fastest way to list its keys. There is no proxy in its prototype chain, and inherited
-   * keys are skipped.
-   * @param {any} object for which `mayBeRecord` is true
+   * An instance, or a record, if the object has a key. `for in` is the fastest way to list its keys. There is no proxy in its prototype
+   * chain, and inherited keys are skipped.
+   * @param {any} object for which `mayBeRecord` is true, or an instance
    * @param {number} level
+   * @param {number} kind RECORD or INSTANCE
    * @returns {boolean}
    */
-  record(object, level) {
+  record(object, level, kind) {
     let count = 0;
     /** @type {string[] | undefined} the keys after the value that was put aside */
     let rest;
@@ -259,7 +265,10 @@ class Writer extends LeafWriter {
       }
     }
     if (rest !== undefined) return this.putAside(KIND.PROPERTIES, object, rest, 0, count, TAG.END_OBJECT, -1);
-    if (count === 0) return this.branded(object, getPrototypeOf(object), level);
+    if (count === 0) {
+      if (kind === KIND.RECORD) return this.branded(object, getPrototypeOf(object), level);
+      this.byte(TAG.BEGIN_OBJECT);
+    }
     this.byte(TAG.END_OBJECT);
     this.varint(count);
     return true;

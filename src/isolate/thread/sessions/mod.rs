@@ -50,14 +50,14 @@ impl Remote {
 
     /// Makes the isolate's thread check its requests, if it is busy.
     fn wake_for_session(&self) {
-        self.execution.interrupt(on_knock);
+        self.execution.interrupt(on_message);
         // V8 does not wake a guest that waits in Rust or is paused. An idle isolate stays idle.
         self.wake();
     }
 }
 
 /// V8 calls this on the guest's thread, between two instructions of the guest.
-unsafe extern "C" fn on_knock(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std::ffi::c_void) {
+unsafe extern "C" fn on_message(isolate: v8::UnsafeRawIsolatePtr, _data: *mut std::ffi::c_void) {
     // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
     let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
     let Ok(guest) = Guest::of(&isolate) else { return };

@@ -1,6 +1,7 @@
 'use strict';
 // ES modules that a host gives a sandbox: a map of names to sources, read once. The native side finds, links and evaluates them.
 
+const { URL } = require('node:url');
 const { now } = require('../../clock.js');
 const { MODULE_ROOT } = require('../../protocol.js');
 const { FILE } = require('./failure.js');

@@ -3,6 +3,7 @@
 // its name may have such an address. It limits what it reads. Arguments and results are data, since they cross the boundary of an isolate.
 
 const { Buffer } = require('node:buffer');
+const { URL } = require('node:url');
 const { clearTimeout, setTimeout } = require('../../../clock.js');
 const { CODE, coded, invalid } = require('../../../../core/error.js');
 const { isPublic } = require('./addresses.js');

@@ -3,6 +3,8 @@
 // grammar below. It is passed on as the normalized URL, in which every parser finds the host that was checked. Other texts that some parser
 // may take for a URL are refused. All remaining texts are not URLs.
 
+const { URL } = require('node:url');
+
 /** Schemes of the URL standard that need a host. */
 const WEB = new Set(['http', 'https', 'ws', 'wss', 'ftp']);
 /** Other schemes whose authority names the server in all programs that use them. */

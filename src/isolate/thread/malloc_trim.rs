@@ -10,19 +10,19 @@ use crate::{engine, native};
 const MUCH: usize = 16 << 20;
 
 /// Returning that memory to the system takes a lock that hosts also need, for some milliseconds. So it is done for many isolates at once.
-const TIDY_AFTER: Duration = Duration::from_millis(500);
+const TRIM_AFTER: Duration = Duration::from_millis(500);
 
 /// Whether memory will be returned, or is being returned. Only one thread does it: it waits for the locks of all threads' allocations, and
 /// a lost thread that has one may get no processor for seconds.
 #[derive(Default)]
-struct Tidying {
+struct MallocTrim {
     busy: AtomicBool,
     wanted: AtomicBool,
 }
 
-static TIDYING: Tidying = Tidying { busy: AtomicBool::new(false), wanted: AtomicBool::new(false) };
+static MALLOC_TRIM: MallocTrim = MallocTrim { busy: AtomicBool::new(false), wanted: AtomicBool::new(false) };
 
-impl Tidying {
+impl MallocTrim {
     /// Whether the caller has to start it.
     fn request(&self) -> bool {
         self.wanted.store(true, Ordering::SeqCst);
@@ -41,42 +41,42 @@ impl Tidying {
 }
 
 /// An isolate is gone whose memory outside its heap had a peak of `native` bytes.
-pub fn tidy_after(native: usize) {
-    if native >= MUCH && TIDYING.request() {
-        tidy();
+pub fn trim_after(native: usize) {
+    if native >= MUCH && MALLOC_TRIM.request() {
+        trim();
     }
 }
 
-fn tidy() {
-    clock::after(TIDY_AFTER, || {
+fn trim() {
+    clock::after(TRIM_AFTER, || {
         let has_started = engine::run_on_pool(|| {
-            TIDYING.begin();
+            MALLOC_TRIM.begin();
             native::trim();
-            if TIDYING.end() {
-                tidy();
+            if MALLOC_TRIM.end() {
+                trim();
             }
         });
         if !has_started {
             // The end of the next isolate starts it.
-            TIDYING.busy.store(false, Ordering::SeqCst);
+            MALLOC_TRIM.busy.store(false, Ordering::SeqCst);
         }
     });
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Tidying;
+    use super::MallocTrim;
 
     #[test]
     fn one_thread_at_a_time_returns_memory() {
-        let tidying = Tidying::default();
-        assert!(tidying.request());
-        assert!(!tidying.request(), "one is due");
-        tidying.begin();
-        assert!(!tidying.request(), "one is at work");
-        assert!(tidying.end(), "for what has become free since");
-        tidying.begin();
-        assert!(!tidying.end());
-        assert!(tidying.request());
+        let trim = MallocTrim::default();
+        assert!(trim.request());
+        assert!(!trim.request(), "one is due");
+        trim.begin();
+        assert!(!trim.request(), "one is at work");
+        assert!(trim.end(), "for what has become free since");
+        trim.begin();
+        assert!(!trim.end());
+        assert!(trim.request());
     }
 }
