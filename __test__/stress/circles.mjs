@@ -100,8 +100,8 @@ class Program {
     if (node.at !== caller && this.chance(0.1)) {
       node.end = 'endless';
       node.code = LOSES && this.chance(0.5) ? this.pick(ENDLESS) : this.pick(STOPPABLE);
-      // Such a limit ends all calls that wait on the stack.
-      if (depth === 1 && this.chance(0.2)) node.vm = true;
+      // Such a limit ends all calls that wait on the stack, if V8 stops their guests.
+      if (depth === 1 && !ENDLESS.includes(node.code) && this.chance(0.2)) node.vm = true;
       else node.limits = this.chance(0.5) ? { timeout: 1 + this.below(20) } : { deadline: 5 + this.below(20) };
       return node;
     }
