@@ -100,8 +100,8 @@ class Program {
     if (node.at !== caller && this.chance(0.1)) {
       node.end = 'endless';
       node.code = LOSES && this.chance(0.5) ? this.pick(ENDLESS) : this.pick(STOPPABLE);
-      // Such a limit ends all calls that wait on the stack.
-      if (depth === 1 && this.chance(0.2)) node.vm = true;
+      // Such a limit ends all calls that wait on the stack, if V8 stops their guests.
+      if (depth === 1 && !ENDLESS.includes(node.code) && this.chance(0.2)) node.vm = true;
       else node.limits = this.chance(0.5) ? { timeout: 1 + this.below(20) } : { deadline: 5 + this.below(20) };
       return node;
     }
@@ -306,7 +306,7 @@ async function child() {
     let renewed = false;
     for (const [index, guest] of guests.entries()) {
       guest.soon += model.soon[index];
-      guest.uncertain += model.loose ? Infinity : model.uncertain[index];
+      guest.uncertain += model.uncertain[index];
       if (!guest.isolate.isDisposed && !LOSES && !model.loose && model.dead.has(index)) fail(`an isolate was not disposed: ${JSON.stringify(root)}`);
       if (guest.isolate.isDisposed && !LOSES && !model.loose && !model.dead.has(index)) {
         let why;
@@ -315,14 +315,15 @@ async function child() {
       };
       let works;
       try { works = guest.context.evalSync('6 * increment(6)'); } catch (error) { works = error; }
-      if (works !== 42) {
-        if (!LOSES && !guest.isolate.isDisposed) fail(`an isolate does not work: ${works?.stack ?? works}`);
+      // In a loose round, guests may still run.
+      if (works !== 42 || model.loose) {
+        if (!LOSES && !model.loose && !guest.isolate.isDisposed) fail(`an isolate does not work: ${works?.stack ?? works}`);
         if (!guest.isolate.isDisposed) guest.isolate.dispose();
         make(index);
         renewed = true;
       } else if (!LOSES && random() < 0.1) {
         const soon = await guest.context.eval('soon');
-        if (soon > guest.soon && guest.uncertain !== Infinity || soon < guest.soon - guest.uncertain) fail(`${soon} microtasks instead of ${guest.soon}`);
+        if (soon > guest.soon || soon < guest.soon - guest.uncertain) fail(`${soon} microtasks instead of ${guest.soon}`);
         [guest.soon, guest.uncertain] = [soon, 0];
       }
     }
