@@ -33,7 +33,7 @@ fn main() {
     if target.contains("linux") {
         // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap`, those of its pages in `engine/heap/pages.rs`, those of the heap of C++ objects in `engine/cpp_heap.rs`, those of the stub
         // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of `using` in `engine/disposables.rs`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those for the bounds of a stack in `engine/fibers/stack_bounds.rs`, those for the number of a thread in `engine/fibers/entered.rs`, those that
-        // hand texts to ICU in `engine/icu/texts.rs`, those of ICU's caches in `engine/icu/caches.rs` and `engine/icu/patterns.rs`, those of the allocator, of locks and of C++ objects that the heap owns in `native`.
+        // hand texts to ICU in `engine/icu/texts.rs`, those of ICU's caches in `engine/icu/caches.rs` and `engine/icu/patterns.rs`, those of the allocator, of locks and of C++ objects that the heap owns in `native`, that of the serializer in `convert/host_object.rs`.
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = [
             "_ZN2v88internal4Heap29NotifyDeserializationCompleteEv",
@@ -111,6 +111,11 @@ fn main() {
             "_ZN2v88internal7Isolate28RegisterManagedPtrDestructorEPNS0_20ManagedPtrDestructorE",
             "_ZN2v88internal7Isolate30UnregisterManagedPtrDestructorEPNS0_20ManagedPtrDestructorE",
         ];
+        let serializer = ["v8__ValueSerializer__Delegate__IsHostObject"];
+        let waiters = [
+            "_ZN2v88internal14FutexEmulation8WaitJs32EPNS0_7IsolateENS1_8WaitModeENS0_12DirectHandleINS0_13JSArrayBufferEEEmid",
+            "_ZN2v88internal14FutexEmulation8WaitJs64EPNS0_7IsolateENS1_8WaitModeENS0_12DirectHandleINS0_13JSArrayBufferEEEmld",
+        ];
         let threads = ["_ZN2v88internal8ThreadId18GetCurrentThreadIdEv", "_ZN2v88internal8ThreadId13TryGetCurrentEv"];
         let texts = [
             "_ZN2v88internal24IcuBreakIteratorWithTextC1EPNS0_7IsolateENSt4__Cr10unique_ptrIN6icu_7813BreakIteratorENS4_14default_deleteIS7_EEEENS0_12DirectHandleINS0_6StringEEE",
@@ -141,6 +146,8 @@ fn main() {
             .chain(texts)
             .chain(stack)
             .chain(managed)
+            .chain(serializer)
+            .chain(waiters)
             .chain(threads);
         for function in of_v8.chain(caches).chain(allocator).chain(locks) {
             println!("cargo::rustc-link-arg-cdylib=-Wl,--wrap={function}");

@@ -49,6 +49,9 @@ const shapes = [
       id, ...(id % 2 && { name: `name ${id}` }), ...(id % 3 && { at: null }), ...(id % 5 && { tags: id % 4 ? [] : ['a', 'b'] }), isActive: id % 7 === 0,
     })),
   },
+  { id: 'wide-keys', title: '2,000 records with non-ASCII keys', make: () => Array.from({ length: 2_000 }, (_, id) => ({ имя: `имя ${id}`, 年齢: id, größe: id / 2 })) },
+  { id: 'mapped-strings', title: '20,000 short strings, made by `map`', make: () => Array.from({ length: 20_000 }, (_, id) => id).map((id) => `s${id}`) },
+  { id: 'mapped-doubles', title: '20,000 doubles, made by `map`', make: () => Array.from({ length: 20_000 }, (_, id) => id).map((id) => id / 3) },
   { id: 'dictionary', title: 'an object of 800 names', make: () => Object.fromEntries(Array.from({ length: 800 }, (_, id) => [`user:${id}`, id])) },
   {
     id: 'records-by-name',

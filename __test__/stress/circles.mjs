@@ -234,6 +234,8 @@ async function child() {
     return code !== 'ERR_ISOLATE_ABORTED';
   };
   function runHost(node) {
+    // A guest whose caller has ended in an earlier round.
+    if (node.id <= round * 100) return 0;
     trace.push(node.id);
     let sum = node.id;
     if (node.collects) collect();

@@ -1,5 +1,6 @@
 //! What conversions need from the isolate that they take place in.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -31,6 +32,8 @@ pub trait Exchange {
     fn adopt<'s>(&self, scope: &mut v8::PinScope<'s, '_>, value: Value) -> Result<v8::Local<'s, v8::Value>, Fault>;
     /// Whether `object` represents a handle. Must not run JavaScript, because V8's serializer asks in the middle of its work.
     fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool;
+    /// Whether any object may represent a handle.
+    fn may_have_handles(&self) -> &Cell<bool>;
     /// The handle that `object` represents, if it is one; a fault if the handle was released.
     fn identify(
         &self,

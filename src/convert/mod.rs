@@ -7,6 +7,7 @@ mod details;
 mod exchange;
 mod external;
 mod fault;
+pub mod host_object;
 mod primitive;
 mod serialize;
 mod text;

@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use super::exchange::Exchange;
 use super::fault::fault_from_caught;
+use super::host_object::{self, Sought};
 use super::primitive::primitive_from_v8;
 use super::text::{room, too_large};
 use super::{bounds, cap};
 use crate::protocol::message;
 use crate::value::{Bytes, Entry, Fault, Payload, Value};
+
+/// Bytes of a buffer that is not sent in the table.
+const MAX_INLINE: usize = 2048;
 
 /// Clones a value out of its isolate, as `structuredClone` would.
 pub fn clone_from_v8<'s>(
@@ -56,10 +60,14 @@ pub fn move_from_v8<'s>(
         let bytes = contents(&buffer, limit)?;
         table.borrow_mut().push(Entry::Buffer(bytes.into()));
     }
+    // SAFETY: the exchange outlives this function, which sets the previous one again, unless the guest is left and writes no more values.
+    let before = unsafe { host_object::seek(scope, Sought::handles(exchange.may_have_handles())) };
     let written = cap::with_ceiling(limit, || {
         v8::ValueSerializerHelper::write_header(&serializer);
         serializer.write_value(context, value)
     });
+    // SAFETY: its own caller keeps it valid.
+    unsafe { host_object::seek(scope, before) };
     let Some(written) = written else { return Err(too_large(limit)) };
     if let Some(fault) = raised.take() {
         return Err(fault);
@@ -83,7 +91,7 @@ pub fn move_from_v8<'s>(
     Ok(Value::Payload(Box::new(payload)))
 }
 
-/// The buffer that the value is, or that it is a view on. The whole buffer is sent, as V8's serializer does. A detached buffer is copied
+/// The buffer that the value is, or that it is a view on, if it is not small. The whole buffer is sent, as V8's serializer does. A detached buffer is copied
 /// as such, though V8 rejects it inside other values.
 fn whole_buffer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -99,8 +107,9 @@ fn whole_buffer<'s>(
     } else {
         v8::Local::<v8::ArrayBuffer>::try_from(value).ok()?
     };
-    let fixed = !buffer.get_backing_store().is_resizable_by_user_javascript();
-    fixed.then_some(buffer)
+    // The contents of a small one are copied in less time than a row of the table takes.
+    let is_small = buffer.byte_length() <= MAX_INLINE && !buffer.was_detached();
+    (!is_small && !buffer.get_backing_store().is_resizable_by_user_javascript()).then_some(buffer)
 }
 
 /// Moves the contents of `buffers` to the first rows of `table`: either all of them or none.

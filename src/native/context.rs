@@ -87,6 +87,9 @@ context! {
     /// V8 allocates a segment of a zone, which its parser and compilers use on one thread.
     #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
     pub(super) segment: Cell<bool> = Cell::new(false);
+    /// V8 makes a waiter of `Atomics.waitAsync`.
+    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
+    pub(super) makes_waiter: Cell<bool> = Cell::new(false);
     /// The number of V8's tasks that the thread is running.
     pub(super) entered: Cell<usize> = Cell::new(0);
     /// Where the reserve of the stack begins; `usize::MAX` for none.
@@ -123,6 +126,7 @@ impl Context {
         self.v8_thread.set(v8_thread);
         // SAFETY: guaranteed by the caller.
         unsafe { self.isolate.replace(isolate) };
+        self.makes_waiter.set(false);
         self.engine.compiles_module.set(false);
         self.engine.terminates_cpp_heap.set(false);
     }

@@ -8,7 +8,7 @@ use super::quota::NativeQuota;
 use super::share::Share;
 use super::small::LARGE;
 use super::table::Readers;
-use super::{blocks, context, give_back_pages, locks, refusal, small, stack, table};
+use super::{blocks, context, give_back_pages, locks, refusal, small, stack, table, waiters};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -51,11 +51,16 @@ fn check() {
 /// aborts. Nothing is refused to a thread that other threads may wait for.
 fn share(size: usize) -> Option<Share> {
     check();
-    let share = if size < LARGE { None } else { Share::of_current(size) }?;
+    let counted = match size {
+        LARGE.. => size,
+        _ if waiters::are_made() => waiters::BLOCK,
+        _ => return None,
+    };
+    let share = Share::of_current(counted)?;
     if !share.is_within_limit() {
         share.refuse();
         refusal::end();
-        return Share::of_current(size);
+        return Share::of_current(counted);
     }
     Some(share)
 }

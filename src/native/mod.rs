@@ -46,6 +46,8 @@ mod tasks;
 pub mod ticks;
 mod types;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod waiters;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped_locks;
 
 /// Elsewhere the purpose of blocks is not known.

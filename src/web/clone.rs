@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use crate::convert::host_object::{self, Sought};
 use crate::convert::{self, Exchange, cap};
 use crate::isolate::GuestRealm;
 use crate::ops;
@@ -88,10 +89,14 @@ fn write<'s>(
     for (index, buffer) in (0..).zip(moved) {
         v8::ValueSerializerHelper::transfer_array_buffer(&serializer, index, *buffer);
     }
+    // SAFETY: it borrows nothing.
+    let before = unsafe { host_object::seek(scope, Sought::ANY) };
     let written = cap::with_ceiling(limit, || {
         v8::ValueSerializerHelper::write_header(&serializer);
         serializer.write_value(context, value)
     });
+    // SAFETY: its own caller keeps it valid.
+    unsafe { host_object::seek(scope, before) };
     match written {
         None => return Err(convert::too_large(limit)),
         Some(Some(true)) => {}

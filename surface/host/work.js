@@ -3,7 +3,7 @@
 
 const { now, setImmediate } = require('./clock.js');
 const { CODE, coded } = require('../core/error.js');
-const { inner } = require('../core/primordials.js');
+const { hasOwn, inner } = require('../core/primordials.js');
 
 /** Milliseconds of work before the event loop gets a turn. */
 const SLICE = 16;
@@ -61,6 +61,18 @@ const exceeded = (limit) => coded(/** @type {ErrorConstructor} */ (RangeError), 
  * @property {() => Error | undefined} [stopped] returns an error when the call is over: aborted, disposed or terminated
  */
 
+/**
+ * A limit that is the object's own: what a polluted `Object.prototype` has is none.
+ * @template {keyof WorkLimits} N
+ * @param {WorkLimits} limits
+ * @param {N} name
+ * @returns {WorkLimits[N]}
+ */
+const limitOf = (limits, name) => (hasOwn(limits, name) ? limits[name] : undefined);
+
+/** @type {WorkLimits} */
+const UNLIMITED = Object.freeze({});
+
 class Work {
   #steps;
   #stepsLeft;
@@ -78,12 +90,13 @@ class Work {
   #ahead;
 
   /** @param {WorkLimits} [limits] */
-  constructor({ steps = Infinity, time = Infinity, until = Infinity, stopped } = {}) {
+  constructor(limits = UNLIMITED) {
+    const steps = limitOf(limits, 'steps') ?? Infinity;
     this.#steps = steps;
     this.#stepsLeft = steps;
-    this.#time = time;
-    this.#until = until;
-    this.#stopped = stopped;
+    this.#time = limitOf(limits, 'time') ?? Infinity;
+    this.#until = limitOf(limits, 'until') ?? Infinity;
+    this.#stopped = limitOf(limits, 'stopped');
     this.#granted = Math.min(MAX_STRIDE, steps);
     this.#ahead = this.#granted;
     this.#lastLook = now();

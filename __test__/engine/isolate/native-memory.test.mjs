@@ -37,6 +37,8 @@ describe('V8 allocates much memory', () => {
   guest('to normalize a string', "'\\ufdfa'.repeat(2 ** 23).normalize('NFKD').length");
   guest('to normalize a very long one', "'\\ufdfa'.repeat(2 ** 28).normalize('NFKD').length", { max: LOAN, limits: [8], outcome: 'ERR_ISOLATE_MEMORY|TypeError' });
   guest('to format dates', "const kept = []; for (;;) kept.push(new Intl.DateTimeFormat('de', { dateStyle: 'full', timeStyle: 'full' }))");
+  guest('for waiters', 'const a = new Int32Array(new SharedArrayBuffer(8)); for (;;) Atomics.waitAsync(a, 0, 0)');
+  guest('for waiters at many addresses', 'const a = new BigInt64Array(new SharedArrayBuffer(2 ** 20)); for (let i = 0;; i += 1) Atomics.waitAsync(a, i % a.length, 0n, 1e6)');
   guest('for the objects of Temporal', 'const kept = []; for (;;) kept.push(new Temporal.Duration(1))', { max: (limit) => limit * 2 + 96, limits: [128] });
   guest('to segment texts', "const kept = []; for (;;) kept.push(new Intl.Segmenter('th', { granularity: 'word' }).segment('x'.repeat(1e6)))");
 });
@@ -50,10 +52,32 @@ describe('WebAssembly modules count, however small they are', () => {
   guest('dropped', `for (let k = 0; k < 15_000; k += 1) { new WebAssembly.Module(${MODULE}); WebAssembly.validate(${MODULE}); } 'fine'`, { outcome: 'fine', limits: [8] });
 });
 
+// V8 has one list of waiters for all isolates, and searches it under its lock when one ends.
+test('the number of waiters is bounded', () => passes(`
+  let made = 0;
+  context.global.setSync('report', new ivm.Callback((number) => { made = number; }));
+  const code = 'const a = new Int32Array(new SharedArrayBuffer(8)); for (let i = 0;; i += 1) { Atomics.waitAsync(a, i % 2, 0); if (i % 1_000 === 0) report(i); }';
+  await assert.rejects(context.eval(code), { code: 'ERR_ISOLATE_MEMORY' });
+  assert.ok(made >= 20_000 && made <= 60_000, String(made));`, { options: '{ memoryLimit: 128 }', timeout: 60_000 }));
+
 describe('garbage does not count', () => {
   guest('of formatters', "for (let k = 0; k < 1_000; k += 1) new Intl.DateTimeFormat('de', { dateStyle: 'full', timeStyle: 'full' }).format(0); 'fine'", { outcome: 'fine' });
   guest('of Temporal', "for (let k = 0; k < 1e6; k += 1) new Temporal.Duration(1); 'fine'", { outcome: 'fine', limits: [8] });
   guest('of texts', "let n = 0; for (let k = 0; k < 20; k += 1) n += JSON.stringify(JSON.parse('[' + '1,'.repeat(2 ** 19) + '1]')).length; 'fine'", { outcome: 'fine', limits: [32, 128] });
+
+  test('of waiters', () => passes(`
+    const code = \`(async () => {
+      const a = new Int32Array(new SharedArrayBuffer(8));
+      for (let round = 0; round < 50; round += 1) {
+        const waiters = Array.from({ length: 1_000 }, () => Atomics.waitAsync(a, 0, 0).value);
+        Atomics.notify(a, 0);
+        await Promise.all(waiters);
+      }
+      return 'fine';
+    })()\`;
+    const alive = setInterval(() => {}, 1_000);
+    assert.equal(await context.eval(code, { promise: true }), 'fine');
+    clearInterval(alive);`, { options: '{ memoryLimit: 8 }', timeout: 60_000 }));
 
   test('memory of an ended isolate does not count, either', () => passes(`${METER}
     for (let k = 0; k < 20; k += 1) {

@@ -99,6 +99,13 @@ const ATTEMPTS = [
   }],
 ];
 
+/** What is permitted, and takes more steps than a budget counts without a look at the clock. */
+function isRefused() {
+  const urls = Array.from({ length: LIMIT }, () => 'https://example.org/');
+  const check = new UrlCheck(DOMAINS, [urls], new Work(URL_LIMITS));
+  return !check.run(false) || check.refused !== undefined;
+}
+
 function permitted() {
   const names = [];
   for (let index = 0; index < ATTEMPTS.length; index += 1) {
@@ -120,7 +127,23 @@ const POLLUTIONS = {
 };
 
 describe('checks on a host with polluted prototypes', () => {
-  test('refuse everything here', () => assert.deepEqual(permitted(), []));
+  test('refuse everything here', () => {
+    assert.deepEqual(permitted(), []);
+    assert.equal(isRefused(), false);
+  });
+
+  test('permit the same with limits that are not their own', () => {
+    for (const name of ['steps', 'time', 'until', 'stopped']) {
+      for (const value of [0, () => new Error('stopped'), 'text']) {
+        Object.prototype[name] = value;
+        try {
+          assert.equal(isRefused(), false, name);
+        } finally {
+          delete Object.prototype[name];
+        }
+      }
+    }
+  });
 
   for (const [kind, descriptor] of Object.entries(POLLUTIONS)) {
     test(`refuse the same: ${kind}`, () => {

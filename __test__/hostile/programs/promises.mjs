@@ -41,7 +41,7 @@ export const programs = [
   { name: 'Atomics.wait again and again', code: 'for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);' },
   { name: 'Atomics.waitAsync', code: 'await Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0).value;', async: true },
   { name: 'Atomics.waitAsync whose reaction loops', code: 'await Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10).value; for (;;);', async: true },
-  { name: 'a flood of Atomics.waitAsync', code: 'const v = new Int32Array(new SharedArrayBuffer(4)); for (;;) Atomics.waitAsync(v, 0, 0);', timeout: 60 },
+  { name: 'a flood of Atomics.waitAsync', code: 'const v = new Int32Array(new SharedArrayBuffer(4)); for (;;) Atomics.waitAsync(v, 0, 0);', ends: ['timeout', 'memory'], timeout: 60 },
   { name: 'Atomics.pause', code: 'for (;;) Atomics.pause?.();' },
   { name: 'AsyncDisposableStack', code: 'const s = new AsyncDisposableStack(); s.defer(() => new Promise(() => {})); await s.disposeAsync();', async: true },
   { name: 'await using', code: '{ await using x = { async [Symbol.asyncDispose]() { for (;;) await 0; } }; }', async: true },

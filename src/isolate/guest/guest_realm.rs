@@ -1,5 +1,6 @@
 //! Where conversions take place: the guest and a realm of it, and how the layer above represents handles there.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -91,6 +92,10 @@ impl Exchange for GuestRealm {
 
     fn is_handle(&self, scope: &mut v8::PinScope<'_, '_>, object: v8::Local<'_, v8::Object>) -> bool {
         self.guest.has_surface.get() && self.binding().is_ok_and(|binding| binding.is_handle(scope, object))
+    }
+
+    fn may_have_handles(&self) -> &Cell<bool> {
+        &self.guest.has_surface
     }
 
     fn identify(
