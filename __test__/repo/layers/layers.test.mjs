@@ -31,7 +31,7 @@ test('reads the imports of this repository', () => {
   assert.deepEqual(check({ rust, script }), []);
   assert.ok(rust.graph.get('src/isolate/thread/run.rs').has('src/isolate/remote/mod.rs'));
   assert.ok(rust.graph.get('src/host/call.rs').has('src/ops/mod.rs'), 'a function of a module is called by its path');
-  assert.ok(rust.graph.get('src/web/url.rs').has('src/isolate/guest/place.rs'), 'a name is traced to the module that defines it');
+  assert.ok(rust.graph.get('src/web/url.rs').has('src/isolate/guest/guest_realm.rs'), 'a name is traced to the module that defines it');
   assert.ok(rust.graph.get('src/isolate/thread/memory.rs').has('src/isolate/thread/ending.rs'), 'a method is traced to the file that defines it');
   assert.ok(!rust.graph.has('src/isolate/tests.rs'));
   assert.ok(script.graph.get('surface/host/wire/reader.js').has('surface/host/wire/pausable-reader.js'));
