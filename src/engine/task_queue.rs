@@ -91,7 +91,7 @@ impl<T> TaskQueue<T> {
         ended.and_then(|it| it.helper).is_some_and(|helper| helper.is_lowered)
     }
 
-    /// The next helper whose task is long. It must get a low priority: a task that somebody waits for usually ends before.
+    /// The next helper whose task is long. It must get a low priority: a task that a caller waits for usually ends before.
     pub fn next_to_lower(&mut self, now: Instant) -> Option<i32> {
         self.running.iter_mut().filter(|it| is_past(it.since, now)).find_map(|it| {
             let helper = it.helper.as_mut().filter(|helper| !helper.is_lowered)?;
