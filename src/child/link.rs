@@ -128,7 +128,7 @@ impl Host for Link {
     }
 
     /// A guest that calls too often waits in [`Link::send`].
-    fn admit(&self, _asker: u64, _chain: &Chain, _broke: bool, _answer: &Arc<dyn Completion>) -> Result<bool, Fault> {
+    fn admit(&self, _requester: u64, _chain: &Chain, _broke: bool, _answer: &Arc<dyn Completion>) -> Result<bool, Fault> {
         Ok(true)
     }
 
