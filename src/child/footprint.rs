@@ -1,4 +1,4 @@
-//! A child's memory on macOS, where no kernel limit is available without root's rights. The parent measures it at intervals, and ends a
+//! A child's memory on macOS, where no limit of the kernel is available without root privileges. The parent measures it at intervals, and ends a
 //! child that uses too much.
 
 use isolated_v8_launcher::Report;

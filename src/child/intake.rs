@@ -1,5 +1,5 @@
-//! How much of incomplete messages the parent keeps, of all children together. Each child may send a large result, and no child has to
-//! finish one.
+//! Limits how many bytes of incomplete messages the parent keeps, of all children together. Each child may begin a large message, and may
+//! never finish it.
 
 use std::cmp::Reverse;
 

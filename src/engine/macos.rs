@@ -1,4 +1,4 @@
-//! Threads on macOS, identified by their Mach ports. Their priority can be lowered, but they cannot be frozen.
+//! Threads on macOS, identified by their Mach ports. Their priority can be lowered, but they cannot be suspended.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Address space that buffers reserve for growth. It costs no memory, but the address space of a process is limited, and so is the system's
-//! list of its mappings. A guest that uses up either one takes it from the host.
+//! Budgets for the address space that buffers reserve for growth. It takes no memory, but the address space of a process is limited, and so is
+//! the number of its mappings. If a guest used up either one, the host would have none left.
 
 #[cfg(target_os = "linux")]
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Threads on Windows, identified by their ids. Their priority can be lowered, but they cannot be frozen.
+//! Threads on Windows, identified by their ids. Their priority can be lowered, but they cannot be suspended.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Items that isolates have released and the environment's thread has yet to free. It does so on a turn of its event loop, or before, when
-//! it handles such items anyway.
+//! Items that isolates have released. The environment's thread frees them on a turn of its event loop, or earlier, when it handles such items
+//! anyway.
 
 use crate::native::lock;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Replies of the surface to requests of guests, and the outcomes of its promises.
+//! Passes answers of the surface to their receivers (`answers.rs`): replies to requests of guests, and outcomes of promises.
 
 use std::sync::{Arc, Weak};
 

@@ -1,4 +1,4 @@
-//! Whether a thread was refused memory. An abort after that is due to the lack of memory.
+//! Records that a thread was refused memory. If V8 aborts afterwards, the reason is the lack of memory.
 
 #[cfg(target_os = "linux")]
 use std::sync::OnceLock;

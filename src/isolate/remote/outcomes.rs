@@ -1,5 +1,5 @@
-//! Outcomes in the inbox of an isolate that settle promises of its guest. A promise that has already settled when the guest gets it must not
-//! overtake those that have settled earlier, if their outcomes are still in the inbox.
+//! Outcomes in the mailbox of an isolate that settle promises of its guest. They settle in their order: a guest may get a promise that has
+//! already settled, while outcomes of promises that settled earlier are still in the mailbox.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
