@@ -1,10 +1,10 @@
 //! The thread that works for an isolate, as other threads may control it: they can lower its priority and suspend it permanently.
 //!
-//! A thread that V8 cannot stop would use a processor until the process ends. It may be suspended only while it holds no lock: in
-//! V8's built-in functions and code compiled from JavaScript, which hold none, and in V8's C++ code without a lock. A thread that is suspended
-//! inside `malloc`, or while it holds one of V8's mutexes, would block the host. So a signal interrupts the thread. Its handler looks at the interrupted instruction, and then
-//! either never returns or requests the thread to stop (`native::stop_request`) and lets it continue. [`GuestThread::suspend`] describes the one exception.
-//! This works on Linux; elsewhere a lost thread continues to run, at a low priority.
+//! A thread that V8 cannot stop would use a processor until the process ends. It may be suspended only while it holds no lock: in V8's
+//! built-in functions and code compiled from JavaScript, which hold none, and in V8's C++ code without a lock. A thread that is suspended
+//! inside `malloc`, or while it holds one of V8's mutexes, would block the host. So a signal interrupts the thread. Its handler looks at
+//! the interrupted instruction, and then either never returns or requests the thread to stop (`native::stop_request`) and lets it continue.
+//! [`GuestThread::suspend`] describes the one exception. This works on Linux; elsewhere a lost thread continues to run, at a low priority.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};

@@ -1,6 +1,6 @@
 //! Whether this thread holds something that other threads may wait for: a lock of V8 or ICU, or the right to run a one-time initialization.
 //! If the thread ended there, every isolate that needs the same would stop. So the thread is not refused memory meanwhile: its allocations
-//! counts, and the guest ends later.
+//! count, and the guest ends later.
 //!
 //! On Linux, the linker redirects the functions that lock (see `wrapped_locks`). Mutexes of Rust code count as well (see `mutex`).
 

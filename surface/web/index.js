@@ -1,5 +1,5 @@
 'use strict';
-// The web APIs that a host requests for the guests of a sandbox. Evaluated in a realm before any code of its guest.
+// The web APIs that a host requests for the guests of a sandbox. This code is evaluated in a realm before any code of its guest.
 
 const { global } = require('./primordials.js');
 const { expose } = require('./interfaces.js');

@@ -1,7 +1,7 @@
 'use strict';
 // Messages (outcomes and requests) that guests send through the event loop. Messages of one isolate are handled in the order in which it
-// sent them. Large messages are read in pieces, and the event loop turns in between. While one is read, the native side holds back
-// the messages that follow it from the same isolate. All messages that are being read share the time, and the memory that one may take.
+// sent them. Large messages are read in pieces, with turns of the event loop in between. While one is read, the native side holds
+// back later messages of the same isolate. All messages that are being read share a budget of time and one of memory.
 
 const { now, setImmediate } = require('../clock.js');
 const { codec } = require('../values/codec.js');

@@ -1,6 +1,6 @@
 'use strict';
-// What `ivm` has of the ready-made sandboxes: classes and functions whose code is loaded when they are used. ES modules read all members at
-// once, so none of them is a getter.
+// The sandboxes' members of `ivm`: classes and functions whose code is loaded when they are used. None of them is a getter, because an
+// `import` of the package reads all members at once.
 
 const { define } = require('../../core/primordials.js');
 const { lazyClass, lazyFunction } = require('../lazily.js');

@@ -1,6 +1,6 @@
 'use strict';
-// Connections to servers that a plugin may own. What a server sends is parsed on the host's thread, and a server may send it in chunks of one byte,
-// each of which takes more time than a kilobyte. So it is passed on in small pieces, and all connections share a slice of each turn of the event loop.
+// Connections to servers, which may belong to a plugin's author. The host's thread parses what a server sends. Chunks of one byte take more
+// time each than a kilobyte does. So data is passed on in small pieces, and all connections share a slice of each turn of the event loop.
 
 const { Duplex } = require('node:stream');
 const { Work } = require('../../../work.js');
