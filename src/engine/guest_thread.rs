@@ -169,14 +169,14 @@ impl GuestThread {
         }
     }
 
-    /// Freezes the thread if that is possible now or shortly: some loops are in built-in functions only part of the time. Returns the state
+    /// Suspends the thread if that is possible now or shortly: some loops are in built-in functions only part of the time. Returns the state
     /// afterwards; if the thread still works, the caller may try again. Takes a few milliseconds if processors are free, and at most
     /// [`MAX_WAIT`] plus the time for one answer.
     ///
     /// A thread of a host leaves its fiber instead. Both also happen in V8's C++ code if the thread holds no lock, or as soon as it asks for memory
     /// without one, or releases the last one.
     ///
-    /// `anywhere`: also freezes a thread of ours where it runs Rust code, unless it holds a lock that `native::locks` knows. Nothing proves that
+    /// `anywhere`: also suspends a thread of ours where it runs Rust code, unless it holds a lock that `native::locks` knows. Nothing proves that
     /// it holds no other. Use it only if letting the thread continue would be worse.
     pub fn suspend(&self, anywhere: bool) -> ThreadState {
         let until = Instant::now() + MAX_WAIT;
@@ -192,8 +192,8 @@ impl GuestThread {
             };
             let fiber = if let ThreadState::Caller(_, fiber) = *state { fiber } else { 0 };
             let more = if anywhere && fiber == 0 { system::own_code() } else { code_of_v8() };
-            match system::freeze(thread, fiber, code, more) {
-                Attempt::Frozen => *state = ThreadState::Suspended,
+            match system::suspend(thread, fiber, code, more) {
+                Attempt::Suspended => *state = ThreadState::Suspended,
                 Attempt::Elsewhere => {
                     drop(state);
                     std::thread::sleep(PAUSE);
@@ -254,9 +254,9 @@ const PAUSE: Duration = Duration::from_micros(100);
 /// Maximum duration of all attempts. On a busy machine, a thread of low priority answers each of them late.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there no thread can be frozen"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there no thread can be suspended"))]
 pub enum Attempt {
-    Frozen,
+    Suspended,
     /// It currently runs other code.
     Elsewhere,
     /// It cannot be asked, or did not get a processor.
