@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 
 use super::tasks::Tasks;
-use super::types::TypeBudget;
+use super::wasm_types::TypeBudget;
 use super::{context, locks, refusal};
 
 /// Is notified of how much an isolate has taken.
@@ -36,7 +36,7 @@ pub struct NativeQuota {
     tasks: Tasks,
     /// The isolate has compiled WebAssembly.
     has_modules: AtomicBool,
-    /// Bytes of blocks that are too small to count, as far as threads have passed them on. See `small`.
+    /// Bytes of blocks that are too small to count, as far as threads have passed them on. See `small_blocks`.
     small: AtomicIsize,
 }
 

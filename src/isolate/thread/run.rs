@@ -17,8 +17,8 @@ use crate::isolate::guest::codegen::on_code_generation;
 use crate::isolate::guest::{Guest, on_promise_reject};
 use crate::isolate::job::{IsolateScope, Job, Kind};
 use crate::isolate::remote::Remote;
-use crate::isolate::remote::arrivals;
 use crate::isolate::remote::body::Body;
+use crate::isolate::remote::creation_queue;
 use crate::isolate::remote::execution::Worker;
 use crate::isolate::remote::lifecycle::{Action, Event};
 use crate::isolate::remote::pending::Caused;
@@ -59,8 +59,8 @@ pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
     if body.is_some() {
         return go(remote, body);
     }
-    arrivals::admit(move |arrival| {
-        remote.creation.arrive(arrival);
+    creation_queue::admit(move |permit| {
+        remote.creation.arrive(permit);
         go(remote, None);
     });
 }

@@ -13,7 +13,7 @@ const REFUSED = freeze({
 });
 
 /** @param {any} native functions of the isolate that makes the snapshot */
-function createLate(native) {
+function createLateBinding(native) {
   /** @type {any} undefined while there are none */
   let connected = native;
   let isMaking = true;
@@ -48,4 +48,4 @@ function createLate(native) {
   };
 }
 
-module.exports = createLate;
+module.exports = createLateBinding;
