@@ -132,7 +132,7 @@ impl Host for Link {
         &self,
         _requester: u64,
         _chain: &Chain,
-        _broke: bool,
+        _over_budget: bool,
         _answer: &Arc<dyn Completion>,
     ) -> Result<bool, Fault> {
         Ok(true)

@@ -31,7 +31,7 @@ use crate::value::{Completion, NoCompletion, Value};
 const IDLE_TIMEOUT: Duration = Duration::from_millis(2);
 
 /// How long the pool may go without starting any work.
-const PATIENCE: Duration = Duration::from_secs(5);
+const POOL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Counts what the pool has started.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
@@ -40,7 +40,7 @@ static STARTED: AtomicUsize = AtomicUsize::new(0);
 struct Waiting(Arc<Remote>);
 
 impl Waiting {
-    /// The check to run after [`PATIENCE`].
+    /// The check to run after [`POOL_TIMEOUT`].
     fn watch(self: &Arc<Self>) -> impl FnOnce() + Send + use<> {
         let (waiting, before) = (Arc::downgrade(self), STARTED.load(Ordering::Relaxed));
         move || {
@@ -48,7 +48,7 @@ impl Waiting {
             if STARTED.load(Ordering::Relaxed) == before {
                 without_thread(&waiting.0);
             } else {
-                clock::after(PATIENCE, Box::new(waiting.watch()) as Box<dyn FnOnce() + Send>);
+                clock::after(POOL_TIMEOUT, Box::new(waiting.watch()) as Box<dyn FnOnce() + Send>);
             }
         }
     }
@@ -69,7 +69,7 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
     let failed = Arc::clone(&remote);
     // A pool that can start no thread keeps the work until one of its threads is free, which may be never.
     let waiting = Arc::new(Waiting(Arc::clone(&remote)));
-    let alarm = clock::at(Instant::now() + PATIENCE, waiting.watch());
+    let alarm = clock::at(Instant::now() + POOL_TIMEOUT, waiting.watch());
     let is_new = body.is_none();
     let run_on_thread = move || {
         drop((alarm, waiting));

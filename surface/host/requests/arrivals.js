@@ -18,7 +18,7 @@ const SMALL = 4096;
 /** Milliseconds of reading in one turn of the event loop. */
 const TURN = 16;
 /** Milliseconds of reading after which a message counts as large. */
-const GLANCE = 4;
+const FIRST_SLICE = 4;
 
 /** Used instead of a request's number while the native side has not assigned one. */
 const DIRECTLY = 0;
@@ -234,7 +234,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
    */
   function isRead(carriers, deliver, drop, limits = { until: now() + native.limits()[LIMIT.LEFT] }) {
     const message = new Message(carriers, keeping, deliver, drop, limits);
-    if (message.read(now() + GLANCE, allowanceOf(message))) return true;
+    if (message.read(now() + FIRST_SLICE, allowanceOf(message))) return true;
     message.id = native.pause();
     messages.push(message);
     later();
