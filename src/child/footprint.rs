@@ -8,7 +8,7 @@ use super::time;
 /// The name of this layer.
 pub const LAYER: &str = "footprint";
 
-/// What a child uses beside its guest's heap and buffers.
+/// What a child uses besides its guest's heap and buffers.
 const AROUND: u64 = 256 << 20;
 
 /// The maximum that a child may use.

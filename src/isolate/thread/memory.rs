@@ -148,7 +148,7 @@ impl Remote {
         let (used, total) = self.accounts.heap();
         let grown = self.execution.thread.heap_size().map_or(0, |size| size.saturating_sub(total));
         used.saturating_add(grown)
-            .saturating_add(self.accounts.beside_heap())
+            .saturating_add(self.accounts.outside_heap())
             .saturating_add(self.accounts.copies.used())
     }
 }
@@ -159,7 +159,7 @@ impl Footprint for Remote {
         let measured =
             || self.accounts.figures().map_or(0, |figures| figures[heap_statistic::TOTAL_HEAP_SIZE as usize]);
         let heap = self.execution.thread.heap_size().unwrap_or_else(measured);
-        heap.saturating_add(self.accounts.beside_heap())
+        heap.saturating_add(self.accounts.outside_heap())
             .saturating_add(self.accounts.small_blocks())
             .saturating_add(self.accounts.copies.used())
     }
