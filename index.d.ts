@@ -1584,7 +1584,7 @@ declare namespace ivm {
     /** A heap that executions start from; see `SandboxOptions.snapshot`. Default: an empty heap. */
     snapshot?: ExternalCopy<ArrayBuffer>;
     /** Lets a debugger attach to the isolate of each execution; see `SandboxOptions.inspector`. Default false. */
-    inspector: boolean | InspectorHook;
+    inspector?: boolean | InspectorHook;
   }
 
   /** Another name of `AgentSandboxConfig`. */
