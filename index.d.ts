@@ -2526,8 +2526,8 @@ declare namespace ivm {
      */
     lostThreads: number;
     /**
-     * Lost threads that still use processor time, at a low priority. On Linux, a lost thread is suspended once it is where it holds
-     * no lock: in code compiled from JavaScript or in one of V8's built-in functions. Some loops never reach such a point.
+     * Lost threads that still use processor time, at a low priority. On Linux, a lost thread is suspended as soon as it holds no lock. On
+     * processors other than x64, some loops never reach such a point.
      */
     lostRunning: number;
     /**
