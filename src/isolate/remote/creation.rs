@@ -45,12 +45,12 @@ impl Creation {
     }
 
     /// The V8 side is being created from now on.
-    pub fn arrive(&self, permit: Permit) {
+    pub fn begin(&self, permit: Permit) {
         *lock(&self.permit) = Some(permit);
     }
 
     /// The V8 side was created, or never will be.
-    pub fn has_arrived(&self) {
+    pub fn finish(&self) {
         let permit = lock(&self.permit).take();
         drop(permit);
     }

@@ -22,7 +22,7 @@ struct Queue {
 
 static QUEUE: Mutex<Queue> = Mutex::new(Queue { count: 0, waiting: VecDeque::new() });
 
-/// An isolate that is being created. Dropping this lets the next one start.
+/// The permission to create one isolate. Dropping it lets the next one start.
 pub struct Permit(());
 
 impl Drop for Permit {

@@ -152,7 +152,7 @@ impl Remote {
             return;
         }
         self.listeners.undelivered.end();
-        self.creation.has_arrived();
+        self.creation.finish();
         self.stop_children();
         match self.execution.thread.state() {
             ThreadState::Absent => {}

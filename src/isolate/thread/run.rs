@@ -60,7 +60,7 @@ pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
         return go(remote, body);
     }
     creation_queue::admit(move |permit| {
-        remote.creation.arrive(permit);
+        remote.creation.begin(permit);
         go(remote, None);
     });
 }
@@ -114,7 +114,7 @@ fn run_on_thread(remote: Arc<Remote>, body: Option<Box<Body>>) {
     impl Drop for Watch {
         fn drop(&mut self) {
             let remote = self.0.isolate();
-            remote.creation.has_arrived();
+            remote.creation.finish();
             if std::thread::panicking() {
                 remote.abandon("Internal error");
             }
@@ -138,14 +138,14 @@ fn make_and_serve(remote: &Arc<Remote>, body: Option<Box<Body>>) {
         return remote.end(|| {});
     }
     if remote.creation.is_snapshot_creator {
-        remote.creation.has_arrived();
+        remote.creation.finish();
         return snapshot_creator::write(remote);
     }
     if body.is_none() && remote.is_disposed() {
         return remote.end(|| {});
     }
     let body = body.or_else(|| make(remote).map(Box::new));
-    remote.creation.has_arrived();
+    remote.creation.finish();
     background::set(false);
     if let Some(body) = body {
         serve(remote, body);
