@@ -30,8 +30,8 @@ impl Partial {
 
 /// Which messages may be read further.
 pub struct Intake {
-    /// The process of the message of which most has arrived. It may always be read. A child that does not finish its message delays others in this way
-    /// only if it has sent more than they.
+    /// The process of the message of which most has arrived. It may always be read. A child that does not finish its message delays others
+    /// in this way only if it has sent more than they.
     first: Option<u64>,
     is_full: bool,
 }

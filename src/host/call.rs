@@ -279,8 +279,8 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     outcome
 }
 
-/// `installGlobals(mode, request, context, globals)`: installs globals of sandboxes in a context, as `CONTEXT_GLOBALS` declares them. The outcome is a reference to a
-/// list of functions for the library's code in the context, see `sandbox::install`.
+/// `installGlobals(mode, request, context, globals)`: installs globals of sandboxes in a context, as `CONTEXT_GLOBALS` declares them. The
+/// outcome is a reference to a list of functions for the library's code in the context, see `sandbox::install`.
 pub fn install_globals<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [mode, request, context, record, ..] = args else {
         return Err(super::js::Refused);

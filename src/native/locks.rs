@@ -51,8 +51,8 @@ pub fn end() {
     }
 }
 
-/// If this thread is requested to stop and holds no lock, leaves the guest that it runs on a fiber, or parks the thread permanently. Called by V8's C++ code
-/// where it asks for memory, or releases a lock.
+/// If this thread is requested to stop and holds no lock, leaves the guest that it runs on a fiber, or parks the thread permanently. Called
+/// by V8's C++ code where it asks for memory, or releases a lock.
 #[cfg(target_os = "linux")]
 #[inline]
 pub fn obey_stop_request() {

@@ -9,7 +9,8 @@ use super::context;
 #[cfg(target_os = "linux")]
 static END: OnceLock<fn()> = OnceLock::new();
 
-/// From now on, `end` receives threads that are refused memory by a function whose callers do not check for that, and those that are requested to stop.
+/// From now on, `end` receives threads that are refused memory by a function whose callers do not check for that, and those that are
+/// requested to stop.
 #[cfg(target_os = "linux")]
 #[cfg_attr(fuzzing, allow(dead_code, reason = "only the addon parks threads"))]
 pub fn end_by(end: fn()) {

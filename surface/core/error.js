@@ -57,7 +57,8 @@ function framesOf(stack) {
  */
 function findTailCalls() {
   const capture = captureStackTrace;
-  // Only JavaScriptCore makes tail calls, and its errors have a property that others lack. Formatting a stack takes V8 longer than the rest of this file.
+  // Only JavaScriptCore makes tail calls, and its errors have a property that others lack. Formatting a stack takes V8 longer than the rest
+  // of this file.
   if (capture === undefined || !hasOwn(new Error(), 'line')) {
     return undefined;
   }

@@ -13,7 +13,7 @@ pub type Prepare = Box<dyn FnOnce(&mut IsolateScope<'_, '_>) + Send>;
 /// How an isolate is created.
 #[derive(Default)]
 pub struct Creation {
-    /// The isolate is not taken yet. Changes under the inbox's lock.
+    /// The isolate is not taken yet. Changes under the mailbox's lock.
     waits: AtomicBool,
     /// The isolate serves one execution, and its host learns when it ends.
     is_single: bool,
@@ -74,7 +74,7 @@ impl Creation {
         self.prewarmed.swap(false, Ordering::AcqRel)
     }
 
-    /// The isolate is taken. False if it was taken before. Called under the inbox's lock.
+    /// The isolate is taken. False if it was taken before. Called under the mailbox's lock.
     pub fn take(&self) -> bool {
         self.waits.swap(false, Ordering::AcqRel)
     }

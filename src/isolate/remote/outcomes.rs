@@ -11,7 +11,7 @@ use crate::value::Moment;
 #[derive(Clone, Default)]
 pub struct Outcomes(Arc<Mutex<BTreeSet<Moment>>>);
 
-/// An outcome that is in the inbox until this is dropped.
+/// An outcome that is in the mailbox until this is dropped.
 pub struct PendingOutcome(Outcomes, Moment);
 
 impl Drop for PendingOutcome {
@@ -21,13 +21,13 @@ impl Drop for PendingOutcome {
 }
 
 impl Outcomes {
-    /// The outcome of a promise that has settled at `moment` is put into the inbox.
+    /// The outcome of a promise that has settled at `moment` is put into the mailbox.
     pub fn add(&self, moment: Moment) -> PendingOutcome {
         lock(&self.0).insert(moment);
         PendingOutcome(self.clone(), moment)
     }
 
-    /// Whether the inbox has an outcome of a promise that has settled before `moment`.
+    /// Whether the mailbox has an outcome of a promise that has settled before `moment`.
     pub fn are_any_before(&self, moment: Moment) -> bool {
         lock(&self.0).first().is_some_and(|first| *first < moment)
     }

@@ -251,8 +251,8 @@ impl Remote {
                 let anywhere = remote.may_touch_host() && waited >= SHARING_GRACE;
                 let state = remote.execution.thread.suspend(anywhere);
                 if state == ThreadState::Suspended {
-                    // With `anywhere`, the suspended thread may be in the middle of a change of what this reads. A host whose thread has left the guest
-                    // does it itself.
+                    // With `anywhere`, the suspended thread may be in the middle of a change of what this reads. A host whose thread has
+                    // left the guest does it itself.
                     if !anywhere && !is_on_caller {
                         remote.give_back_heap(0);
                     }

@@ -223,8 +223,8 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
     remote.execution.thread.learn_place(&isolate);
-    // SAFETY: `serve` occupies the thread for as long as it has the body that the isolate becomes part of. No other thread that works for the isolate has
-    // a body.
+    // SAFETY: `serve` occupies the thread for as long as it has the body that the isolate becomes part of. No other thread that works for
+    // the isolate has a body.
     unsafe { remote.execution.thread.learn_heap() };
     let guest = Guest::attach(&mut isolate, remote);
     (settings.install)(&mut isolate);
@@ -240,8 +240,8 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
         prepare(scope);
     }
     // SAFETY: everything that belongs to the isolate is `Send`, or moves only with it: what is attached, now and later, because of the bounds of
-    // `attach` and the contract of `attach_to_thread`; the allocator (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
-    // that. This is the thread that created the isolate.
+    // `attach` and the contract of `attach_to_thread`; the allocator (atomics only); the snapshot (shared bytes). Callbacks capture
+    // nothing. No other data is set: Clippy refuses the crate's methods for that. This is the thread that created the isolate.
     match unsafe { isolate.try_into_shared() } {
         Ok(shared) => Some(Body::new(shared, snapshot)),
         Err(_) => {
