@@ -63,6 +63,6 @@ pub fn own_code() -> (usize, usize) {
     NOWHERE
 }
 
-pub fn suspend(_thread: i32, _code: &Code, _more: (usize, usize)) -> Attempt {
+pub fn suspend(_thread: i32, _fiber: usize, _code: &Code, _more: (usize, usize)) -> Attempt {
     Attempt::Unanswered
 }
