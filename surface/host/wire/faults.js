@@ -1,6 +1,6 @@
 'use strict';
-// Errors of this host as faults for guests, and what is thrown as text. Either may be of a guest's making, so nothing here takes longer than the
-// size of the error suggests.
+// Converts errors of this host to faults for guests, and thrown values to text. A guest may have made either, so the time here is bounded by
+// the size of the error.
 
 const {
   asIntN, bigintValueOf, errorToString, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isArray, isView, stringIncludes, stringIndexOf, stringSlice, stringStartsWith, freeze,

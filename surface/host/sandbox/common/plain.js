@@ -1,5 +1,5 @@
 'use strict';
-// Values of the host as data.
+// Converts values of the host to plain data.
 
 const { types } = require('node:util');
 const { CODE } = require('../../../core/error.js');
