@@ -172,6 +172,9 @@ test('guests do not see the source of the host\'s functions', ours, () => withCo
   // Nor what a tool throws.
   const throws = await new ivm.AgentSandbox().execute('return await tools.f({}).catch((error) => error.message)', [{ name: 'tools:f', description: '' }], async () => { throw secret.named; });
   assert.equal(throws.result, 'function named() { [native code] }');
+  const returns = await new ivm.AgentSandbox().execute('const error = await tools.f({}); return error.message + error.stack', [{ name: 'tools:f', description: '' }], async () => refusal);
+  assert.match(returns.result, /^function named\(\) \{ \[native code\] \} could not be cloned\.TypeError: function named\(\) /);
+  assert.doesNotMatch(returns.result, /password/);
 }));
 
 test('errors inside copies are errors', () => withContext(({ context }) => {

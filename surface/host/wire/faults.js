@@ -261,7 +261,24 @@ function headerStart(stack, header) {
 }
 
 /**
- * Removes the locations of this realm's code from a rendered stack. Hosts also write a location before the header of syntax errors.
+ * A rendered stack in two parts: the header with what the receiver gets as the message, and the frames. Hosts also write a location before the
+ * header of syntax errors.
+ * @param {string} stack
+ * @param {string} name
+ * @param {string} message
+ * @param {string} shown what the receiver gets as the message
+ * @returns {{ header: string, frames: string }}
+ */
+function partsOf(stack, name, message, shown) {
+  const header = message === '' ? name : `${name}: ${message}`;
+  const found = headerStart(stack, header);
+  const start = found === -1 ? 0 : found;
+  const frames = framesOf(stringSlice(stack, found === -1 ? 0 : start + header.length));
+  return { header: shown === message ? stringSlice(stack, start, stack.length - frames.length) : `${name}: ${shown}`, frames };
+}
+
+/**
+ * Removes the locations of this realm's code from a rendered stack.
  * @param {string} stack
  * @param {string} name
  * @param {string} message
@@ -269,14 +286,24 @@ function headerStart(stack, header) {
  * @returns {string}
  */
 function hidePaths(stack, name, message, shown = message) {
-  const header = message === '' ? name : `${name}: ${message}`;
-  const found = headerStart(stack, header);
-  const start = found === -1 ? 0 : found;
-  const frames = framesOf(stringSlice(stack, found === -1 ? 0 : start + header.length));
-  if (shown !== message) {
-    return `${name}: ${shown}${withoutPaths(frames)}`;
-  }
-  return stringSlice(stack, start, stack.length - frames.length) + withoutPaths(frames);
+  const { header, frames } = partsOf(stack, name, message, shown);
+  return header + withoutPaths(frames);
 }
 
-module.exports = freeze({ faultOf, hidePaths, isOurCode, isReadable, readableText, stackOf, thrownText });
+/**
+ * Removes the source of a function from a rendered stack, if the receiver gets another message for it.
+ * @param {string} stack
+ * @param {string} name
+ * @param {string} message
+ * @param {string} shown what the receiver gets as the message
+ * @returns {string}
+ */
+function hideSource(stack, name, message, shown) {
+  if (shown === message) {
+    return stack;
+  }
+  const { header, frames } = partsOf(stack, name, message, shown);
+  return header + frames;
+}
+
+module.exports = freeze({ faultOf, hidePaths, hideSource, isOurCode, isReadable, readableText, stackOf, thrownText });
