@@ -179,7 +179,8 @@ impl Payload {
 
     /// Whether moving the value out leaves nothing: it is an `ArrayBuffer` or a view on one, or buffers were moved into it.
     pub fn can_move(&self) -> bool {
-        self.moved || self.bytes.get(2) == Some(&b't')
+        // V8's tags for a buffer in the table, and for one among the bytes.
+        self.moved || matches!(self.bytes.get(2), Some(b't' | b'B'))
     }
 
     /// The payload of an `ArrayBuffer`.
