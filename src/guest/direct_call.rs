@@ -133,8 +133,9 @@ impl Call<'_, '_, '_> {
         };
         let first = if self.op == op::REF_APPLY {
             direct.bits = number(self.args.get(FIRST))? as u32;
-            if RECEIVER < self.args.length() {
-                direct.receiver = Some(read(direct, RECEIVER)?).filter(|value| !matches!(value, Value::Undefined));
+            // Mostly undefined, as is an argument that is not given.
+            if !self.args.get(RECEIVER).is_undefined() {
+                direct.receiver = Some(read(direct, RECEIVER)?);
             }
             APPLIED
         } else {
