@@ -31,9 +31,15 @@ fn main() {
         process::exit(1);
     }
     if target.contains("linux") {
-        // Calls of these anywhere in the addon arrive in `engine/abort.rs`, that of the heap in `engine/heap`, those of its pages in `engine/heap/pages.rs`, those of the heap of C++ objects in `engine/cpp_heap.rs`, those of the stub
-        // caches in `engine/stub_cache.rs`, those of WebAssembly in `engine/wasm`, that of `using` in `engine/disposables.rs`, that of Maglev in `engine/maglev.rs`, those of the platform in `engine/worker.rs`, those for the bounds of a stack in `engine/fibers/stack_bounds.rs`, those for the number of a thread in `engine/fibers/entered.rs`, those that
-        // hand texts to ICU in `engine/icu/texts.rs`, those of ICU's caches in `engine/icu/caches.rs` and `engine/icu/patterns.rs`, those of the allocator, of locks and of C++ objects that the heap owns in `native`, that of the serializer in `convert/host_object.rs`.
+        // Calls of these, anywhere in the addon, arrive in these files of `src/`:
+        //
+        // - the ends of the process: `engine/abort.rs`
+        // - heaps and their pages: `engine/heap/`; the heap of C++ objects: `engine/cpp_heap.rs`; stub caches: `engine/stub_cache.rs`
+        // - WebAssembly: `engine/wasm/`; `using`: `engine/disposables.rs`; Maglev: `engine/maglev.rs`; the platform: `engine/worker.rs`
+        // - the bounds of a stack, and the number of a thread: `engine/fibers/`
+        // - texts for ICU, and ICU's caches: `engine/icu/`
+        // - the allocator, locks, and C++ objects that the heap owns: `native/`
+        // - the serializer: `convert/host_object.rs`
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = [
             "_ZN2v88internal4Heap29NotifyDeserializationCompleteEv",

@@ -13,8 +13,8 @@
  * default. Unknown options of the classes of isolated-vm are ignored.
  *
  * Errors that this library raises have a stable `code`, one of `ErrorCode`. Errors that a guest throws have none, with one exception:
- * `ERR_ISOLATE_TRANSFER`, if the guest calls a function of the host with a value that cannot cross and does not catch that error. Only
- * class, message, stack and name of a guest's error survive.
+ * `ERR_ISOLATE_TRANSFER`, if the guest calls a function of the host with a value that cannot cross and does not catch that error. An error
+ * crosses with its class, name, message and stack, its `cause`, and its own properties that are primitive values.
  *
  * Each member documents the errors that are specific to it. Every operation that needs an isolate can also fail with:
  *
@@ -123,7 +123,7 @@ declare namespace ivm {
      * @throws {Error} `ERR_ISOLATE_MEMORY` if `snapshot` needs more than `memoryLimit`
      * @throws {Error} `ERR_ISOLATE_UNSUPPORTED` inside isolates for `snapshot` and `inspector`
      * @throws {RangeError} `ERR_ISOLATE_LIMIT` inside isolates: each isolate made by a host allows at most 16 of them, with at most four
-     *   times its memory in total, and each with at most the memory of its maker. They end with the isolate that made them
+     *   times its memory in total, and each with at most the memory of its creator. They end with the isolate that created them
      */
     constructor(options?: IsolateOptions);
 
@@ -339,7 +339,7 @@ declare namespace ivm {
      * Shows guests where the host's code is: the stacks of errors that host functions throw or return keep files and lines. Such
      * stacks also keep them when they return to the host through a guest. Without this option, a stack has one line for the host's
      * frames: the name of the innermost function, and `<host>`; and the error for a function that cannot be copied has its name, but not its
-     * source. Isolates made by guests have it only if their maker has it. Default false. Not part of isolated-vm, whose guests always see
+     * source. Isolates made by guests have it only if their creator has it. Default false. Not part of isolated-vm, whose guests always see
      * files.
      */
     hostStacks?: boolean;
@@ -454,7 +454,7 @@ declare namespace ivm {
      * ```
      */
     eval<Options extends ContextEvalOptions = {}>(code: string, options?: Options): Promise<Awaited<ResultTypeSync<Options>>>;
-    /** Like `eval`, but discards the result and any error that the code throws. Wrong arguments and options, also `signal`, throw. */
+    /** Like `eval`, but discards the result and any error that the code throws. Throws for wrong arguments and options, and for `signal`. */
     evalIgnored(code: string, options?: ContextEvalOptions): void;
     /** Like `eval`, but blocks the calling thread. With `promise: true` the result is still a promise. */
     evalSync<Options extends ContextEvalOptions = {}>(code: string, options?: Options): ResultTypeSync<Options>;
@@ -483,7 +483,7 @@ declare namespace ivm {
       code: string, args?: ArgumentsTypeBidirectional<Options> | null, options?: Options,
     ): Promise<Awaited<ResultTypeBidirectionalSync<Options>>>;
     /**
-     * Like `evalClosure`, but discards the result and any error that the code throws. Wrong arguments and options, also `signal`, throw.
+     * Like `evalClosure`, but discards the result and any error that the code throws. Throws for wrong arguments and options, and for `signal`.
      */
     evalClosureIgnored<Options extends ContextEvalClosureOptions = {}>(
       code: string, args?: ArgumentsTypeBidirectional<Options> | null, options?: Options,
@@ -538,7 +538,7 @@ declare namespace ivm {
      * @throws {Error} `ERR_ISOLATE_TIMEOUT` or `ERR_ISOLATE_DEADLINE` if a limit has passed. The isolate continues
      */
     run<Options extends ScriptRunOptions = {}>(context: Context, options?: Options): ResultTypeAsync<Options>;
-    /** Like `run`, but discards the result and any error that the script throws. Wrong arguments and options, also `signal`, throw. */
+    /** Like `run`, but discards the result and any error that the script throws. Throws for wrong arguments and options, and for `signal`. */
     runIgnored(context: Context, options?: ScriptRunOptions): void;
     /** Like `run`, but blocks the calling thread. */
     runSync<Options extends ScriptRunOptions = {}>(context: Context, options?: Options): ResultTypeSync<Options>;
@@ -847,8 +847,8 @@ declare namespace ivm {
     /**
      * Like `apply`, but discards the result. What a function of a host throws, or its promise rejects with, is published to the channel
      * `isolated-v8:unhandled-host-error` of `node:diagnostics_channel`, as `{ error, origin }`. If the channel has no subscribers, the
-     * first error of each origin is a process warning with the code `ISOLATED_V8_UNHANDLED_HOST_ERROR`. Wrong arguments and options, also
-     * `signal`, throw.
+     * first error of each origin is a process warning with the code `ISOLATED_V8_UNHANDLED_HOST_ERROR`. Throws for wrong arguments and
+     * options, and for `signal`.
      * @see
      *   [Errors without a receiver](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-without-a-receiver)
      */
@@ -974,10 +974,10 @@ declare namespace ivm {
    * A function to pass to other isolates, where it arrives as a plain function. Arguments and results are copied. A function that you
    * pass directly becomes a synchronous callback.
    *
-   * If the function throws, so does the call in the guest (with `async`, its promise rejects), with class, name, message and stack of the
-   * error. A result that cannot be copied is a `TypeError` with the code `ERR_ISOLATE_TRANSFER` there. So is a promise, also with
-   * `async`: for a function that returns promises, pass a `Reference`, and let the guest call `applySyncPromise`, or `apply` with
-   * `result: { promise: true }`.
+   * If the function throws, the call in the guest throws an error with the same class, name, message and stack; with `async`, its promise
+   * rejects. If the result cannot be copied, that error is a `TypeError` with the code `ERR_ISOLATE_TRANSFER`. A promise cannot be copied,
+   * not even with `async`: for a function that returns promises, pass a `Reference`, and let the guest call `applySyncPromise`, or `apply`
+   * with `result: { promise: true }`.
    * @see
    *   [Errors without a receiver](https://github.com/isolated-v8/isolated-v8/blob/main/docs/limits-and-errors.md#errors-without-a-receiver)
    * @example
@@ -1002,7 +1002,7 @@ declare namespace ivm {
     private readonly called: T;
   }
 
-  /** How the guest calls the function. Set at most one of these options; `async` counts before `ignored`. */
+  /** How the guest calls the function. Set at most one of these options. If both `async` and `ignored` are set, `async` applies. */
   type CallbackOptions = {
     /**
      * The guest gets a promise and continues. It resolves with a copy of what the function returns, which must not be a promise. Default
@@ -1584,7 +1584,7 @@ declare namespace ivm {
     /** A heap that executions start from; see `SandboxOptions.snapshot`. Default: an empty heap. */
     snapshot?: ExternalCopy<ArrayBuffer>;
     /** Lets a debugger attach to the isolate of each execution; see `SandboxOptions.inspector`. Default false. */
-    inspector: boolean | InspectorHook;
+    inspector?: boolean | InspectorHook;
   }
 
   /** Another name of `AgentSandboxConfig`. */
@@ -2526,8 +2526,8 @@ declare namespace ivm {
      */
     lostThreads: number;
     /**
-     * Lost threads that still use processor time, at a low priority. On Linux, a lost thread is suspended once it is where it holds
-     * no lock: in code compiled from JavaScript or in one of V8's built-in functions. Some loops never reach such a point.
+     * Lost threads that still use processor time, at a low priority. On Linux, a lost thread is suspended as soon as it holds no lock. On
+     * processors other than x64, some loops never reach such a point.
      */
     lostRunning: number;
     /**

@@ -15,8 +15,8 @@
 //! - `child`: sandboxes in processes of their own, on both sides
 //! - `host`: the binding for hosts (Node-API)
 //!
-//! A call passes through surface → binding → [`value::Value`] → mailbox → operation → value → binding → surface. Guest code never runs on the
-//! stack of a host's thread, and on the thread itself only for sync calls, if `configureEngine` says so.
+//! A call passes through surface → binding → [`value::Value`] → mailbox → operation → value → binding → surface. Guest code runs on threads of
+//! the library or, for sync calls with `syncCalls: 'caller'`, on the caller's thread, on a stack of its own.
 
 // Hides the V8 crates' #[no_mangle] helpers (see build.rs).
 #[cfg(target_os = "linux")]

@@ -124,6 +124,8 @@ export async function agent() {
   expectType<number>()(outcome.durationMs);
   const same: AgentResult = outcome;
   const other: AgentSandboxConfig = config;
+  const least: AgentSandboxConfig = { timeout: 1_000, memoryLimit: 64 };
+  new AgentSandbox(least);
   const typed = await new AgentSandbox(other).execute<{ sum: number }>('return { sum: 1 }', tools, async () => same);
   if (typed.failure === undefined) {
     expectType<{ sum: number }>()(typed.result);

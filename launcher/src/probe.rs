@@ -1,5 +1,5 @@
 //! For the tests of the confinement: the launcher as the parent of one child that tries what an attacker would. Usage:
-//! `isolated-v8-launcher probe ADDON LAYERS OPERATIONS`. `LAYERS` are those to switch off; `src/child/probe.rs` defines the operations.
+//! `isolated-v8-launcher probe ADDON LAYERS OPERATIONS`. `LAYERS` are those to switch off; `src/child/probe/` defines the operations.
 //! Adds two lines to the child's output: its process id, and how it has ended.
 
 use std::ffi::OsString;

@@ -18,7 +18,7 @@ pub struct Settings {
     pub off: Vec<String>,
     /// The folder of the control group that the parent has made for the child.
     pub cgroup: Option<String>,
-    /// Operations to try instead of an execution (`src/child/probe.rs`).
+    /// Operations to try instead of an execution (`src/child/probe/`).
     pub probe: Option<String>,
     /// Whether the first thing that the child gets is a snapshot.
     pub snapshot: bool,

@@ -102,7 +102,7 @@ fn load(addon: &CStr) -> Result<Entry, u8> {
         complain();
         return Err(NO_ENTRY);
     }
-    // SAFETY: the addon defines its entry with this type (`src/child/entry.rs`).
+    // SAFETY: the addon defines its entry with this type (`src/child/main.rs`).
     Ok(unsafe { std::mem::transmute::<*mut libc::c_void, Entry>(symbol) })
 }
 

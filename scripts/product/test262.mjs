@@ -1,7 +1,7 @@
 // Runs a part of test262 in isolates of this package:
 // `node scripts/product/test262.mjs <checkout of test262> [--filter language/types,built-ins/JSON] [--host node24 | --host plain]
 //   [--concurrency 2] [--every 20] [--limit milliseconds] [--json results.json] [--against results.json]`
-// `--host plain` runs the same tests in plain V8, with examples/plain-v8.rs: failures there are V8's, not this package's. `--against`
+// `--host plain` runs the same tests in plain V8, with examples/plain-v8/: failures there are V8's, not this package's. `--against`
 // prints the tests whose outcome differs from an earlier run, saved by `--json`. Then only tests that fail here and passed there count as
 // failures.
 

@@ -1,5 +1,5 @@
-//! Windows has no children. Its restricted tokens, integrity levels and job objects would stop a guest that has escaped V8 from doing much,
-//! but not from reading the user's files or from using the network.
+//! `SubprocessSandbox` is not available on Windows. Windows' restricted tokens, integrity levels and job objects would stop a guest that
+//! has escaped V8 from doing much, but not from reading the user's files or from using the network.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Why an execution has ended without a result from its guest.
 
-use super::entry;
 use super::frame::End;
+use super::main;
 use super::spawn::Exit;
 use crate::engine::Unavailable;
 use crate::protocol::message;
@@ -33,9 +33,9 @@ impl Cause {
     /// Why a process has ended that has not reported its confinement, so that no guest was in it.
     pub fn of_early_exit(exit: Exit) -> Self {
         let reason = match exit {
-            Exit::Code(entry::NO_THREAD) => Unavailable::Threads,
-            Exit::Code(entry::NO_MEMORY) => Unavailable::Memory,
-            Exit::Code(entry::NO_LIMITS) => Unavailable::Unlimited,
+            Exit::Code(main::NO_THREAD) => Unavailable::Threads,
+            Exit::Code(main::NO_MEMORY) => Unavailable::Memory,
+            Exit::Code(main::NO_LIMITS) => Unavailable::Unlimited,
             _ => return Cause::Exited(exit),
         };
         Cause::Unstarted(reason)

@@ -1,4 +1,4 @@
-//! What other threads ask of the thread that serves all children.
+//! Commands of other threads to the thread that serves all children.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! A child's memory on macOS, where no kernel limit is available without root's rights. The parent measures it at intervals, and ends a
+//! A child's memory on macOS, where no limit of the kernel is available without root privileges. The parent measures it at intervals, and ends a
 //! child that uses too much.
 
 use isolated_v8_launcher::Report;
@@ -8,7 +8,7 @@ use super::time;
 /// The name of this layer.
 pub const LAYER: &str = "footprint";
 
-/// What a child uses beside its guest's heap and buffers.
+/// What a child uses besides its guest's heap and buffers.
 const AROUND: u64 = 256 << 20;
 
 /// The maximum that a child may use.

@@ -323,7 +323,7 @@ const MAX_REPORT: usize = 64 << 10;
 /// The maximum number of UTF-16 code units of a failure's name, message and stack: what sessions keep (`convert::fault`), plus a location.
 const MAX_TEXT: usize = (1 << 20) + (4 << 10);
 
-/// Bytes of a frame beside the text or value in it.
+/// Bytes of a frame besides the text or value in it.
 const AROUND: usize = 1 << 10;
 
 /// Bytes that a host allocates per byte of JSON: `{}` and a comma become an object of 64 bytes.

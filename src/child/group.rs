@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The name of this layer, which a child reports itself.
 pub const LAYER: &str = "cgroup";
 
-/// What a child uses beside its guest's heap and buffers.
+/// What a child uses besides its guest's heap and buffers.
 const AROUND: u64 = 256 << 20;
 
 const THREADS: u64 = 256;

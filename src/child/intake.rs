@@ -1,5 +1,5 @@
-//! How much of incomplete messages the parent keeps, of all children together. Each child may send a large result, and no child has to
-//! finish one.
+//! Limits how many bytes of incomplete messages the parent keeps, of all children together. Each child may begin a large message, and may
+//! never finish it.
 
 use std::cmp::Reverse;
 
@@ -30,8 +30,8 @@ impl Partial {
 
 /// Which messages may be read further.
 pub struct Intake {
-    /// The process of the message of which most has arrived. It may always be read. A child that does not finish its message delays others in this way
-    /// only if it has sent more than they.
+    /// The process of the message of which most has arrived. It may always be read. A child that does not finish its message delays others
+    /// in this way only if it has sent more than they.
     first: Option<u64>,
     is_full: bool,
 }

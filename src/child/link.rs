@@ -1,4 +1,4 @@
-//! The parent as the guest of a child sees it: the host whose functions it calls.
+//! The connection to the parent, as a guest in a child sees it: the host whose functions it calls.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -128,7 +128,13 @@ impl Host for Link {
     }
 
     /// A guest that calls too often waits in [`Link::send`].
-    fn admit(&self, _asker: u64, _chain: &Chain, _broke: bool, _answer: &Arc<dyn Completion>) -> Result<bool, Fault> {
+    fn admit(
+        &self,
+        _requester: u64,
+        _chain: &Chain,
+        _over_budget: bool,
+        _answer: &Arc<dyn Completion>,
+    ) -> Result<bool, Fault> {
         Ok(true)
     }
 

@@ -1,7 +1,7 @@
 //! The subprocess variant of the sandboxes. Each execution has a process of its own, which loads this same file through a small executable
 //! (`launcher/`) and runs the same session (`crate::sandbox`) as the other variants.
 //!
-//! `frame` and `codec` define what the two processes send each other. `entry`, `link` and `confinement` run in the child. The rest runs in
+//! `frame` and `codec` define what the two processes send each other. `main`, `link` and `confinement` run in the child. The rest runs in
 //! the parent: one thread (`reactor`) does what others ask for (`commands`), keeps some children ready (`pool`) and watches over all
 //! (`process`); others start them (`spawner`, `spawn`) and decode large messages (`decoder`). The parent trusts nothing that a child sends:
 //! once a guest has escaped V8, the guest controls what the child sends.
@@ -26,11 +26,11 @@ mod confinement;
 #[cfg(unix)]
 mod decoder;
 #[cfg(unix)]
-mod entry;
-#[cfg(unix)]
 mod intake;
 #[cfg(unix)]
 mod link;
+#[cfg(unix)]
+mod main;
 #[cfg(unix)]
 mod outbox;
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! What waits to be sent to a child: frames of its own, and the snapshot. Children share one copy of a snapshot.
+//! What waits to be sent to a child: frames, and the snapshot, of which all children share one copy.
 
 use std::collections::VecDeque;
 use std::io;

@@ -26,7 +26,7 @@ const PIECE: usize = 64 << 10;
 const EXIT_GRACE: Duration = Duration::from_millis(20);
 
 /// How long a child may take to report its confinement.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a waiting child may stay silent after it was given a job. It may be stopped, or busy with something that is not our code.
 const BEGINNING: Duration = Duration::from_secs(1);
@@ -181,13 +181,13 @@ impl Process {
 
     /// When another child gets the job, because this one has not begun for too long.
     fn start_limit(&self) -> Option<Instant> {
-        let time = if self.report.is_some() { BEGINNING } else { PATIENCE };
+        let time = if self.report.is_some() { BEGINNING } else { REPORT_TIMEOUT };
         self.running().filter(|running| running.is_unbegun()).map(|_| self.last_activity + time)
     }
 
     /// When the checks have waited too long for its report.
     fn silence(&self) -> Option<Instant> {
-        self.checks.since.filter(|_| !self.checks.is_empty()).map(|since| since + PATIENCE)
+        self.checks.since.filter(|_| !self.checks.is_empty()).map(|since| since + REPORT_TIMEOUT)
     }
 
     /// Handles the limits that have passed. Returns the job that another process must take over.

@@ -55,7 +55,7 @@ fn no_thread() -> Fault {
     Fault::coded(ErrorClass::Error, "No thread can be created for child processes", Code::Limit)
 }
 
-/// Starts the thread.
+/// Returns whether the system has started the thread.
 fn start_thread(commands: Arc<Commands>) -> bool {
     let thread = thread::Builder::new().name("isolated-v8 children".to_owned()).spawn(move || {
         // Restarts after a panic. All children are gone then, and whatever waited for one was answered.

@@ -9,7 +9,7 @@ use isolated_v8_launcher::Report;
 /// The name of this layer.
 pub const LAYER: &str = "footprint";
 
-/// Bytes beside the private memory that a child may write: the executable, the addon and other mapped files, and page tables.
+/// Bytes besides the private memory that a child may write: the executable, the addon and other mapped files, and page tables.
 const AROUND: u64 = 256 << 20;
 
 /// The same as for a control group (`group`).

@@ -44,7 +44,7 @@ pub enum Exit {
 }
 
 /// Private memory that a child may write, per byte of its guest's memory limit: heap and buffers, what a collection and the message of a
-/// result take beside them, and V8's reserve for both.
+/// result take besides them, and V8's reserve for both.
 const DATA_GROWTH: u64 = 4;
 
 /// The same for every guest limit: V8, and the stacks of its threads, most of which is never touched.

@@ -16,7 +16,7 @@ use super::spawn::Child;
 use crate::native::lock;
 
 /// How long a child waits to be started before another thread is added.
-const PATIENCE: Duration = Duration::from_millis(20);
+const NEW_THREAD_DELAY: Duration = Duration::from_millis(20);
 
 /// The maximum number of threads. A request that gets no thread waits until it times out.
 const MAX_THREADS: usize = 16;
@@ -84,7 +84,7 @@ impl Spawner {
     /// Adds a thread if one is needed. Returns when to check again.
     pub fn maintain(&self, now: Instant) -> Option<Instant> {
         let state = lock(&self.0.state);
-        let due = state.requests.front().map(|(_, _, since)| *since + PATIENCE)?;
+        let due = state.requests.front().map(|(_, _, since)| *since + NEW_THREAD_DELAY)?;
         if due > now {
             return Some(due);
         }
@@ -93,7 +93,7 @@ impl Spawner {
         if is_missed {
             self.add_thread();
         }
-        Some(now + PATIENCE)
+        Some(now + NEW_THREAD_DELAY)
     }
 
     fn add_thread(&self) {

@@ -9,7 +9,7 @@ use super::running::Running;
 use crate::value::{Completion, ErrorClass, Fault};
 
 /// How long the system may take to start a child.
-const PATIENCE: Duration = Duration::from_secs(5);
+const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long after a start has begun other executions may rely on it. A start that takes longer may be stuck.
 const PROMPT: Duration = Duration::from_millis(100);
@@ -49,13 +49,13 @@ impl Starting {
 
     /// When its start or its execution times out.
     pub fn alarm(&self) -> Instant {
-        let late = self.since + PATIENCE;
+        let late = self.since + START_TIMEOUT;
         self.order.as_ref().and_then(Order::deadline).map_or(late, |deadline| deadline.min(late))
     }
 
     /// Ends what is due. False if nothing is left of it.
     pub fn expire(&mut self, now: Instant) -> bool {
-        if self.since + PATIENCE <= now {
+        if self.since + START_TIMEOUT <= now {
             self.fail(&Cause::NotStarted);
             return false;
         }

@@ -1,4 +1,4 @@
-//! What crosses with an error beside its class, name, message and stack. Reading it runs no getters, and no traps of proxies.
+//! What crosses with an error besides its class, name, message and stack. Reading it runs no getters, and no traps of proxies.
 
 use super::fault::describe;
 use super::primitive::{primitive_from_v8, primitive_to_v8};

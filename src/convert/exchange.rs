@@ -1,4 +1,4 @@
-//! What conversions need from the isolate that they take place in.
+//! What conversions need from their isolate.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

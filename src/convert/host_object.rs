@@ -1,5 +1,5 @@
-//! Which objects V8's serializer takes for host objects. It asks about every object that it writes, and the crate enters a context to answer. Where
-//! an isolate has no handles at all, the answer is known without that.
+//! Tells V8's serializer which objects are host objects. It asks about every object that it writes, and the crate enters a context for each
+//! answer. If an isolate has no handles at all, no object is one, and this module answers without a context.
 
 use std::cell::Cell;
 use std::ffi::c_void;

@@ -91,8 +91,8 @@ pub fn move_from_v8<'s>(
     Ok(Value::Payload(Box::new(payload)))
 }
 
-/// The buffer that the value is, or that it is a view on, if it is not small. The whole buffer is sent, as V8's serializer does. A detached buffer is copied
-/// as such, though V8 rejects it inside other values.
+/// The buffer that the value is, or that it is a view on, if it is not small. The whole buffer is sent, as V8's serializer does. A detached
+/// buffer is copied as such, though V8 rejects it inside other values.
 fn whole_buffer<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     value: v8::Local<'s, v8::Value>,

@@ -1,5 +1,5 @@
-//! Whether reading a property runs code. The descriptor of a property, which also says so, is an object that takes longer to make than the
-//! rest of reading it.
+//! Whether reading a property runs code. The property's descriptor has the same information, but takes longer to create than the property
+//! takes to read.
 
 /// Whether an own property of `object` is known to be plain data. V8 computes some properties that look like data, such as the `length` of
 /// an array, and a proxy can compute any: of these, this knows nothing.

@@ -1,6 +1,6 @@
-//! V8's checks that operations have not failed. V8 takes for granted that some cannot fail, such as putting a few texts together, and ends the
-//! process where one does. A guest can make some of them fail, with sizes that V8 does not expect there. The operation has then failed as it
-//! would elsewhere with an exception, and nothing is corrupt. So it costs the guest's thread and its isolate, as running out of memory does.
+//! V8's checks of results that it does not expect to be empty. V8 assumes that some operations cannot fail, such as the concatenation of a few
+//! strings, and ends the process if one does. A guest can make some of them fail, with sizes that V8 does not expect there. Elsewhere the same
+//! failure is an exception, so nothing is corrupt. It costs the guest its thread and its isolate, as running out of memory does.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::io::{self, Write as _};

@@ -1,6 +1,6 @@
-//! V8's code caches of sources that isolates run again and again, for the whole process. A source is known by a SHA-256 of its text and of
-//! what else decides about its code, because tenants may choose the texts: V8 itself compares only their length. V8 alone writes the data,
-//! from the same text, and it never leaves the process.
+//! V8's code caches of sources that isolates run again and again, for the whole process. A source is identified by the SHA-256 of its text
+//! and of everything else that affects its code, because tenants may choose the texts, and V8 itself compares only their length. V8 alone
+//! writes the data, from the same text, and it never leaves the process.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! The end of an isolate's heap of C++ objects (V8's `src/heap/cppgc-internal`). V8 writes zeros to each page of 128 KB that it frees, because it
-//! may use the page again. It also does so when the whole heap ends: for nearly all isolates, this touches 31 pages of the system that
-//! nothing has used before, and one that it returns at once. On Linux the linker redirects both functions to this module (`build.rs`):
-//! what is freed while a heap ends stays as it is, and returns to the system when V8 destroys the list of its memory, right after that.
+//! may use the page again. It also does so when the whole heap ends, and returns the memory to the system right afterwards. For nearly all
+//! isolates, these zeros touch 31 of the system's pages that nothing has used before. On Linux the linker redirects both functions to this
+//! module (`build.rs`): what is freed while a heap ends stays as it is until V8 destroys the list of the heap's memory.
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped {

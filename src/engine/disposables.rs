@@ -1,6 +1,6 @@
-//! Declarations with `using`. V8 leaves what they need out of snapshots, and adds it when it creates a context from one. So the realms from
-//! which a snapshot is made lack it, and such a declaration would end the process there. On Linux the linker redirects the function with
-//! which a scope of such declarations begins to this module (`build.rs`).
+//! Declarations with `using`. V8 leaves what they need out of snapshots, and adds it when it creates a context from one. So it is missing in
+//! the realms from which a snapshot is made, where such a declaration would end the process. On Linux the linker redirects the function that
+//! begins a scope with such declarations to this module (`build.rs`).
 
 use std::cell::Cell;
 

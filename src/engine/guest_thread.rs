@@ -1,10 +1,10 @@
 //! The thread that works for an isolate, as other threads may control it: they can lower its priority and suspend it permanently.
 //!
-//! A thread that V8 cannot stop would use a processor until the process ends. It may be frozen only while it runs V8's built-in functions
-//! or code compiled from JavaScript, because these hold no lock, and in V8's C++ code without a lock. A thread frozen inside `malloc`, or while it
-//! holds one of V8's mutexes, would block the host. So a signal interrupts the thread. Its handler looks at the interrupted instruction, and then
-//! either never returns or requests the thread to stop (`native::stop_request`) and lets it continue. [`GuestThread::suspend`] describes the one exception.
-//! This works on Linux; elsewhere a lost thread continues to run, at a low priority.
+//! A thread that V8 cannot stop would use a processor until the process ends. It may be suspended only while it holds no lock: in V8's
+//! built-in functions and code compiled from JavaScript, which hold none, and in V8's C++ code without a lock. A thread that is suspended
+//! inside `malloc`, or while it holds one of V8's mutexes, would block the host. So a signal interrupts the thread. Its handler looks at
+//! the interrupted instruction, and then either never returns or requests the thread to stop (`native::stop_request`) and lets it continue.
+//! [`GuestThread::suspend`] describes the one exception. This works on Linux; elsewhere a lost thread continues to run, at a low priority.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -169,14 +169,14 @@ impl GuestThread {
         }
     }
 
-    /// Freezes the thread if that is possible now or shortly: some loops are in built-in functions only part of the time. Returns the state
+    /// Suspends the thread if that is possible now or shortly: some loops are in built-in functions only part of the time. Returns the state
     /// afterwards; if the thread still works, the caller may try again. Takes a few milliseconds if processors are free, and at most
     /// [`MAX_WAIT`] plus the time for one answer.
     ///
     /// A thread of a host leaves its fiber instead. Both also happen in V8's C++ code if the thread holds no lock, or as soon as it asks for memory
     /// without one, or releases the last one.
     ///
-    /// `anywhere`: also freezes a thread of ours where it runs Rust code, unless it holds a lock that `native::locks` knows. Nothing proves that
+    /// `anywhere`: also suspends a thread of ours where it runs Rust code, unless it holds a lock that `native::locks` knows. Nothing proves that
     /// it holds no other. Use it only if letting the thread continue would be worse.
     pub fn suspend(&self, anywhere: bool) -> ThreadState {
         let until = Instant::now() + MAX_WAIT;
@@ -192,8 +192,8 @@ impl GuestThread {
             };
             let fiber = if let ThreadState::Caller(_, fiber) = *state { fiber } else { 0 };
             let more = if anywhere && fiber == 0 { system::own_code() } else { code_of_v8() };
-            match system::freeze(thread, fiber, code, more) {
-                Attempt::Frozen => *state = ThreadState::Suspended,
+            match system::suspend(thread, fiber, code, more) {
+                Attempt::Suspended => *state = ThreadState::Suspended,
                 Attempt::Elsewhere => {
                     drop(state);
                     std::thread::sleep(PAUSE);
@@ -254,9 +254,9 @@ const PAUSE: Duration = Duration::from_micros(100);
 /// Maximum duration of all attempts. On a busy machine, a thread of low priority answers each of them late.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there no thread can be frozen"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there no thread can be suspended"))]
 pub enum Attempt {
-    Frozen,
+    Suspended,
     /// It currently runs other code.
     Elsewhere,
     /// It cannot be asked, or did not get a processor.

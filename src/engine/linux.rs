@@ -12,7 +12,7 @@ use super::wasm::code_table;
 use crate::native::{fiber, lock, locks, stop_request};
 
 /// How long a thread may take to answer. A thread of the lowest priority gets about a hundredth of a busy processor.
-const PATIENCE: Duration = Duration::from_millis(500);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 const FIRST_POLL: Duration = Duration::from_micros(50);
 const LAST_POLLS: Duration = Duration::from_millis(2);
@@ -23,16 +23,16 @@ struct Channel {
     question: AtomicU64,
     /// The ranges of code that the question is about. A thread that reads them for a question that is over notices this when it answers.
     code: [(AtomicUsize, AtomicUsize); Code::MAX_COUNT],
-    /// Another one, in which the thread is frozen only while it holds no lock.
+    /// Another one, in which the thread is suspended only while it holds no lock.
     more_code: (AtomicUsize, AtomicUsize),
-    /// The fiber that the question is about; 0 if the thread must be frozen.
+    /// The fiber that the question is about; 0 if the thread must be suspended.
     fiber: AtomicUsize,
     /// The number of questions. One is asked at a time.
     turns: Mutex<u64>,
 }
 
 const NONE: u32 = 0;
-const FROZEN: u32 = u32::MAX;
+const SUSPENDED: u32 = u32::MAX;
 const ELSEWHERE: u32 = u32::MAX - 1;
 
 /// The first one is for threads of ours. Those of the lowest priority answer late on a busy machine, so the threads of hosts, which must be free as
@@ -133,9 +133,9 @@ unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, fou
     0
 }
 
-/// Freezes `thread` if its next instruction lies in `code`, or in `more` while it holds no lock. If it works on a fiber, makes it leave that
+/// Suspends `thread` if its next instruction lies in `code`, or in `more` while it holds no lock. If it works on a fiber, makes it leave that
 /// instead, if it holds no lock. Otherwise requests it to stop: it stops when it next asks for memory or releases its last lock.
-pub fn freeze(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
+pub fn suspend(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
     let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
         return Attempt::Unanswered;
     };
@@ -152,7 +152,7 @@ pub fn freeze(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> A
     channel.question.store(question, Ordering::Release);
     // SAFETY: sends a signal that our handler takes (see `signal`) to a thread of this process.
     let sent = is_ours(signal) && unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) } == 0;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + ANSWER_TIMEOUT;
     let mut pause = FIRST_POLL;
     while sent && channel.question.load(Ordering::Acquire) == question && Instant::now() < until {
         std::thread::sleep(pause);
@@ -160,7 +160,7 @@ pub fn freeze(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> A
     }
     // A thread that answers after this point continues to run.
     match state(channel.question.swap(with_state(question, NONE), Ordering::AcqRel)) {
-        FROZEN => Attempt::Frozen,
+        SUSPENDED => Attempt::Suspended,
         ELSEWHERE => Attempt::Elsewhere,
         _ => Attempt::Unanswered,
     }
@@ -232,7 +232,7 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
     let is_between_locks = || !locks::held() && !code_table::is_being_changed();
     let inside = is_guest
         && if is_compiled { fiber == 0 || !locks::held() } else { within(&channel.more_code) && is_between_locks() };
-    let completion = with_state(question, if inside { FROZEN } else { ELSEWHERE });
+    let completion = with_state(question, if inside { SUSPENDED } else { ELSEWHERE });
     if channel.question.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
@@ -294,7 +294,7 @@ mod tests {
     use std::sync::{Arc, mpsc};
     use std::thread;
 
-    use super::{Attempt, CHANNELS, Code, accept_signal, current_thread, freeze, own_code};
+    use super::{Attempt, CHANNELS, Code, accept_signal, current_thread, own_code, suspend};
     use crate::engine::guest_thread::NOWHERE;
     use crate::native::fiber::{self, Fiber, Pause};
     use crate::native::{lock, locks};
@@ -344,7 +344,7 @@ mod tests {
         stretches[0] = own_code();
         let code = Code { stretches };
         for _ in 0..20 {
-            assert!(!matches!(freeze(id, fiber, &code, NOWHERE), Attempt::Frozen));
+            assert!(!matches!(suspend(id, fiber, &code, NOWHERE), Attempt::Suspended));
         }
         ENDS.store(true, Ordering::Relaxed);
         assert_eq!(host.join().unwrap(), Pause::Done);
@@ -377,7 +377,7 @@ mod tests {
         let (id, fiber) = asked.recv().unwrap();
         let code = Code { stretches: [NOWHERE; Code::MAX_COUNT] };
         while !host.is_finished() {
-            freeze(id, fiber, &code, NOWHERE);
+            suspend(id, fiber, &code, NOWHERE);
         }
         assert_eq!(host.join().unwrap(), (Pause::Left, false));
     }
@@ -397,7 +397,7 @@ mod tests {
         let id = ids.recv().unwrap();
         let code = Code { stretches: [NOWHERE; Code::MAX_COUNT] };
         // On a busy machine, it may answer late.
-        assert!((0..100).any(|_| matches!(freeze(id, 1, &code, NOWHERE), Attempt::Elsewhere)));
+        assert!((0..100).any(|_| matches!(suspend(id, 1, &code, NOWHERE), Attempt::Elsewhere)));
         ends.store(true, Ordering::Relaxed);
         assert!(host.join().is_ok());
     }

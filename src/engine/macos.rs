@@ -1,4 +1,4 @@
-//! Threads on macOS, identified by their Mach ports. Their priority can be lowered, but they cannot be frozen.
+//! Threads on macOS, identified by their Mach ports. Their priority can be lowered, but they cannot be suspended.
 
 use std::time::Duration;
 
@@ -54,6 +54,6 @@ pub fn own_code() -> (usize, usize) {
     NOWHERE
 }
 
-pub fn freeze(_thread: i32, _code: &Code, _more: (usize, usize)) -> Attempt {
+pub fn suspend(_thread: i32, _fiber: usize, _code: &Code, _more: (usize, usize)) -> Attempt {
     Attempt::Unanswered
 }

@@ -2,9 +2,9 @@
 
 mod abort;
 mod accessor;
+mod address_space;
 mod allocator;
 pub mod background;
-mod blob;
 mod bootstrap_script;
 #[cfg(target_os = "linux")]
 mod checks;
@@ -29,7 +29,6 @@ mod platform;
 mod pool;
 mod seal;
 mod snapshot;
-mod space;
 mod start;
 mod stub_cache;
 #[cfg_attr(
@@ -38,6 +37,7 @@ mod stub_cache;
 )]
 mod task_queue;
 mod threads;
+mod user_snapshot;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the linker of the addon on Linux calls it")
@@ -57,7 +57,9 @@ use crate::native;
 use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use accessor::is_plain;
-pub use blob::{Size, Snapshot};
+pub use address_space::for_isolate as address_space;
+#[cfg(unix)]
+pub use address_space::is_new_process;
 pub use bootstrap_script::BootstrapScript;
 #[cfg(target_os = "linux")]
 pub use checks::contain as contain_failed_checks;
@@ -72,10 +74,8 @@ pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator
 pub use pool::{run_on_pool, threads};
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, SnapshotSource};
-pub use space::for_isolate as address_space;
-#[cfg(unix)]
-pub use space::is_new_process;
 pub use start::Unavailable;
+pub use user_snapshot::{Size, Snapshot};
 pub use wasm::began_compiling;
 pub use weak::Weak;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
@@ -118,7 +118,7 @@ pub fn version() -> &'static str {
 
 /// Whether the process has address space for another isolate in addition to those `alive`. Without address space, V8 ends the process.
 pub fn has_room(alive: u64) -> bool {
-    space::has_room(alive)
+    address_space::has_room(alive)
 }
 
 impl Unavailable {
@@ -191,7 +191,7 @@ impl Engine {
 
     /// Whether the process has what V8 needs to start. Without it, V8 ends the process.
     fn check() -> Result<(), Unavailable> {
-        if !space::has_room_for_engine() {
+        if !address_space::has_room_for_engine() {
             return Err(Unavailable::Memory);
         }
         if threads::can_start(threads::of_v8()) { Ok(()) } else { Err(Unavailable::Threads) }

@@ -1,5 +1,5 @@
-//! Starts something once. Unlike with `OnceLock`, other threads do not wait forever if the starting thread runs out of memory inside V8
-//! and never returns.
+//! One-time initialization. Unlike with `OnceLock`, other threads do not wait forever if the initializing thread runs out of memory inside
+//! V8 and never returns.
 
 use crate::native::lock;
 use std::cell::Cell;

@@ -10,6 +10,10 @@ const LONG: Duration = Duration::from_millis(100);
 /// The most helpers. Each may run a long task of one isolate.
 const MAX_HELPERS: usize = 8;
 
+fn is_past(since: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(since) >= LONG
+}
+
 /// The isolate that a task runs for; 0 for none.
 pub type Owner = usize;
 
@@ -23,6 +27,14 @@ struct Running {
     number: u64,
     owner: Owner,
     since: Instant,
+    helper: Option<Helper>,
+}
+
+/// A helper that runs a task.
+struct Helper {
+    /// The system's number.
+    thread: i32,
+    is_lowered: bool,
 }
 
 /// Identifies a running task.
@@ -54,40 +66,68 @@ impl<T> TaskQueue<T> {
     /// The task that has waited for longest. [`TaskQueue::end`] must follow.
     pub fn take(&mut self, now: Instant) -> Option<(T, Ticket)> {
         let next = self.waiting.pop_front()?;
-        Some(self.begin(next, now))
+        Some(self.begin(next, now, None))
     }
 
     /// The same for a free helper: only a late task, and none of an isolate for which a long one runs. So each isolate keeps one thread busy.
-    pub fn take_late(&mut self, now: Instant) -> Option<(T, Ticket)> {
-        let is_past = |since: Instant| now.saturating_duration_since(since) >= LONG;
+    pub fn take_late(&mut self, now: Instant, thread: i32) -> Option<(T, Ticket)> {
         let has_long =
-            |owner: Owner| owner != 0 && self.running.iter().any(|it| it.owner == owner && is_past(it.since));
-        let place = self.waiting.iter().position(|it| is_past(it.since) && !has_long(it.owner))?;
+            |owner: Owner| owner != 0 && self.running.iter().any(|it| it.owner == owner && is_past(it.since, now));
+        let place = self.waiting.iter().position(|it| is_past(it.since, now) && !has_long(it.owner))?;
         let late = self.waiting.remove(place)?;
         self.free -= 1;
-        Some(self.begin(late, now))
+        Some(self.begin(late, now, Some(Helper { thread, is_lowered: false })))
     }
 
-    fn begin(&mut self, Waiting { task, owner, .. }: Waiting<T>, now: Instant) -> (T, Ticket) {
+    fn begin(&mut self, Waiting { task, owner, .. }: Waiting<T>, now: Instant, helper: Option<Helper>) -> (T, Ticket) {
         self.taken += 1;
-        self.running.push(Running { number: self.taken, owner, since: now });
+        self.running.push(Running { number: self.taken, owner, since: now, helper });
         (task, Ticket(self.taken))
     }
 
-    /// The task is done.
-    pub fn end(&mut self, Ticket(number): Ticket) {
-        self.running.retain(|it| it.number != number);
+    /// The task is done. Returns whether its helper has a low priority, which is permanent.
+    pub fn end(&mut self, Ticket(number): Ticket) -> bool {
+        let ended = self.running.iter().position(|it| it.number == number).map(|place| self.running.swap_remove(place));
+        ended.and_then(|it| it.helper).is_some_and(|helper| helper.is_lowered)
+    }
+
+    /// The next helper whose task is long. It must get a low priority: a task that a caller waits for usually ends before.
+    pub fn next_to_lower(&mut self, now: Instant) -> Option<i32> {
+        self.running.iter_mut().filter(|it| is_past(it.since, now)).find_map(|it| {
+            let helper = it.helper.as_mut().filter(|helper| !helper.is_lowered)?;
+            helper.is_lowered = true;
+            Some(helper.thread)
+        })
+    }
+
+    /// Whether nothing waits, and no helper runs a task that may become long.
+    pub fn is_idle(&self) -> bool {
+        self.is_empty() && !self.running.iter().any(|it| it.helper.as_ref().is_some_and(|helper| !helper.is_lowered))
     }
 
     /// Whether a helper must start, because tasks wait while as many run as there are `threads`. It counts from now on.
     pub fn needs_helper(&mut self, threads: usize) -> bool {
-        let is_needed =
-            !self.is_empty() && self.running.len() >= threads && self.free == 0 && self.helpers < MAX_HELPERS;
+        !self.is_empty() && self.running.len() >= threads && self.needs_watch()
+    }
+
+    /// Whether a helper must start, because none is free to look after those that have taken a task. It counts from now on.
+    pub fn needs_watch(&mut self) -> bool {
+        let is_needed = self.free == 0 && self.helpers < MAX_HELPERS;
         if is_needed {
             self.helpers += 1;
             self.free += 1;
         }
         is_needed
+    }
+
+    /// Whether no helper is free to look after this one, which runs a task. It must get a low priority then.
+    pub fn lower_unwatched(&mut self, thread: i32) -> bool {
+        let helper = self.running.iter_mut().filter_map(|it| it.helper.as_mut()).find(|helper| helper.thread == thread);
+        let is_unwatched = self.free == 0;
+        if let Some(helper) = helper {
+            helper.is_lowered |= is_unwatched;
+        }
+        is_unwatched
     }
 
     /// A helper that has taken a task looks for another.
@@ -119,16 +159,45 @@ mod tests {
         assert!(!queue.needs_helper(2));
         assert!(queue.needs_helper(1));
         assert!(!queue.needs_helper(1), "one is free");
-        assert!(queue.take_late(start).is_none());
+        assert!(queue.take_late(start, 7).is_none());
         let late = start + LONG;
-        assert_eq!(queue.take_late(late).map(|(task, _)| task), Some("c"));
+        assert_eq!(queue.take_late(late, 7).map(|(task, _)| task), Some("c"));
         assert!(queue.needs_helper(1), "none is free");
-        assert_eq!(queue.take_late(late).map(|(task, _)| task), Some("d"));
+        assert_eq!(queue.take_late(late, 7).map(|(task, _)| task), Some("d"));
         queue.is_free();
-        assert!(queue.take_late(late).is_none());
+        assert!(queue.take_late(late, 7).is_none());
         queue.end(ticket);
-        assert_eq!(queue.take_late(late).map(|(task, _)| task), Some("b"));
+        assert_eq!(queue.take_late(late, 7).map(|(task, _)| task), Some("b"));
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn lowers_helpers_with_long_tasks_once() {
+        let (start, mut queue) = (Instant::now(), TaskQueue::new());
+        for (task, owner) in [("a", 1), ("b", 2), ("c", 3)] {
+            queue.add(task, owner, start);
+        }
+        let (_, own) = queue.take(start).unwrap();
+        assert!(queue.needs_helper(1));
+        let late = start + LONG;
+        let (_, long) = queue.take_late(late, 7).unwrap();
+        assert!(queue.needs_watch());
+        assert!(!queue.needs_watch(), "one is free");
+        assert!(!queue.lower_unwatched(7));
+        let (_, short) = queue.take_late(late, 8).unwrap();
+        assert!(!queue.end(short));
+        queue.is_free();
+        assert_eq!(queue.next_to_lower(late), None);
+        assert!(!queue.is_idle());
+        assert_eq!(queue.next_to_lower(late + LONG), Some(7));
+        assert_eq!(queue.next_to_lower(late + LONG), None);
+        assert!(queue.is_idle());
+        assert!(!queue.end(own), "V8's own thread");
+        assert!(queue.end(long));
+        queue.add("d", 4, late);
+        let (_, unwatched) = queue.take_late(late + LONG, 7).unwrap();
+        assert!(queue.lower_unwatched(7));
+        assert!(queue.end(unwatched));
     }
 
     #[test]
@@ -142,7 +211,7 @@ mod tests {
             queue.add((), 1_000 + owner, now);
             if queue.needs_helper(1) {
                 started += 1;
-                queue.take_late(now + LONG);
+                queue.take_late(now + LONG, 7);
             }
         }
         assert_eq!(started, MAX_HELPERS);

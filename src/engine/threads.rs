@@ -1,4 +1,4 @@
-//! The threads that V8 starts with the process. V8 ends the process if the system refuses one.
+//! The threads that V8 starts when it is initialized. V8 ends the process if the system refuses one, so the number is checked before.
 
 use std::sync::Mutex;
 use std::thread::{Builder, scope};

@@ -146,21 +146,21 @@ fn queue() -> Guard<'static, TaskQueue<Waiting>> {
     lock(&QUEUE)
 }
 
-/// Runs and deletes a task.
-fn perform((Waiting(task), ticket): (Waiting, Ticket)) {
+/// Runs and deletes a task. Returns what [`TaskQueue::end`] does.
+fn perform((Waiting(task), ticket): (Waiting, Ticket)) -> bool {
     // SAFETY: V8 has posted the task, and it was taken from the queue once. A task ignores the argument of `run`.
     unsafe {
         ((*(*task).functions).run)(task, ptr::null_mut());
         ((*(*task).functions).delete)(task);
     }
-    queue().end(ticket);
+    queue().end(ticket)
 }
 
 /// Runs the task that has waited for longest, unless another thread was faster.
 unsafe extern "C" fn run_next(_task: *mut Task, _delegate: Object) {
     let next = queue().take(Instant::now());
     if let Some(next) = next {
-        perform(next);
+        let _ = perform(next);
     }
 }
 
@@ -177,28 +177,51 @@ fn ask_for_help() {
     }
 }
 
-/// Runs late tasks. The threads of hosts, which may be waiting for a processor, come first.
+/// Runs late tasks. A helper gets a low priority when its task is long, since the threads of hosts may be waiting for a processor.
 fn help() {
-    linux::lower_priority(linux::current_thread());
+    let this = linux::current_thread();
     let mut looks = 0;
     loop {
-        let late = queue().take_late(Instant::now());
+        lower_long();
+        let late = queue().take_late(Instant::now(), this);
         if let Some(late) = late {
-            // This one may take long, too.
-            ask_for_help();
-            perform(late);
-            queue().is_free();
+            watch(this);
+            let is_lowered = perform(late);
+            let mut queue = queue();
+            queue.is_free();
+            if is_lowered {
+                return queue.leave();
+            }
             looks = 0;
             continue;
         }
         looks += 1;
         if looks > MAX_LOOKS {
             let mut queue = queue();
-            if queue.is_empty() {
+            if queue.is_idle() {
                 return queue.leave();
             }
         }
         thread::sleep(LOOKS);
+    }
+}
+
+/// Helpers end after a task for which they got a low priority. They need the lock for that, so their numbers are valid here.
+fn lower_long() {
+    let mut queue = queue();
+    while let Some(thread) = queue.next_to_lower(Instant::now()) {
+        linux::lower_priority(thread);
+    }
+}
+
+/// `helper` has taken a task, which may be long. Without a free helper that would notice, its priority is low from the beginning.
+fn watch(helper: i32) {
+    let is_needed = queue().needs_watch();
+    if is_needed && !start(help) {
+        queue().leave();
+    }
+    if queue().lower_unwatched(helper) {
+        linux::lower_priority(helper);
     }
 }
 
@@ -234,7 +257,7 @@ pub fn replace_thread() {
             queue.take(Instant::now())
         };
         if let Some(next) = next {
-            perform(next);
+            let _ = perform(next);
         }
     };
     // Without memory for a thread, the others have to do.

@@ -1,4 +1,4 @@
-//! Choices that are read from the fuzzer's bytes. After the last byte come endless zeros.
+//! Choices that are read from the fuzzer's bytes. After the last byte, all bytes are zeros.
 
 use crate::value::Text;
 

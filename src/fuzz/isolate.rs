@@ -12,7 +12,7 @@ use crate::value::{Chain, Charge, Completion, Fault, Handle, Outcome, Text, Valu
 /// The deadline of everything that may loop. Most calls take far less.
 const DEADLINE: Duration = Duration::from_millis(50);
 /// A call that takes this long is stuck: the deadline and the grace period are over by then, on any machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Megabytes.
 const MEMORY: f64 = 32.0;
@@ -38,7 +38,7 @@ pub fn settle_within(deadline: Duration, prepared: Prepared) -> Outcome {
     let completion: Arc<dyn Completion> = Arc::new(Mailbox(Mutex::new(Some(sender))));
     let prepared = prepared.within(Limits::new(None, Some(deadline)));
     prepared.dispatch(Kind::Call, Chain::default(), Charge::default(), completion);
-    match receiver.recv_timeout(PATIENCE) {
+    match receiver.recv_timeout(TIMEOUT) {
         Ok(outcome) => outcome,
         Err(RecvTimeoutError::Disconnected) => Err(Fault::Stopped),
         Err(RecvTimeoutError::Timeout) => panic!("a call without an answer"),

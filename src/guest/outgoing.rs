@@ -311,10 +311,15 @@ fn pay(
 }
 
 /// Whether `host` accepts another message, possibly after waiting.
-fn admit(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, host: &Arc<dyn Host>, broke: bool) -> Result<bool, Fault> {
+fn admit(
+    scope: &mut v8::PinScope<'_, '_>,
+    at: &GuestRealm,
+    host: &Arc<dyn Host>,
+    over_budget: bool,
+) -> Result<bool, Fault> {
     let reply = at.guest.reply();
     let requester = at.guest.remote()?.id();
-    if host.admit(requester, &at.guest.chain(), broke, &(Arc::clone(&reply) as Arc<dyn Completion>))? {
+    if host.admit(requester, &at.guest.chain(), over_budget, &(Arc::clone(&reply) as Arc<dyn Completion>))? {
         return Ok(true);
     }
     at.guest.wait(scope, &*reply, true)?;

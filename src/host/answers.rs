@@ -1,4 +1,4 @@
-//! Answers that the surface owes: to requests of guests, and by its promises.
+//! The receivers of answers that the surface has yet to give: to requests of guests, and for promises that it has sent.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

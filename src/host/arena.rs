@@ -1,6 +1,6 @@
 //! Holds the bytes of values until the surface has read them. Small ones lie one after the other in one buffer, since a host takes longer to
-//! create a buffer than to read such a value. Larger ones use a buffer again, since new memory costs more than the copy: the surface clears
-//! the first byte of a value that it has read, which is never zero before.
+//! create a buffer than to read such a value. Larger ones reuse a buffer, since new memory costs more than the copy. A buffer is free
+//! when its first byte is zero: the first byte of a value never is, and the surface clears it after it has read the value.
 
 use std::cell::{OnceCell, RefCell};
 

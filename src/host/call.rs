@@ -11,7 +11,7 @@ use super::call_info::CallInfo;
 use super::environment::{Local, Next};
 use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue};
-use super::{carrier, direct_calls, engine as whole, events, execution, process, replies, warm};
+use super::{carrier, direct_calls, engine as whole, events, execution, replies, subprocess, warm};
 use crate::engine;
 use crate::isolate::caller_thread::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
@@ -279,8 +279,8 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     outcome
 }
 
-/// `installGlobals(mode, request, context, globals)`: installs globals of sandboxes in a context, as `CONTEXT_GLOBALS` declares them. The outcome is a reference to a
-/// list of functions for the library's code in the context, see `sandbox::install`.
+/// `installGlobals(mode, request, context, globals)`: installs globals of sandboxes in a context, as `CONTEXT_GLOBALS` declares them. The
+/// outcome is a reference to a list of functions for the library's code in the context, see `sandbox::install`.
 pub fn install_globals<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [mode, request, context, record, ..] = args else {
         return Err(super::js::Refused);
@@ -480,9 +480,9 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"execute", function(js, local, c"execute", execution::execute)?),
         (c"runAsActor", function(js, local, c"runAsActor", run_as_actor)?),
         (c"adoptModule", function(js, local, c"adoptModule", adopt)?),
-        (c"executeInProcess", function(js, local, c"executeInProcess", process::execute)?),
-        (c"terminateExecution", function(js, local, c"terminateExecution", process::terminate)?),
-        (c"checkConfinement", function(js, local, c"checkConfinement", process::check_confinement)?),
+        (c"executeInProcess", function(js, local, c"executeInProcess", subprocess::execute)?),
+        (c"terminateExecution", function(js, local, c"terminateExecution", subprocess::terminate)?),
+        (c"checkConfinement", function(js, local, c"checkConfinement", subprocess::check_confinement)?),
         (c"release", function(js, local, c"release", release)?),
         (c"reply", function(js, local, c"reply", replies::reply)?),
         (c"recipient", function(js, local, c"recipient", replies::recipient)?),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::environment::Local;
 use super::js::{Js, JsResult, JsType, JsValue};
-use super::{memory, strings};
+use super::{shared_memory, strings};
 use crate::ops::Transfer;
 use crate::protocol::{
     DEREF_SOURCE, SENT_ID, arrived_shared, copy_into, detail, fault, function, handle, message, ordered, reference,
@@ -180,7 +180,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
             let view = js.element(row, shared::VIEW)?;
             let key = js.read_number(js.element(row, shared::KEY)?)? as u32;
             let (data, length) = js.view_memory(view)?;
-            Entry::Shared(match memory::of_guest(data, length) {
+            Entry::Shared(match shared_memory::of_guest(data, length) {
                 Some(memory) => {
                     local.adopted.meet(js, &memory, js.element(row, shared::BUFFER)?)?;
                     memory

@@ -1,4 +1,4 @@
-//! On whose behalf the surface runs at the moment, and under which limits.
+//! The call or event for which the surface runs at the moment, and its limits.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -40,7 +40,8 @@ pub fn statistics<'a>(js: Js<'a>, _local: &'static Local, _args: &[JsValue<'a>])
     js.array(&numbers?)
 }
 
-/// `startupSnapshots()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshots, that of processes of sandboxes first.
+/// `startupSnapshots()`: an `ArrayBuffer` that belongs at the end of the addon's file. It holds the startup snapshots, that of processes of
+/// sandboxes first.
 pub unsafe extern "C" fn startup_snapshots(env: sys::napi_env, _info: sys::napi_callback_info) -> sys::napi_value {
     let snapshots = |js: Js<'_>| {
         let engine = (crate::guest::settings().engine)().ok()?;

@@ -99,8 +99,8 @@ impl Pins {
         }
     }
 
-    /// Called when the environment shuts down: memory that was given away and that no engine has taken yet can no longer be taken. Returns the isolates that
-    /// have taken some.
+    /// Called when the environment shuts down: memory that was given away and that no engine has taken yet can no longer be taken. Returns
+    /// the isolates that have taken some.
     pub(super) fn revoke_host_memory(&self) -> Vec<Arc<Remote>> {
         let given_away: Vec<_> = self.all.borrow().iter().filter_map(|(_, pin)| pin.host_memory.clone()).collect();
         given_away.iter().filter_map(|host_memory| Remote::from_owner(&host_memory.revoke()?)).collect()

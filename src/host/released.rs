@@ -1,5 +1,5 @@
-//! Items that isolates have released and the environment's thread has yet to free. It does so on a turn of its event loop, or before, when
-//! it handles such items anyway.
+//! Items that isolates have released. The environment's thread frees them on a turn of its event loop, or earlier, when it handles such items
+//! anyway.
 
 use crate::native::lock;
 use std::sync::Mutex;
@@ -10,12 +10,12 @@ pub struct Released<T> {
     /// There are items.
     is_any: AtomicBool,
     /// An event for the event loop is pending. One is enough, however often the thread frees items before the event arrives.
-    is_told: AtomicBool,
+    is_notified: AtomicBool,
 }
 
 impl<T> Default for Released<T> {
     fn default() -> Self {
-        Self { items: Mutex::default(), is_any: AtomicBool::new(false), is_told: AtomicBool::new(false) }
+        Self { items: Mutex::default(), is_any: AtomicBool::new(false), is_notified: AtomicBool::new(false) }
     }
 }
 
@@ -25,12 +25,12 @@ impl<T> Released<T> {
         let mut items = lock(&self.items);
         items.push(item);
         self.is_any.store(true, Ordering::Release);
-        !self.is_told.swap(true, Ordering::AcqRel)
+        !self.is_notified.swap(true, Ordering::AcqRel)
     }
 
     /// The event has arrived: items that are released from now on need another.
     pub fn arrived(&self) {
-        self.is_told.store(false, Ordering::Release);
+        self.is_notified.store(false, Ordering::Release);
     }
 
     pub fn is_any(&self) -> bool {

@@ -1,4 +1,5 @@
-//! When a host is reminded of its isolates, and how it learns of their memory (see [`super::pressure`]).
+//! Sends the events that make a host report its isolates' memory to its garbage collector (see [`super::pressure`]): when the memory has
+//! changed, and again some seconds after the last isolate was created.
 
 use std::sync::Weak;
 use std::sync::atomic::Ordering;

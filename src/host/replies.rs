@@ -1,4 +1,4 @@
-//! Replies of the surface to requests of guests, and the outcomes of its promises.
+//! Passes answers of the surface to their receivers (`answers.rs`): replies to requests of guests, and outcomes of promises.
 
 use std::sync::{Arc, Weak};
 
@@ -10,7 +10,7 @@ use crate::isolate::Remote;
 use crate::value::{Outcome, Owner};
 
 impl Local {
-    /// Reads the carrier of a value that `asker` has requested.
+    /// Reads the carrier of a value that `requester` has requested.
     pub fn read_answer(
         &self,
         js: Js<'_>,
@@ -25,7 +25,7 @@ impl Local {
     }
 
     /// The isolate or child process that receives the surface's reply to this number, if it still exists. A promise that the host sends
-    /// without a request has a recipient, but no asker.
+    /// without a request has a recipient, but no requester.
     fn recipient_of(&self, request: i64) -> Option<Arc<dyn Owner>> {
         let PendingRequest { completion, requester } = self.answers.get(request)?;
         requester.and_then(|requester| requester.upgrade()).or_else(|| completion.recipient())

@@ -1,4 +1,4 @@
-//! How a guest is served while a sync call waits: its request, or its call without one.
+//! Serves guests while a sync call waits: their requests, and their direct calls.
 
 use super::environment::{Local, Next};
 use super::event::Origin;

@@ -1,4 +1,4 @@
-//! The time that events get on a turn of the event loop.
+//! Limits the time for which events are handled on one turn of the event loop, and how much of it each isolate gets.
 
 use std::time::{Duration, Instant};
 

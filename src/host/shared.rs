@@ -410,14 +410,14 @@ impl Host for Shared {
         &self,
         requester: u64,
         chain: &Chain,
-        broke: bool,
+        over_budget: bool,
         completion: &Arc<dyn Completion>,
     ) -> Result<bool, Fault> {
         let mut queue = lock(&self.queue);
         // While the event loop has something to do, it will let waiting guests in.
         let held = queue.streams.count(requester);
         let busy = held > 0 || self.signalled.load(Ordering::Acquire);
-        let waits = queue.events.len().max(held) >= MAX_EVENTS || broke && busy;
+        let waits = queue.events.len().max(held) >= MAX_EVENTS || over_budget && busy;
         if !waits || queue.closed {
             return Ok(true);
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use napi_sys as sys;
 
 use super::js::{Js, JsResult, JsValue, Refused};
-use super::memory::{Adopted, External};
+use super::shared_memory::{Adopted, External};
 use crate::engine::library;
 use crate::isolate::clock;
 use crate::value::{Text, block_pool};

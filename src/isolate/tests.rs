@@ -19,7 +19,7 @@ impl Completion for Mailbox {
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn post(prepared: Prepared) -> Receiver<Outcome> {
     let (sender, receiver) = channel();
@@ -29,7 +29,7 @@ fn post(prepared: Prepared) -> Receiver<Outcome> {
 }
 
 fn settle(prepared: Prepared) -> Outcome {
-    post(prepared).recv_timeout(PATIENCE).expect("an answer in time")
+    post(prepared).recv_timeout(TIMEOUT).expect("an answer in time")
 }
 
 /// A new isolate and a context in it.
@@ -91,7 +91,7 @@ fn disposing_answers_what_runs() {
     let remote = Remote::from_owner(&handle.0).unwrap();
     assert!(remote.stop(Stop::Disposed));
     assert!(!remote.stop(Stop::Disposed));
-    let outcome = running.recv_timeout(PATIENCE).expect("an answer in time");
+    let outcome = running.recv_timeout(TIMEOUT).expect("an answer in time");
     assert_eq!(message(outcome), Fault::disposed_during_execution().message());
 }
 

@@ -137,7 +137,6 @@ impl Context {
     }
 }
 
-/// A thread.
 pub(super) struct Thread {
     /// The context of the fiber that runs; null for that of the thread.
     pub(super) current: Cell<*const Context>,

@@ -1,6 +1,6 @@
 //! Whether this thread holds something that other threads may wait for: a lock of V8 or ICU, or the right to run a one-time initialization.
-//! If the thread ended there, every isolate that needs the same would stop. So nothing is refused to it meanwhile: the memory that it takes
-//! still counts, and the guest ends later.
+//! If the thread ended there, every isolate that needs the same would stop. So the thread is not refused memory meanwhile: its allocations
+//! count, and the guest ends later.
 //!
 //! On Linux, the linker redirects the functions that lock (see `wrapped_locks`). Mutexes of Rust code count as well (see `mutex`).
 
@@ -51,8 +51,8 @@ pub fn end() {
     }
 }
 
-/// If this thread is requested to stop and holds no lock, leaves the guest that it runs on a fiber, or parks the thread permanently. Called by V8's C++ code
-/// where it asks for memory, or releases a lock.
+/// If this thread is requested to stop and holds no lock, leaves the guest that it runs on a fiber, or parks the thread permanently. Called
+/// by V8's C++ code where it asks for memory, or releases a lock.
 #[cfg(target_os = "linux")]
 #[inline]
 pub fn obey_stop_request() {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::quota::NativeQuota;
 use super::share::Share;
-use super::small::LARGE;
+use super::small_blocks::LARGE;
 use super::table::Readers;
-use super::{blocks, context, give_back_pages, locks, refusal, small, stack, table, waiters};
+use super::{blocks, context, give_back_pages, locks, refusal, small_blocks, stack, table, waiters};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -106,7 +106,7 @@ fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
         // SAFETY: just taken.
         unsafe { note(block, quota, bytes) };
     } else {
-        small::allocated(block);
+        small_blocks::allocated(block);
     }
     block
 }
@@ -142,7 +142,7 @@ unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_v
     // Before the call, because another thread may get the block as soon as it is free.
     let before = table::remove(block as usize);
     if before.is_none() {
-        small::freeing(block);
+        small_blocks::freeing(block);
     }
     // SAFETY: forwards the call.
     let moved = unsafe { realloc(block, size) };
@@ -151,7 +151,7 @@ unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_v
         Some((quota, bytes)) if moved.is_null() && size > 0 => unsafe { note(block, quota, bytes) },
         // SAFETY: as above.
         Some((quota, bytes)) => unsafe { Share::give_back(quota, bytes) },
-        None if moved.is_null() && size > 0 => small::allocated(block),
+        None if moved.is_null() && size > 0 => small_blocks::allocated(block),
         None => {}
     }
     count(moved, share)
@@ -188,7 +188,7 @@ unsafe extern "C" fn __wrap_free(block: *mut c_void) {
         // SAFETY: the values in the table come from `Share::take`.
         unsafe { Share::give_back(quota, bytes) };
     } else {
-        small::freeing(block);
+        small_blocks::freeing(block);
     }
     // SAFETY: forwards the call.
     unsafe { free(block) };

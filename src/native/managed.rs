@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-use super::{quota, small};
+use super::{quota, small_blocks};
 
 type Object = *mut c_void;
 
@@ -38,7 +38,7 @@ unsafe extern "C" fn __wrap__ZN2v88internal7Isolate28RegisterManagedPtrDestructo
     // SAFETY: forwards the call.
     unsafe { register(isolate, destructor) };
     quota::with_current(|quota| {
-        small::add(-SMALL);
+        small_blocks::add(-SMALL);
         quota.take(BYTES);
     });
 }
@@ -53,7 +53,7 @@ unsafe extern "C" fn __wrap__ZN2v88internal7Isolate30UnregisterManagedPtrDestruc
     // SAFETY: forwards the call.
     unsafe { unregister(isolate, destructor) };
     quota::with_current(|quota| {
-        small::add(SMALL);
+        small_blocks::add(SMALL);
         quota.give_back(BYTES);
     });
 }

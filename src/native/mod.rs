@@ -33,7 +33,7 @@ pub mod refusal;
 mod reserve;
 mod share;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-mod small;
+mod small_blocks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub mod stack;
 #[cfg(target_os = "linux")]
@@ -44,9 +44,9 @@ mod system;
 mod table;
 mod tasks;
 pub mod ticks;
-mod types;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod waiters;
+mod wasm_types;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped_locks;
 
@@ -63,6 +63,6 @@ pub use quota::{NativeQuota, Watch, current, with_quota};
 pub use share::{Share, ShareGuard};
 pub use system::{System, calloc, free, give_back_pages, malloc, trim};
 pub use tasks::entered as entered_tasks;
-pub use types::TypeBudget;
+pub use wasm_types::TypeBudget;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use wrapped_locks::last_of_v8;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 
 use super::tasks::Tasks;
-use super::types::TypeBudget;
+use super::wasm_types::TypeBudget;
 use super::{context, locks, refusal};
 
 /// Is notified of how much an isolate has taken.
@@ -36,12 +36,12 @@ pub struct NativeQuota {
     tasks: Tasks,
     /// The isolate has compiled WebAssembly.
     has_modules: AtomicBool,
-    /// Bytes of blocks that are too small to count, as far as threads have passed them on. See `small`.
+    /// Bytes of blocks that are too small to count, as far as threads have passed them on. See `small_blocks`.
     small: AtomicIsize,
 }
 
 /// How much more V8 may take until it reacts. After that it gets no more large blocks, a refusal that most of its code does not survive.
-const PATIENCE: usize = 128 << 20;
+const OVERRUN: usize = 128 << 20;
 
 /// Indices of [`NativeQuota::postponed`].
 const SOFT_LIMIT: usize = 0;
@@ -50,7 +50,7 @@ const LIMIT: usize = 1;
 impl NativeQuota {
     pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Arc<Self> {
         // Nothing is refused there. The limit is higher, so that the isolate ends later.
-        let background = Self::alone(limit.saturating_add(PATIENCE), Arc::clone(&types), Arc::clone(&watch));
+        let background = Self::alone(limit.saturating_add(OVERRUN), Arc::clone(&types), Arc::clone(&watch));
         Arc::new(Self { background: Some(Arc::new(background)), ..Self::alone(limit, types, watch) })
     }
 
@@ -143,9 +143,9 @@ impl NativeQuota {
         }
     }
 
-    /// Whether there is room for `bytes`, including [`PATIENCE`].
+    /// Whether there is room for `bytes`, including [`OVERRUN`].
     pub(super) fn can_allocate(&self, bytes: usize) -> bool {
-        self.used_in_foreground().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(PATIENCE))
+        self.used_in_foreground().checked_add(bytes).is_some_and(|total| total <= self.limit.saturating_add(OVERRUN))
     }
 
     pub(super) fn take(&self, bytes: usize) {
@@ -300,7 +300,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{NativeQuota, PATIENCE, TypeBudget, Watch, with_quota, with_quota_in_background};
+    use super::{NativeQuota, OVERRUN, TypeBudget, Watch, with_quota, with_quota_in_background};
     use crate::native::{Share, ShareGuard};
 
     #[derive(Default)]
@@ -339,16 +339,16 @@ mod tests {
             let fifth = hold(20);
             assert_eq!((counts(), quota.used()), ([2, 1], 121));
             assert_eq!(quota.peak(), 121);
-            assert!(Share::of_current(PATIENCE - 21).is_some_and(|share| share.is_within_limit()));
-            assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_within_limit()));
+            assert!(Share::of_current(OVERRUN - 21).is_some_and(|share| share.is_within_limit()));
+            assert!(Share::of_current(OVERRUN).is_some_and(|share| !share.is_within_limit()));
             with_quota(None, || assert!(hold(1).is_none()));
             with_quota_in_background(&quota.in_background(), || {
-                let held = hold(PATIENCE);
-                assert_eq!((quota.used(), counts()), (121 + PATIENCE, [3, 1]));
+                let held = hold(OVERRUN);
+                assert_eq!((quota.used(), counts()), (121 + OVERRUN, [3, 1]));
                 drop(held);
-                assert!(Share::of_current(PATIENCE).is_some_and(|share| share.is_within_limit()));
+                assert!(Share::of_current(OVERRUN).is_some_and(|share| share.is_within_limit()));
             });
-            assert!(Share::of_current(PATIENCE).is_some_and(|share| !share.is_within_limit()));
+            assert!(Share::of_current(OVERRUN).is_some_and(|share| !share.is_within_limit()));
             (first, third, fourth, fifth)
         });
         assert!(hold(1).is_none());
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn nothing_is_refused_to_a_thread_that_holds_a_lock() {
         let quota = || NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::new(Notifications::default())));
-        let is_within_limit = || Share::of_current(PATIENCE + 101).is_some_and(|share| share.is_within_limit());
+        let is_within_limit = || Share::of_current(OVERRUN + 101).is_some_and(|share| share.is_within_limit());
         let (one, other) = (quota(), quota());
         with_quota(Some(&one), || {
             assert!(!is_within_limit());
@@ -400,7 +400,7 @@ mod tests {
             assert_eq!(counts(), [0, 0]);
             // V8's own threads hold none that the watch needs.
             with_quota_in_background(&quota.in_background(), || {
-                let _held = hold(PATIENCE);
+                let _held = hold(OVERRUN);
                 assert_eq!(counts(), [1, 0]);
                 super::with_current(NativeQuota::notify_postponed);
                 assert_eq!(counts(), [1, 0]);
@@ -479,7 +479,7 @@ mod tests {
         let notifications = Arc::new(Notifications::default());
         let quota = NativeQuota::new(100, TypeBudget::new(0), Arc::new(Arc::clone(&notifications)));
         with_quota(Some(&quota), || {
-            let share = Share::of_current(PATIENCE + 101).filter(|share| !share.is_within_limit());
+            let share = Share::of_current(OVERRUN + 101).filter(|share| !share.is_within_limit());
             assert!(!super::refusal::is_noted());
             share.into_iter().for_each(Share::refuse);
             assert!(super::refusal::is_noted());

@@ -1,4 +1,4 @@
-//! Whether a thread was refused memory. An abort after that is due to the lack of memory.
+//! Records that a thread was refused memory. If V8 aborts afterwards, the reason is the lack of memory.
 
 #[cfg(target_os = "linux")]
 use std::sync::OnceLock;
@@ -9,7 +9,8 @@ use super::context;
 #[cfg(target_os = "linux")]
 static END: OnceLock<fn()> = OnceLock::new();
 
-/// From now on, `end` receives threads that are refused memory by a function whose callers do not check for that, and those that are requested to stop.
+/// From now on, `end` receives threads that are refused memory by a function whose callers do not check for that, and those that are
+/// requested to stop.
 #[cfg(target_os = "linux")]
 #[cfg_attr(fuzzing, allow(dead_code, reason = "only the addon parks threads"))]
 pub fn end_by(end: fn()) {

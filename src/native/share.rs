@@ -1,4 +1,4 @@
-//! Parts of an isolate's quota.
+//! A share of an isolate's quota: memory that is checked against the quota, and then taken from it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! A request to the thread of a guest that does not stop: it must stop as soon as no other thread waits for it (`locks::obey_stop_request`). Threads that
-//! run little, because other work has priority, would otherwise keep locks of V8, ICU and the allocator for long, again and again.
+//! A request to the thread of a guest that does not stop: the thread must stop as soon as it holds no lock (`locks::obey_stop_request`). A
+//! thread that gets little processor time, because other work has priority, would otherwise hold locks of V8, ICU and the allocator for long.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
-//! A clock for measuring how long guests run. It is read several times in each call, and reading the system's clock takes as long as a good part
-//! of a short one. Where the kernel itself uses the processor's counter as its clock, which is then constant and the same on all processors, this
+//! A clock for measuring how long guests run. It is read several times in each call, and reading the system's clock would take a large part
+//! of a short call. Where the kernel itself uses the processor's counter as its clock, which is then constant and the same on all processors, this
 //! reads the counter alone. Elsewhere, ticks are nanoseconds of the system's clock.
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The functions with which V8 (`absl::Mutex`) and ICU (`std::mutex`) lock: the linker redirects them to this module (`build.rs`). It also
-//! redirects those that run something that other threads wait for without a lock: three functions of ICU, V8's `CallOnce`, and the functions
-//! with which C++ initializes static variables of functions, and the functions of V8 that take spin locks.
+//! redirects functions that make other threads wait without such a lock: three functions of ICU, V8's `CallOnce`, the functions with which C++
+//! initializes static variables of functions, and the functions of V8 that take spin locks.
 
 use std::cell::Cell;
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-//! The side that makes a call, as operations see it.
+//! The host or guest that makes a call, as operations see it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Executions of a plugin run beside each other in one realm. Each has an actor: a value of the realm on whose behalf everything runs that
-//! the execution causes, at once or later. Only the library's code in the realm sees actors.
+//! Executions of a plugin run concurrently in one realm. Each has an actor, a value of the realm. Everything that an execution causes, at once
+//! or later, runs on behalf of its actor. Only the library's code in the realm sees actors.
 
 use std::sync::Arc;
 

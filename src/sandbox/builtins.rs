@@ -1,4 +1,4 @@
-//! Built-ins that cannot be changed, but do not prevent properties with their names on objects that inherit from them
+//! Freezes the built-ins of a realm, so that objects that inherit from them can still have properties with the same names
 //! (`surface/builtins/index.js`).
 
 use crate::engine::{BootstrapScript, SnapshotSource};

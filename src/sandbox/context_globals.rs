@@ -50,8 +50,9 @@ impl ContextGlobals {
     }
 }
 
-/// Installs the globals before other code runs in the context. Contexts of one isolate share their timers. Returns a list of functions for the library's
-/// code there: for a plugin those of [`actors`], and if console entries are wanted, one that formats a list of console arguments.
+/// Installs the globals before other code runs in the context. Contexts of one isolate share their timers. Returns a list of functions for
+/// the library's code there: for a plugin those of [`actors`], and if console entries are wanted, one that formats a list of console
+/// arguments.
 pub fn install(context: &ContextHandle, globals: ContextGlobals) -> Prepared {
     let Some(remote) = Remote::from_owner(context.slot.owner()) else {
         return Prepared::from(ops::malformed());

@@ -31,7 +31,7 @@ pub struct Logging {
 /// The maximum number of bytes of all lines. A last line says when it is reached.
 const MAX_BYTES: usize = 8 << 20;
 
-/// What a line takes beside its characters.
+/// What a line takes besides its characters.
 const LINE_BYTES: usize = 64;
 
 /// The lines of one execution.

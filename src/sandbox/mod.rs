@@ -1,5 +1,5 @@
-//! The ready-made sandboxes in native code: one call in, one completion out. Each execution has an isolate of its own, which runs nothing
-//! before it and is disposed after it.
+//! The ready-made sandboxes in native code: one call in, one completion out. Each execution has an isolate of its own, in which no
+//! user code has run before, and which is disposed of afterwards.
 
 mod actors;
 mod builtins;

@@ -1,5 +1,5 @@
-//! One execution from beginning to end. Whatever ends it first (result, error, timeout, memory, disposal) answers; the isolate is disposed
-//! right afterwards.
+//! One execution from beginning to end. Whatever ends it first (result, error, timeout, memory, disposal) determines its outcome. Right
+//! afterwards, the isolate is disposed of.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, Weak};

@@ -22,7 +22,7 @@ pub struct IsolateTemplate {
     pub realm: RealmTemplate,
 }
 
-/// What the realm has beside ECMAScript's built-ins.
+/// What the realm has besides ECMAScript's built-ins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum RealmTemplate {
     /// Nothing: the caller adds what it needs.

@@ -1,5 +1,5 @@
-//! Memory of long texts that nothing uses any more, kept for the next ones. New memory costs several times as much as writing a text to it,
-//! because the system clears it first, page by page.
+//! Reuses the memory of long texts. To get new memory takes several times as long as to write a text to it, because the system clears the
+//! memory first, page by page.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! What crosses with an error beside its class, name, message and stack: its cause, and its own properties that are primitive values.
+//! What crosses with an error besides its class, name, message and stack: its cause, and its own properties that are primitive values.
 
 use super::{ErrorClass, ErrorFault, Fault, Text, Value};
 use crate::protocol::{

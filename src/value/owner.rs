@@ -41,14 +41,14 @@ pub trait Host: Owner {
     /// Sends the request to the host's thread. It is always answered, even if only to say that the host is gone.
     fn request(&self, request: Request);
 
-    /// Whether the isolate `asker` may now send a call that nothing waits for. If not, `completion` is answered when it should try again. A
-    /// guest that is `broke`, which cannot pay for the call before others of its calls are served, has to wait if the host is busy. Returns
-    /// a fault if waiting is useless, because the host's thread waits at the root of `chain`.
+    /// Whether the isolate `requester` may now send a call that nothing waits for. If not, `completion` is answered when it should try again.
+    /// A guest whose calls are `over_budget` has to wait until some of them are served, if the host is busy. Returns a fault if waiting is
+    /// useless, because the host's thread waits at the root of `chain`.
     fn admit(
         &self,
         requester: u64,
         chain: &Chain,
-        broke: bool,
+        over_budget: bool,
         completion: &Arc<dyn Completion>,
     ) -> Result<bool, Fault>;
 

@@ -1,5 +1,5 @@
-//! Estimates the memory that a value takes in a heap from its bytes: an empty object of three bytes takes dozens of bytes there. What a host
-//! keeps for a guest is charged by this estimate, and what a guest sends to another is refused by it.
+//! Estimates the memory that a value will take in a heap, from its serialized bytes: an empty object has three of these and takes dozens in a
+//! heap. What a host keeps for a guest is charged by this estimate, and what a guest sends to another guest is limited by it.
 
 use super::{Entry, Payload, Value};
 

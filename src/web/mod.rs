@@ -7,7 +7,7 @@ mod buffer;
 mod clone;
 mod coding;
 mod form;
-mod misc;
+mod objects;
 mod shared;
 mod url;
 
@@ -45,7 +45,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "functions.js",
     "index.js",
     "interfaces.js",
-    "late.js",
+    "late-binding.js",
     "objects.js",
     "primordials.js",
     "protocol.js",
@@ -118,12 +118,12 @@ fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v
         ("encodeInto", native!(scope, coding::encode_into)),
         ("encodingOf", native!(scope, coding::encoding_of)),
         ("endStream", native!(scope, coding::end_stream)),
-        ("fillRandom", native!(scope, misc::fill_random)),
+        ("fillRandom", native!(scope, objects::fill_random)),
         ("mark", native!(scope, clone::mark)),
-        ("now", native!(scope, misc::now)),
+        ("now", native!(scope, objects::now)),
         ("originOf", native!(scope, url::origin)),
         ("parseUrl", native!(scope, url::parse)),
-        ("randomUUID", native!(scope, misc::random_uuid)),
+        ("randomUUID", native!(scope, objects::random_uuid)),
         ("setUrl", native!(scope, url::set)),
         ("transferable", native!(scope, clone::transferable)),
         ("utf8Length", native!(scope, coding::utf8_length)),

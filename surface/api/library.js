@@ -1,5 +1,5 @@
 'use strict';
-// `NativeModule` and `ivm.lib`. In isolated-vm, `lib` is undocumented and serves its tests.
+// `NativeModule` and `ivm.lib`, which isolated-vm does not document and uses in its tests.
 
 const { BigInt, Error, freeze, isArray, Number, Symbol } = require('../core/primordials.js');
 const { KIND } = require('../core/protocol.js');

@@ -1,6 +1,6 @@
 'use strict';
-// `Reference`: a reference to a value in the realm that owns it. The class, its instances and their release are here. The operations on the
-// value are in reference-access.js.
+// `Reference`: a reference to a value in the realm that owns it. This file has the class, its instances and their release. The operations on
+// the value are in reference-access.js.
 
 const { cutOff, freeze } = require('../core/primordials.js');
 const { bare, referenceOf, stamp, typeNameOf } = require('../core/handle.js');

@@ -1,7 +1,7 @@
 'use strict';
 // Errors on both sides of a boundary. An error crosses as a *fault*: class, name, message, the frames of the raising side, a code for
-// errors that this library raises, and details: its cause and its own properties that are primitive values. The receiving realm creates a new error from it, whose stack shows both sides, joined by a
-// boundary line. No object of one realm ever reaches the other.
+// errors that this library raises, and details: its cause and its own properties that are primitive values. The receiving realm creates a
+// new error from it, whose stack shows both sides, joined by a boundary line. No object of one realm ever reaches the other.
 
 const {
   captureStackTrace, define, Error, freeze, hasOwn, RangeError, ReferenceError, stringIncludes, stringIndexOf, stringSlice, stringStartsWith,
@@ -57,7 +57,8 @@ function framesOf(stack) {
  */
 function findTailCalls() {
   const capture = captureStackTrace;
-  // Only JavaScriptCore makes tail calls, and its errors have a property that others lack. Formatting a stack takes V8 longer than the rest of this file.
+  // Only JavaScriptCore makes tail calls, and its errors have a property that others lack. Formatting a stack takes V8 longer than the rest
+  // of this file.
   if (capture === undefined || !hasOwn(new Error(), 'line')) {
     return undefined;
   }

@@ -1,7 +1,7 @@
 'use strict';
-// The host's clock and timers, captured when the package is loaded. The sandboxes' code is loaded when it is first used, and a program (fake
-// timers of a test, for example) may have replaced the methods of `process` and `node:timers` by then, or does so later. Times from
-// both functions would be compared. `performance` would be as good, but Node loads a dozen files for it.
+// The host's clock and timers, captured when the package is loaded. A program may replace the methods of `process` and `node:timers` at any
+// time, for example with a test's fake timers. Times of the host's clock and of a fake one must never be compared. The clock is not
+// `performance`, because Node loads a dozen files for that.
 
 const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
 const { bigint } = process.hrtime;

@@ -24,7 +24,7 @@ const MEMORY = 128;
 /** Codes of calls that say why their isolate has ended. @type {readonly string[]} */
 const DECISIVE = Object.freeze([CODE.MEMORY, CODE.UNRESPONSIVE]);
 /** Milliseconds in which such a call may follow another one that only says that the isolate has ended. */
-const PATIENCE = 1_000;
+const REASON_TIMEOUT = 1_000;
 /** Characters of a guest's error that a message has. */
 const MAX_TEXT = 1_000;
 
@@ -209,7 +209,7 @@ function createLifecycle(bound) {
           life.endWith(code, message);
         } else {
           doubtful.add(life);
-          setTimeout(() => conclude(undefined, undefined, life), PATIENCE).unref();
+          setTimeout(() => conclude(undefined, undefined, life), REASON_TIMEOUT).unref();
         }
       }
     },

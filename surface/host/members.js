@@ -1,5 +1,5 @@
 'use strict';
-// The names of what a host's `ivm` has.
+// The names of the members of a host's `ivm`.
 
 const CLASSES = Object.freeze(['Callback', 'Context', 'ExternalCopy', 'Isolate', 'NativeModule', 'Reference', 'Script']);
 /** Functions with their numbers of parameters. */

@@ -1,6 +1,6 @@
 'use strict';
-// `ivm` where the addon cannot be loaded. Loading the package succeeds, so that a program can ask `isAvailable()` and do without it; every
-// class and function throws the reason when it is used.
+// `ivm` where the addon cannot be loaded. Loading the package succeeds, so that a program can call `isAvailable()`. Every class
+// and function throws the reason when it is used.
 
 const { CLASSES, FUNCTIONS, SANDBOX_ALIASES, SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('./members.js');
 

@@ -1,12 +1,12 @@
 'use strict';
-// The web APIs that a host requests for the guests of a sandbox. Evaluated in a realm before any code of its guest.
+// The web APIs that a host requests for the guests of a sandbox. This code is evaluated in a realm before any code of its guest.
 
 const { global } = require('./primordials.js');
 const { expose } = require('./interfaces.js');
 const { DOMException } = require('./exception.js');
 const createEncoding = require('./encoding.js');
 const createFunctions = require('./functions.js');
-const createLate = require('./late.js');
+const createLateBinding = require('./late-binding.js');
 const createObjects = require('./objects.js');
 const createSearchParams = require('./search-params.js');
 const createUrl = require('./url.js');
@@ -25,7 +25,7 @@ const THROWING = WEB.atob | WEB.btoa | WEB.structuredClone | WEB.crypto;
  */
 function installWeb(native, wanted, modules, isForSnapshot) {
   if (isForSnapshot) {
-    const { functions, connect } = createLate(native);
+    const { functions, connect } = createLateBinding(native);
     installWeb(functions, wanted, modules, false);
     return (next) => {
       connect(next);

@@ -1,6 +1,6 @@
 'use strict';
 // Built-ins as they were before any guest code ran. As in the rest of the surface, code that runs later uses only these: see
-// ../primordials.js.
+// ../core/primordials.js.
 
 const { create, defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, setPrototypeOf } = Object;
 const { apply, construct, ownKeys } = Reflect;

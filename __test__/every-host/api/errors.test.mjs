@@ -151,14 +151,30 @@ test('guests do not see the source of the host\'s functions', ours, () => withCo
   assert.match(context.evalSync('try { nested() } catch (error) { error.cause.message }'), expected);
   assert.match(await context.eval('late.apply(undefined, [], { result: { promise: true, copy: true } }).catch((error) => error.message)', { promise: true }), expected);
   assert.doesNotMatch(messageOf('returns()') + context.evalSync('try { returns() } catch (error) { error.stack }'), /password/);
+  // Nor in errors that are values, or whose parts are functions.
+  const refusal = caught(() => global.setSync('value', secret, { copy: true }));
+  global.setSync('errors', new ivm.Callback(() => [refusal, new Error('m', { cause: refusal }).cause, Object.assign(new Error('m'), { name: 'N', message: secret.named })]));
+  const texts = context.evalSync('errors().map((error) => error.message)', { copy: true });
+  assert.match(texts[0], expected);
+  assert.match(texts[1], expected);
+  assert.equal(texts[2], 'function named() { [native code] }');
+  assert.doesNotMatch(context.evalSync('errors().map((error) => `${error.stack}\\n${error.message}`).join()'), /password/);
+  assert.match(context.evalSync('errors()[0].stack'), /^TypeError: function named\(\) \{ \[native code\] \} could not be cloned\.\n +at /);
+  for (const message of [secret.named, [secret.named]]) {
+    global.setSync('throws', new ivm.Callback(() => { throw Object.assign(new Error('m'), { message }); }));
+    assert.doesNotMatch(context.evalSync('try { throws() } catch (error) { `${error.message}${error.stack}` }'), /password/);
+  }
   // The host does.
-  assert.match(caught(() => global.setSync('value', secret, { copy: true })).message, /password/);
+  assert.match(refusal.message, /password/);
   const shown = new ivm.Isolate({ hostStacks: true }).createContextSync();
   shown.global.setSync('returns', new ivm.Callback(() => secret));
   assert.match(shown.evalSync('try { returns() } catch (error) { error.message }'), /password/);
   // Nor what a tool throws.
   const throws = await new ivm.AgentSandbox().execute('return await tools.f({}).catch((error) => error.message)', [{ name: 'tools:f', description: '' }], async () => { throw secret.named; });
   assert.equal(throws.result, 'function named() { [native code] }');
+  const returns = await new ivm.AgentSandbox().execute('const error = await tools.f({}); return error.message + error.stack', [{ name: 'tools:f', description: '' }], async () => refusal);
+  assert.match(returns.result, /^function named\(\) \{ \[native code\] \} could not be cloned\.TypeError: function named\(\) /);
+  assert.doesNotMatch(returns.result, /password/);
 }));
 
 test('errors inside copies are errors', () => withContext(({ context }) => {

@@ -301,6 +301,24 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     assert.ok(ms() - begins < 6_000, String(ms() - begins));
     otherWorks();`));
 
+  test('limit what follows the end of a stopped call', () => here(`
+    let module;
+    const guest = new ivm.Isolate({ importModuleDynamically: () => module });
+    const realm = guest.createContextSync();
+    module = guest.compileModuleSync('await waiting; for (;;);');
+    await module.instantiate(realm, () => {});
+    realm.evalSync('const log = []; let go; const waiting = new Promise((resolve) => { go = resolve; }); globalThis.waiting = waiting;');
+    await realm.eval('import("").catch((error) => { log.push(error.message); for (;;); }); 0', { timeout: 100 });
+    // On this thread: others return the isolate when they have been without work for a moment.
+    await sleep(100);
+    // What is left loops. Then the import fails, and what handles that loops, too.
+    assert.throws(() => realm.evalSync('go(); for (;;);', { timeout: 100 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+    // If a call comes before that, it runs within that call.
+    let log;
+    for (let calls = 0; calls < 5 && log === undefined; calls += 1) log = await realm.eval('log.join()', { deadline: 2_000 }).catch(() => undefined);
+    assert.equal(log, 'Module was stopped while it was evaluated');
+    otherWorks();`));
+
   test('return without a guest that does not stop', () => here(`
     ivm.configureEngine({ terminationGrace: 20 });
     for (const code of ${JSON.stringify(ENDLESS)}) {

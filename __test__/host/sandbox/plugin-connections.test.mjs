@@ -5,7 +5,7 @@ import net from 'node:net';
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
-import { connect, Pace } from '../../../surface/host/sandbox/plugin/network/connections.js';
+import { connect, SharedWork } from '../../../surface/host/sandbox/plugin/network/connections.js';
 import { Work } from '../../../surface/host/work.js';
 import { Body, Memory } from '../../../surface/host/sandbox/plugin/network/response-body.js';
 import { until } from '../../sandbox/plugin-helper.mjs';
@@ -31,9 +31,9 @@ test('all connections together share a slice of each turn, and wait for it like 
   const received = Array(COUNT).fill(0);
   const waits = [];
   try {
-    const pace = new Pace();
+    const work = new SharedWork();
     for (const index of received.keys()) {
-      const connection = connect(url, undefined, undefined, pace);
+      const connection = connect(url, undefined, undefined, work);
       connection.on('data', (piece) => {
         assert.ok(piece.length <= 16_384);
         received[index] += piece.length;

@@ -49,7 +49,7 @@ pub fn processes() -> Result<String, Refusal> {
     let [held, holding] = pipe;
     let flags = libc::c_long::from(libc::CLONE_PARENT | libc::CLONE_NEWPID | libc::SIGCHLD);
     // SAFETY: like `fork`, of a process with one thread. The C library does not notice the clone, and takes the new process's only thread
-    // for the old one. From here on, that thread only starts a thread for everything else (`src/child/entry.rs`), and waits.
+    // for the old one. From here on, that thread only starts a thread for everything else (`src/child/main.rs`), and waits.
     let child = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     let error = io::Error::last_os_error();
     if child == 0 {

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { root } from '../../process.mjs';
 
 /** Added to the time limit that an executor itself gives a test. */
-const PATIENCE_MS = 30_000;
+const GRACE_MS = 30_000;
 const MAX_STDERR_CHARS = 2_000;
 
 class Executor {
@@ -48,7 +48,7 @@ class Executor {
       const timer = setTimeout(() => {
         this.end();
         this.#answer({ phase: 'timeout', message: 'the executor does not answer' });
-      }, limit + PATIENCE_MS);
+      }, limit + GRACE_MS);
       this.#waiting = (outcome) => {
         this.#waiting = undefined;
         clearTimeout(timer);

@@ -1,4 +1,4 @@
-//! No new descriptors: those that exist stay open, and the limit is the lowest number that is free.
+//! Prevents new descriptors: existing ones stay open, and the limit (`RLIMIT_NOFILE`) is the lowest number that is free.
 
 use super::refusal::Refusal;
 

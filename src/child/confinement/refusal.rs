@@ -1,4 +1,4 @@
-//! Why a layer does not hold.
+//! Why a layer of the confinement cannot be applied.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Where V8 runs only on the stacks of threads.
+//! For platforms without fibers: V8 runs only on the stacks of threads.
 
 #[derive(Clone, Copy)]
 pub struct Entered;

@@ -1,5 +1,5 @@
-//! What V8 keeps for a thread that has entered an isolate. A guest on a fiber counts as a thread of its own, so it stays there while the
-//! thread runs something else, and other threads can exit the isolate. The linker redirects V8's calls here (`build.rs`).
+//! What V8 keeps for a thread that has entered an isolate. A guest on a fiber counts as a thread of its own: while its thread runs something
+//! else, the guest has still entered its isolate, and other threads can exit the isolate. The linker redirects V8's calls here (`build.rs`).
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering};

@@ -16,7 +16,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use super::space;
+use super::address_space;
 use crate::native::{self, Guard, NativeQuota, Share, ShareGuard, context, lock};
 use crate::value::{Budget, Charge};
 
@@ -175,7 +175,7 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
     if share.as_ref().is_some_and(|share| !share.is_within_limit()) {
         return std::ptr::null_mut();
     }
-    let charges = [space::take(&space, size), space::take_of_all(size, what == Use::Buffer)];
+    let charges = [address_space::take(&space, size), address_space::take_of_all(size, what == Use::Buffer)];
     let is_enough = match what {
         // V8 ends the process when it does not get the buffers of a snapshot.
         Use::Buffer => charges.iter().all(Option::is_some) || memory.is_overdrawn(),

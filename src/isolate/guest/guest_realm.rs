@@ -1,4 +1,4 @@
-//! Where conversions take place: the guest and a realm of it, and how the layer above represents handles there.
+//! The place of a conversion: a guest, one of its realms, and how the layer above represents handles there.
 
 use std::cell::Cell;
 use std::rc::Rc;

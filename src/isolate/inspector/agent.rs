@@ -19,7 +19,7 @@ use crate::isolate::job::IsolateScope;
 use crate::value::Text;
 
 /// Once a message has been handled for this long, other messages may be handled in between: one of them may be a request to stop it.
-const PATIENCE: Duration = Duration::from_millis(50);
+const BUSY_AFTER: Duration = Duration::from_millis(50);
 
 /// The context group that sessions see; V8 reserves 0 for none.
 const GROUP: i32 = 1;
@@ -166,7 +166,7 @@ impl Agent {
 
     /// When a message that arrives during the handling of another may be handled; `None` for at once.
     pub fn postponed(&self) -> Option<Instant> {
-        self.busy.get().map(|busy| busy.since + PATIENCE).filter(|time| *time > Instant::now())
+        self.busy.get().map(|busy| busy.since + BUSY_AFTER).filter(|time| *time > Instant::now())
     }
 }
 

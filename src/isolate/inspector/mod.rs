@@ -1,4 +1,4 @@
-//! V8's inspector in one isolate: the messages that wait for it, and its own side. `thread/sessions` serves them.
+//! V8's inspector in one isolate: the queue of messages to it, and its side in V8. `thread/sessions` takes the messages.
 //!
 //! A message waits in the isolate's [`Port`] until the isolate's thread takes it: between two jobs, between two instructions of running
 //! guest code, while the guest waits for a host, or while it is paused. A message that V8 checks for side effects is handled alone.

@@ -114,7 +114,7 @@ impl Accounts {
         self.meter.saw_heap(figures[heap_statistic::USED_HEAP_SIZE as usize]);
         let total = figures[heap_statistic::TOTAL_HEAP_SIZE as usize];
         self.saw_heap(figures[heap_statistic::USED_HEAP_SIZE as usize], total);
-        self.account.measured(total.saturating_add(self.beside_heap()));
+        self.account.measured(total.saturating_add(self.outside_heap()));
         *lock(&self.figures) = Some(figures);
     }
 
@@ -135,7 +135,7 @@ impl Accounts {
     }
 
     /// Bytes of buffers, and of V8's other memory outside its heap.
-    pub(in crate::isolate) fn beside_heap(&self) -> usize {
+    pub(in crate::isolate) fn outside_heap(&self) -> usize {
         self.budget.used().saturating_add(self.quota.as_ref().map_or(0, |quota| quota.used()))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::arrivals::Arrival;
+use super::creation_queue::Permit;
 use crate::isolate::job::IsolateScope;
 use crate::native::lock;
 
@@ -13,7 +13,7 @@ pub type Prepare = Box<dyn FnOnce(&mut IsolateScope<'_, '_>) + Send>;
 /// How an isolate is created.
 #[derive(Default)]
 pub struct Creation {
-    /// The isolate is not taken yet. Changes under the inbox's lock.
+    /// The isolate is not taken yet. Changes under the mailbox's lock.
     waits: AtomicBool,
     /// The isolate serves one execution, and its host learns when it ends.
     is_single: bool,
@@ -21,7 +21,7 @@ pub struct Creation {
     /// The isolate is about to be taken.
     prewarmed: AtomicBool,
     /// Set while the V8 side is being created.
-    arrival: Mutex<Option<Arrival>>,
+    permit: Mutex<Option<Permit>>,
     pub is_snapshot_creator: bool,
 }
 
@@ -45,14 +45,14 @@ impl Creation {
     }
 
     /// The V8 side is being created from now on.
-    pub fn arrive(&self, arrival: Arrival) {
-        *lock(&self.arrival) = Some(arrival);
+    pub fn begin(&self, permit: Permit) {
+        *lock(&self.permit) = Some(permit);
     }
 
     /// The V8 side was created, or never will be.
-    pub fn has_arrived(&self) {
-        let arrival = lock(&self.arrival).take();
-        drop(arrival);
+    pub fn finish(&self) {
+        let permit = lock(&self.permit).take();
+        drop(permit);
     }
 
     pub fn take_preparation(&self) -> Option<Prepare> {
@@ -74,7 +74,7 @@ impl Creation {
         self.prewarmed.swap(false, Ordering::AcqRel)
     }
 
-    /// The isolate is taken. False if it was taken before. Called under the inbox's lock.
+    /// The isolate is taken. False if it was taken before. Called under the mailbox's lock.
     pub fn take(&self) -> bool {
         self.waits.swap(false, Ordering::AcqRel)
     }

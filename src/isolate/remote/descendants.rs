@@ -19,7 +19,8 @@ pub struct Descendants<R> {
     members: Mutex<Vec<Weak<R>>>,
 }
 
-/// A place among the descendants of an isolate, until the V8 side of the isolate is gone. An abandoned isolate keeps its place, because it keeps its thread.
+/// A place among the descendants of an isolate, until the V8 side of the isolate is gone. An abandoned isolate keeps its place, because it
+/// keeps its thread.
 #[derive(Default)]
 pub struct Membership {
     _place: Charge,

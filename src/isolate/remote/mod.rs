@@ -1,9 +1,9 @@
 //! An isolate as every other thread sees it: a handle that holds its components, and what they do together.
 
 pub(super) mod accounts;
-pub(super) mod arrivals;
 pub(super) mod body;
 pub(super) mod creation;
+pub(super) mod creation_queue;
 pub(super) mod delayed_tasks;
 pub(super) mod descendants;
 pub(super) mod detached;

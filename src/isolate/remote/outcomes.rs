@@ -1,5 +1,5 @@
-//! Outcomes in the inbox of an isolate that settle promises of its guest. A promise that has already settled when the guest gets it must not
-//! overtake those that have settled earlier, if their outcomes are still in the inbox.
+//! Outcomes in the mailbox of an isolate that settle promises of its guest. They settle in their order: a guest may get a promise that has
+//! already settled, while outcomes of promises that settled earlier are still in the mailbox.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use crate::value::Moment;
 #[derive(Clone, Default)]
 pub struct Outcomes(Arc<Mutex<BTreeSet<Moment>>>);
 
-/// An outcome that is in the inbox until this is dropped.
+/// An outcome that is in the mailbox until this is dropped.
 pub struct PendingOutcome(Outcomes, Moment);
 
 impl Drop for PendingOutcome {
@@ -21,13 +21,13 @@ impl Drop for PendingOutcome {
 }
 
 impl Outcomes {
-    /// The outcome of a promise that has settled at `moment` is put into the inbox.
+    /// The outcome of a promise that has settled at `moment` is put into the mailbox.
     pub fn add(&self, moment: Moment) -> PendingOutcome {
         lock(&self.0).insert(moment);
         PendingOutcome(self.clone(), moment)
     }
 
-    /// Whether the inbox has an outcome of a promise that has settled before `moment`.
+    /// Whether the mailbox has an outcome of a promise that has settled before `moment`.
     pub fn are_any_before(&self, moment: Moment) -> bool {
         lock(&self.0).first().is_some_and(|first| *first < moment)
     }

@@ -1,6 +1,6 @@
 //! Events that will continue a guest without its host: timers, V8's delayed tasks and its compilations. While a caller awaits a promise of the
-//! guest, pending events keep the event loop of the host alive, and the isolate, even if the host holds no handle to it. A compilation does so
-//! always: it is bounded, and may end in a call of the host.
+//! guest, these keep the host's event loop and the isolate alive, even if the host holds no handle to the isolate. A compilation always does:
+//! its time is bounded, and it may end in a call of the host.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};

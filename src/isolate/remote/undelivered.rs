@@ -1,4 +1,4 @@
-//! Which unread messages of an isolate are still read after it has ended, or after the call that sent them was stopped.
+//! Decides which messages of an isolate a host still reads after the isolate has ended, or after the call that sent them was stopped.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

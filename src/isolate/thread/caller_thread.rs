@@ -1,4 +1,4 @@
-//! An idle isolate runs one sync call on the thread of the host that makes the call, on a fiber. So the call needs no other thread.
+//! A sync call into an idle isolate, on a fiber of the thread that makes the call. No other thread is needed.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;

@@ -33,7 +33,7 @@ const LAST_LOOKS: Duration = Duration::from_secs(1);
 const GRACE_CHECK: Duration = Duration::from_millis(10);
 
 /// After this time, a thread that may use a host's memory is suspended wherever it is.
-const SHARING_PATIENCE: Duration = Duration::from_millis(500);
+const SHARING_GRACE: Duration = Duration::from_millis(500);
 
 impl Remote {
     /// Ends the isolate: terminates execution and answers every call with the reason. False if the isolate was stopped before.
@@ -152,7 +152,7 @@ impl Remote {
             return;
         }
         self.listeners.undelivered.end();
-        self.creation.has_arrived();
+        self.creation.finish();
         self.stop_children();
         match self.execution.thread.state() {
             ThreadState::Absent => {}
@@ -248,11 +248,11 @@ impl Remote {
                 let waited = before + delay;
                 // The host waits until its memory is safe. A thread that kept using it would end the process, or worse.
                 let is_on_caller = matches!(remote.execution.thread.state(), ThreadState::Caller(..));
-                let anywhere = remote.may_touch_host() && waited >= SHARING_PATIENCE;
+                let anywhere = remote.may_touch_host() && waited >= SHARING_GRACE;
                 let state = remote.execution.thread.suspend(anywhere);
                 if state == ThreadState::Suspended {
-                    // With `anywhere`, the suspended thread may be in the middle of a change of what this reads. A host whose thread has left the guest
-                    // does it itself.
+                    // With `anywhere`, the suspended thread may be in the middle of a change of what this reads. A host whose thread has
+                    // left the guest does it itself.
                     if !anywhere && !is_on_caller {
                         remote.give_back_heap(0);
                     }
@@ -263,7 +263,7 @@ impl Remote {
                 if !matches!(state, ThreadState::Working(_) | ThreadState::Caller(..)) {
                     return remote.announce_gone(Event::Retire);
                 }
-                if cfg!(not(target_os = "linux")) && waited >= SHARING_PATIENCE {
+                if cfg!(not(target_os = "linux")) && waited >= SHARING_GRACE {
                     // On this system it is never suspended.
                     return remote.announce_gone(Event::Retire);
                 }

@@ -161,15 +161,11 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     }
 }
 
-/// [`finish_microtasks`] on a thread of ours, before any other work: the caller has the outcome, and its thread has other work.
+/// Does the same on a thread of ours, before any other work: the caller has the outcome, and its thread has other work. The microtasks run after an
+/// empty job, under its limits.
 fn finish_on_thread(remote: &Remote, limits: Limits) {
-    let work = Box::new(move |scope: &mut IsolateScope<'_, '_>| {
-        let guest = Guest::of(scope)?;
-        let remote = guest.remote()?;
-        finish_microtasks(scope, &guest, &remote, limits.renewed());
-        Ok(Value::Undefined)
-    });
-    remote.post(Job::new(Kind::Call, Arc::new(NoCompletion), work));
+    let work = Box::new(|_: &mut IsolateScope<'_, '_>| Ok(Value::Undefined));
+    remote.post(Job::new(Kind::Call, Arc::new(NoCompletion), work).limited(limits.renewed()));
 }
 
 /// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped.

@@ -1,4 +1,5 @@
-//! A guest that runs on a thread of its host for long lets the host's loop run now and then: whether the host is being terminated.
+//! Suspends a guest that runs for long on a thread of its host, again and again for a moment. Meanwhile the host's loop checks whether the
+//! host is being terminated.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! What happens when a guest reaches its heap limit. It is terminated and lent memory for unwinding its stack. If V8 runs out of memory
+//! What happens when a guest reaches its heap limit. It is terminated, and gets memory to unwind its stack. If V8 runs out of memory
 //! nevertheless, its thread is parked.
 
 use std::ffi::{c_char, c_void};
@@ -19,7 +19,7 @@ use crate::protocol::heap_statistic;
 use crate::value::Fault;
 
 /// The largest single allocation that V8 makes for one object (128 Mi slots), plus room to unwind.
-const LOAN: usize = 1_150 << 20;
+const UNWINDING_ROOM: usize = 1_150 << 20;
 
 /// The part of the limit that a checked value leaves for what the guest does with it.
 const MARGIN: usize = 16;
@@ -82,7 +82,7 @@ impl Remote {
     /// Measures the heap and stores the figures.
     pub fn measure(&self, isolate: &mut v8::Isolate) -> HeapFigures {
         let heap = isolate.get_heap_statistics();
-        // The requested limit, whatever is lent beyond it at the moment.
+        // The requested limit, without the memory for unwinding.
         let limit = self.settings.memory_limit.min(heap.heap_size_limit());
         let mut figures = HeapFigures::default();
         for (index, figure) in [
@@ -148,7 +148,7 @@ impl Remote {
         let (used, total) = self.accounts.heap();
         let grown = self.execution.thread.heap_size().map_or(0, |size| size.saturating_sub(total));
         used.saturating_add(grown)
-            .saturating_add(self.accounts.beside_heap())
+            .saturating_add(self.accounts.outside_heap())
             .saturating_add(self.accounts.copies.used())
     }
 }
@@ -159,7 +159,7 @@ impl Footprint for Remote {
         let measured =
             || self.accounts.figures().map_or(0, |figures| figures[heap_statistic::TOTAL_HEAP_SIZE as usize]);
         let heap = self.execution.thread.heap_size().unwrap_or_else(measured);
-        heap.saturating_add(self.accounts.beside_heap())
+        heap.saturating_add(self.accounts.outside_heap())
             .saturating_add(self.accounts.small_blocks())
             .saturating_add(self.accounts.copies.used())
     }
@@ -195,7 +195,7 @@ unsafe extern "C" fn on_collected(
     if used <= remote.settings.memory_limit {
         return;
     }
-    // In code of V8 that does not stop, it would take all of the memory that is lent for unwinding.
+    // In code of V8 that does not stop, it would take all of the memory for unwinding.
     if cfg!(target_os = "linux") && (remote.is_gone() || remote.holds_host_up(used)) && !locks::held() {
         park(false);
     }
@@ -226,8 +226,8 @@ unsafe extern "C" fn on_near_heap_limit(isolate: *mut c_void, limit: usize, init
         return limit;
     }
     remote.stop(Stop::Memory);
-    // Lent once. A guest that uses this up as well ends in `on_out_of_memory`.
-    initial.saturating_add(LOAN).max(limit)
+    // This memory is added once. A guest that uses this up as well ends in `on_out_of_memory`.
+    initial.saturating_add(UNWINDING_ROOM).max(limit)
 }
 
 unsafe extern "C" fn on_out_of_memory(_location: *const c_char, _details: &v8::OomDetails) {

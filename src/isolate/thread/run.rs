@@ -17,8 +17,8 @@ use crate::isolate::guest::codegen::on_code_generation;
 use crate::isolate::guest::{Guest, on_promise_reject};
 use crate::isolate::job::{IsolateScope, Job, Kind};
 use crate::isolate::remote::Remote;
-use crate::isolate::remote::arrivals;
 use crate::isolate::remote::body::Body;
+use crate::isolate::remote::creation_queue;
 use crate::isolate::remote::execution::Worker;
 use crate::isolate::remote::lifecycle::{Action, Event};
 use crate::isolate::remote::pending::Caused;
@@ -31,7 +31,7 @@ use crate::value::{Completion, NoCompletion, Value};
 const IDLE_TIMEOUT: Duration = Duration::from_millis(2);
 
 /// How long the pool may go without starting any work.
-const PATIENCE: Duration = Duration::from_secs(5);
+const POOL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Counts what the pool has started.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
@@ -40,7 +40,7 @@ static STARTED: AtomicUsize = AtomicUsize::new(0);
 struct Waiting(Arc<Remote>);
 
 impl Waiting {
-    /// The check to run after [`PATIENCE`].
+    /// The check to run after [`POOL_TIMEOUT`].
     fn watch(self: &Arc<Self>) -> impl FnOnce() + Send + use<> {
         let (waiting, before) = (Arc::downgrade(self), STARTED.load(Ordering::Relaxed));
         move || {
@@ -48,7 +48,7 @@ impl Waiting {
             if STARTED.load(Ordering::Relaxed) == before {
                 without_thread(&waiting.0);
             } else {
-                clock::after(PATIENCE, Box::new(waiting.watch()) as Box<dyn FnOnce() + Send>);
+                clock::after(POOL_TIMEOUT, Box::new(waiting.watch()) as Box<dyn FnOnce() + Send>);
             }
         }
     }
@@ -59,8 +59,8 @@ pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
     if body.is_some() {
         return go(remote, body);
     }
-    arrivals::admit(move |arrival| {
-        remote.creation.arrive(arrival);
+    creation_queue::admit(move |permit| {
+        remote.creation.begin(permit);
         go(remote, None);
     });
 }
@@ -69,7 +69,7 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
     let failed = Arc::clone(&remote);
     // A pool that can start no thread keeps the work until one of its threads is free, which may be never.
     let waiting = Arc::new(Waiting(Arc::clone(&remote)));
-    let alarm = clock::at(Instant::now() + PATIENCE, waiting.watch());
+    let alarm = clock::at(Instant::now() + POOL_TIMEOUT, waiting.watch());
     let is_new = body.is_none();
     let run_on_thread = move || {
         drop((alarm, waiting));
@@ -114,7 +114,7 @@ fn run_on_thread(remote: Arc<Remote>, body: Option<Box<Body>>) {
     impl Drop for Watch {
         fn drop(&mut self) {
             let remote = self.0.isolate();
-            remote.creation.has_arrived();
+            remote.creation.finish();
             if std::thread::panicking() {
                 remote.abandon("Internal error");
             }
@@ -138,14 +138,14 @@ fn make_and_serve(remote: &Arc<Remote>, body: Option<Box<Body>>) {
         return remote.end(|| {});
     }
     if remote.creation.is_snapshot_creator {
-        remote.creation.has_arrived();
+        remote.creation.finish();
         return snapshot_creator::write(remote);
     }
     if body.is_none() && remote.is_disposed() {
         return remote.end(|| {});
     }
     let body = body.or_else(|| make(remote).map(Box::new));
-    remote.creation.has_arrived();
+    remote.creation.finish();
     background::set(false);
     if let Some(body) = body {
         serve(remote, body);
@@ -223,8 +223,8 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     isolate.set_modify_code_generation_from_strings_callback(on_code_generation);
     memory::install(&mut isolate);
     remote.execution.thread.learn_place(&isolate);
-    // SAFETY: `serve` occupies the thread for as long as it has the body that the isolate becomes part of. No other thread that works for the isolate has
-    // a body.
+    // SAFETY: `serve` occupies the thread for as long as it has the body that the isolate becomes part of. No other thread that works for
+    // the isolate has a body.
     unsafe { remote.execution.thread.learn_heap() };
     let guest = Guest::attach(&mut isolate, remote);
     (settings.install)(&mut isolate);
@@ -240,8 +240,8 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
         prepare(scope);
     }
     // SAFETY: everything that belongs to the isolate is `Send`, or moves only with it: what is attached, now and later, because of the bounds of
-    // `attach` and the contract of `attach_to_thread`; the allocator (atomics only); the snapshot (shared bytes). Callbacks capture nothing. No other data is set: Clippy refuses the crate's methods for
-    // that. This is the thread that created the isolate.
+    // `attach` and the contract of `attach_to_thread`; the allocator (atomics only); the snapshot (shared bytes). Callbacks capture
+    // nothing. No other data is set: Clippy refuses the crate's methods for that. This is the thread that created the isolate.
     match unsafe { isolate.try_into_shared() } {
         Ok(shared) => Some(Body::new(shared, snapshot)),
         Err(_) => {

@@ -1,4 +1,4 @@
-//! How the thread that a guest waits on is used meanwhile: it spins, sleeps, or returns to its host, if the guest runs on a fiber.
+//! What the thread of a guest does while the guest waits: it spins or sleeps. If the guest runs on a fiber, the thread returns to its host.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;

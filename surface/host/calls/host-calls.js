@@ -7,7 +7,7 @@ const { types } = require('node:util');
 const { TRANSFER } = require('../../core/protocol.js');
 const { keysOf, searchAll, searchBeginning, searchResolved } = require('./promise-search.js');
 const { reportUnhandled } = require('./unhandled.js');
-const { culpritOf } = require('../wire/refusal.js');
+const { uncloneableOf } = require('../wire/refusal.js');
 
 const { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
 const { hasOwn } = Object;
@@ -278,7 +278,7 @@ function passOn(pass, value, bits, origin) {
     passed = pass(value, bits);
   } catch (error) {
     discardWithin(origin, value);
-    discardWithin(origin, culpritOf(error));
+    discardWithin(origin, uncloneableOf(error));
     throw error;
   }
   if (typeof value === 'object' && (bits & TRANSFER.PROMISE) === 0 && isPromise(value)) {

@@ -1,7 +1,7 @@
 'use strict';
 // A budget for the replies of host functions that are asynchronous. Any number of their promises can settle in one turn of the event loop:
 // guests decide how many calls they make, and how large the replies are. Converting the results blocks this thread, so each turn converts
-// for a limited time. The rest waits for the next turns, in its order for each recipient; recipients take turns.
+// for a limited time. The others wait for the next turns. Those of one recipient keep their order, and recipients take turns.
 
 const { now, setImmediate } = require('../clock.js');
 const { inner } = require('../../core/primordials.js');

@@ -1,6 +1,6 @@
 'use strict';
-// `AbortSignal`s that are passed to calls. Any object with that interface is accepted: a host may have several realms, and some
-// packages have their own signals.
+// `AbortSignal`s that are passed to calls. Any object with that interface is accepted, because a host may have several realms, and some
+// packages have signals of their own.
 
 const { MESSAGE } = require('../../core/protocol.js');
 const { CODE, coded } = require('../../core/error.js');

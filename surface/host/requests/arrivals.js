@@ -1,7 +1,7 @@
 'use strict';
 // Messages (outcomes and requests) that guests send through the event loop. Messages of one isolate are handled in the order in which it
-// sent them. Large messages are read in pieces, and the event loop turns in between. While one is read, the native side holds back
-// the messages that follow it from the same isolate. All messages that are being read share the time, and the memory that one may take.
+// sent them. Large messages are read in pieces, with turns of the event loop in between. While one is read, the native side holds
+// back later messages of the same isolate. All messages that are being read share a budget of time and one of memory.
 
 const { now, setImmediate } = require('../clock.js');
 const { codec } = require('../values/codec.js');
@@ -18,7 +18,7 @@ const SMALL = 4096;
 /** Milliseconds of reading in one turn of the event loop. */
 const TURN = 16;
 /** Milliseconds of reading after which a message counts as large. */
-const GLANCE = 4;
+const FIRST_SLICE = 4;
 
 /** Used instead of a request's number while the native side has not assigned one. */
 const DIRECTLY = 0;
@@ -234,7 +234,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
    */
   function isRead(carriers, deliver, drop, limits = { until: now() + native.limits()[LIMIT.LEFT] }) {
     const message = new Message(carriers, keeping, deliver, drop, limits);
-    if (message.read(now() + GLANCE, allowanceOf(message))) return true;
+    if (message.read(now() + FIRST_SLICE, allowanceOf(message))) return true;
     message.id = native.pause();
     messages.push(message);
     later();

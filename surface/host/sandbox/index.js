@@ -1,7 +1,7 @@
 'use strict';
 // The ready-made sandboxes, which hosts have in addition to isolated-vm's classes.
 
-const { lazily } = require('../lazily.js');
+const { lazily } = require('../lazy-members.js');
 const { createSandboxFactory } = require('./code/sandbox.js');
 const { createContextGlobals, webBits } = require('./context/globals.js');
 const { createExecute } = require('./common/execution.js');

@@ -1,13 +1,13 @@
 'use strict';
-// What `ivm` has of the ready-made sandboxes: classes and functions whose code is loaded when they are used. ES modules read all members at
-// once, so none of them is a getter.
+// The sandboxes' members of `ivm`: classes and functions whose code is loaded when they are used. None of them is a getter, because an
+// `import` of the package reads all members at once.
 
 const { define } = require('../../core/primordials.js');
-const { lazyClass, lazyFunction } = require('../lazily.js');
+const { lazyClass, lazyFunction } = require('../lazy-members.js');
 const { SANDBOX_ALIASES, SANDBOX_CLASSES, SANDBOX_FUNCTIONS } = require('../members.js');
 const errors = require('./plugin/errors.js');
 
-/** @type {Readonly<Record<string, import('../lazily.js').Shape>>} */
+/** @type {Readonly<Record<string, import('../lazy-members.js').Shape>>} */
 const SHAPES = Object.freeze({
   AgentSandbox: { length: 1, methods: { execute: 4, dispose: 0, close: 0, getHeapStatistics: 0 }, statics: { isAvailable: 0 } },
   PluginSandbox: {

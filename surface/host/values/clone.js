@@ -10,12 +10,14 @@ const { codec } = require('./codec.js');
  * @param {(object: object) => unknown} carrierOf as in the codec's hooks
  * @param {(buffer: SharedArrayBuffer) => void} [check] throws for a buffer that cannot be shared
  * @param {(handle: any) => unknown} [adopt] what a carrier with `TAG.HANDLE` becomes
+ * @param {import('../wire/leaf-writer.js').WriteHooks['stack']} [stack] as in the codec's hooks
  * @returns {{ clone: (value: unknown) => unknown, write: (value: unknown) => { bytes: Uint8Array, table: unknown[] } }} `write` only
  *   makes the bytes; both throw if a value cannot be cloned
  */
-function createClone(carrierOf, check, adopt) {
+function createClone(carrierOf, check, adopt, stack) {
   const writing = alone({
     carrierOf,
+    stack,
     /** @param {SharedArrayBuffer} buffer */
     shared(buffer) {
       check?.(buffer);

@@ -1,5 +1,5 @@
 'use strict';
-// What crosses with an error of the host beside its class, name, message and stack: its cause, and its own enumerable data properties that
+// What crosses with an error of the host besides its class, name, message and stack: its cause, and its own enumerable data properties that
 // are primitive values. Getters and traps of proxies do not run.
 
 const { types: { isNativeError, isProxy } } = require('node:util');

@@ -1,6 +1,6 @@
 'use strict';
-// References of this host to values of this host. Values stay in the realm, but come out as if they had crossed to an isolate and
-// back: copies are copied, functions become delegates, and handles become second handles to the same thing.
+// References of this host to values of this host. The values stay in the realm, but results are as if they had crossed to an isolate and
+// back: copies are copied, functions become delegates, and handles become second handles to the same value.
 
 const { types } = require('node:util');
 const { kindOf, recordOf } = require('../../core/handle.js');

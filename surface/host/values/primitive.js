@@ -1,5 +1,5 @@
 'use strict';
-// Values that cross as they are.
+// Primitives, which cross without conversion.
 
 const { TRANSFER } = require('../../core/protocol.js');
 

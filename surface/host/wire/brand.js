@@ -1,8 +1,8 @@
 'use strict';
 // Determines what an object *is* by its internal slots. Its prototype, `constructor` and `Symbol.toStringTag` do not matter (except in
-// `mayBeRecord`), and none of its code runs. JavaScript cannot see two things. First, objects that V8 refuses and that have no accessible brand (weak references,
-// iterators, Intl, Temporal and WebAssembly objects) are recognized by their prototypes. So a prototype can only cause a refusal here, never
-// a different interpretation. Second, the target of a proxy stays hidden: proxies are refused, as V8 does.
+// `mayBeRecord`), and none of its code runs. JavaScript cannot see two things. First, objects that V8 refuses and that have no accessible
+// brand (weak references, iterators, Intl, Temporal and WebAssembly objects) are recognized by their prototypes. So a prototype can only
+// cause a refusal here, never a different interpretation. Second, the target of a proxy stays hidden: proxies are refused, as V8 does.
 
 const { types } = require('node:util');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf } = require('../../core/primordials.js');

@@ -1,14 +1,13 @@
 'use strict';
-// Errors of this host as faults for guests, and what is thrown as text. Either may be of a guest's making, so nothing here takes longer than the
-// size of the error suggests.
+// Converts errors of this host to faults for guests, and thrown values to text. A guest may have made either, so the time here is bounded by
+// the size of the error.
 
 const {
   asIntN, bigintValueOf, errorToString, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isArray, isView, stringIncludes, stringIndexOf, stringSlice, stringStartsWith, freeze,
 } = require('../../core/primordials.js');
 const { BOUNDARY, classOf, eachLine, FRAME, framesOf } = require('../../core/error.js');
 const { CODE, CODE_PREFIX, MESSAGE, TAG } = require('../../core/protocol.js');
-const { messageWithoutSource } = require('./refusal.js');
-
+const { describeWithoutSource, messageWithoutSource } = require('./refusal.js');
 
 /** A longer BigInt is not written in decimal: that takes time in proportion to the square of its length. */
 const MAX_BIGINT_BITS = 4096;
@@ -17,7 +16,8 @@ const MAX_ELEMENTS = 1000;
 const MAX_CHARACTERS = 1_000_000;
 
 /**
- * Whether converting an array to text takes no longer than its length suggests: an element that is an array may contain itself many times.
+ * Whether converting an array to text takes no longer than its length suggests: an element that is an array may contain itself many times. The text
+ * of a function is its source.
  * @param {readonly unknown[]} array
  */
 function isShortList(array) {
@@ -25,7 +25,7 @@ function isShortList(array) {
   for (let index = 0; index < array.length; index += 1) {
     const element = array[index];
     characters += typeof element === 'string' ? element.length : 0;
-    if (index === MAX_ELEMENTS || characters > MAX_CHARACTERS || typeof element === 'bigint' || (typeof element === 'object' && element !== null)) {
+    if (index === MAX_ELEMENTS || characters > MAX_CHARACTERS || typeof element === 'bigint' || typeof element === 'function' || (typeof element === 'object' && element !== null)) {
       return false;
     }
   }
@@ -87,6 +87,13 @@ function thrownText(value) {
 }
 
 /**
+ * The text of a part of an error, for a guest: without the source of functions.
+ * @param {unknown} value
+ * @returns {string}
+ */
+const partText = (value) => (typeof value === 'function' && !isReadable(value) ? describeWithoutSource(value) : thrownText(value));
+
+/**
  * A property as a string; undefined if reading it fails.
  * @param {any} object
  * @param {string} key
@@ -95,7 +102,7 @@ function thrownText(value) {
 function textOf(object, key) {
   try {
     const value = object[key];
-    return value === undefined ? undefined : thrownText(value);
+    return value === undefined ? undefined : partText(value);
   } catch {
     return undefined;
   }
@@ -106,7 +113,7 @@ function textOf(object, key) {
  * @param {any} value
  * @returns {string}
  */
-const readableText = (value) => (isReadable(value) ? `${value}` : thrownText(value));
+const readableText = (value) => (isReadable(value) ? `${value}` : partText(value));
 
 /**
  * The stack of an error; undefined if there is none, or if it cannot be rendered.
@@ -254,18 +261,49 @@ function headerStart(stack, header) {
 }
 
 /**
- * Removes the locations of this realm's code from a rendered stack. Hosts also write a location before the header of syntax errors.
+ * A rendered stack in two parts: the header with what the receiver gets as the message, and the frames. Hosts also write a location before the
+ * header of syntax errors.
  * @param {string} stack
  * @param {string} name
  * @param {string} message
- * @returns {string}
+ * @param {string} shown what the receiver gets as the message
+ * @returns {{ header: string, frames: string }}
  */
-function hidePaths(stack, name, message) {
+function partsOf(stack, name, message, shown) {
   const header = message === '' ? name : `${name}: ${message}`;
   const found = headerStart(stack, header);
   const start = found === -1 ? 0 : found;
   const frames = framesOf(stringSlice(stack, found === -1 ? 0 : start + header.length));
-  return stringSlice(stack, start, stack.length - frames.length) + withoutPaths(frames);
+  return { header: shown === message ? stringSlice(stack, start, stack.length - frames.length) : `${name}: ${shown}`, frames };
 }
 
-module.exports = freeze({ faultOf, hidePaths, isOurCode, isReadable, readableText, stackOf, thrownText });
+/**
+ * Removes the locations of this realm's code from a rendered stack.
+ * @param {string} stack
+ * @param {string} name
+ * @param {string} message
+ * @param {string} [shown] what the receiver gets as the message
+ * @returns {string}
+ */
+function hidePaths(stack, name, message, shown = message) {
+  const { header, frames } = partsOf(stack, name, message, shown);
+  return header + withoutPaths(frames);
+}
+
+/**
+ * Removes the source of a function from a rendered stack, if the receiver gets another message for it.
+ * @param {string} stack
+ * @param {string} name
+ * @param {string} message
+ * @param {string} shown what the receiver gets as the message
+ * @returns {string}
+ */
+function hideSource(stack, name, message, shown) {
+  if (shown === message) {
+    return stack;
+  }
+  const { header, frames } = partsOf(stack, name, message, shown);
+  return header + frames;
+}
+
+module.exports = freeze({ faultOf, hidePaths, hideSource, isOurCode, isReadable, readableText, stackOf, thrownText });

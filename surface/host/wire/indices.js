@@ -1,5 +1,5 @@
 'use strict';
-// Property keys that are array indices, and their effect on the memory that engines take for an object.
+// Property keys that are array indices, and the memory that engines take for objects with such keys.
 
 const { define } = require('../../core/primordials.js');
 

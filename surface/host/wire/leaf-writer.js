@@ -24,7 +24,7 @@ const { bufferOf, byteLengthOf, isDetached, isLengthTracking, isResizable, maxBy
  * @property {ArrayBuffer[]} [transfer] buffers to move
  * @property {(buffer: SharedArrayBuffer) => unknown} shared the carrier of a shared buffer
  * @property {number} [maxBytes] limit for the bytes and buffers together
- * @property {(stack: string, name: string, message: string) => string} [stack] converts the stacks of errors
+ * @property {(stack: string, name: string, message: string, shown: string) => string} [stack] converts the stacks of errors
  * @property {number} [maxDepth]
  * @property {boolean} [lends] whether the bytes go to the native side alone, which clears the first one when it has copied them
  */

@@ -1,5 +1,5 @@
 'use strict';
-// Notes about the large containers that the reader made. JavaScript cannot iterate over the keys of an object, or the named keys of an
+// What the reader remembers of the large containers that it has made. JavaScript cannot iterate over the keys of an object, or the named keys of an
 // array, in pieces: `Object.keys`, `for … in` and spread all make a list of every key first. So the reader keeps the keys of a large
 // container as it reads them, for code that visits the value later.
 

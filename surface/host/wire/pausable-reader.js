@@ -1,6 +1,6 @@
 'use strict';
-// Reading that stops and continues. Nothing recurses deeper than RECURSION_LEVELS; the writer does the same. Reading is interrupted in the
-// same way: the containers in progress are put aside until reading continues.
+// A reader that can pause and continue. Nothing recurses deeper than RECURSION_LEVELS: at that depth, as in the writer, the containers in
+// progress are put aside and continued later. A pause puts them aside in the same way.
 
 const { list } = require('./leaf-reader.js');
 const { noteTree, noteWeight } = require('./notes.js');

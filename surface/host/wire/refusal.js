@@ -68,12 +68,12 @@ function describeWithoutSource(value) {
 }
 
 /** Values that could not be cloned, by the error for them. @type {WeakMap<object, unknown>} */
-const culprits = new WeakMap();
+const uncloneables = new WeakMap();
 
 /** @param {unknown} value */
 function uncloneable(value) {
   const error = refused(`${describe(value)} could not be cloned.`);
-  culprits.set(error, value);
+  uncloneables.set(error, value);
   return error;
 }
 
@@ -81,7 +81,7 @@ function uncloneable(value) {
  * @param {any} error
  * @returns {unknown} the value that could not be cloned, if the error is about one; a getter may have created it
  */
-const culpritOf = (error) => culprits.get(error);
+const uncloneableOf = (error) => uncloneables.get(error);
 
 /**
  * The message for guests if an error is about a function that could not be cloned: its own message has the function's source.
@@ -89,8 +89,8 @@ const culpritOf = (error) => culprits.get(error);
  * @returns {string | undefined}
  */
 function messageWithoutSource(error) {
-  const culprit = culprits.get(error);
-  return typeof culprit === 'function' ? `${describeWithoutSource(culprit)} could not be cloned.` : undefined;
+  const value = uncloneables.get(error);
+  return typeof value === 'function' ? `${describeWithoutSource(value)} could not be cloned.` : undefined;
 }
 
 const detached = () => refused(MESSAGE.DETACHED);
@@ -129,4 +129,4 @@ function malformed(reason) {
 /** @param {any} error */
 const isMalformation = (error) => malformations.has(error);
 
-module.exports = { culpritOf, describeWithoutSource, detached, isMalformation, malformed, messageWithoutSource, tooDeep, tooHeavy, tooLarge, uncloneable, unreadable };
+module.exports = { uncloneableOf, describeWithoutSource, detached, isMalformation, malformed, messageWithoutSource, tooDeep, tooHeavy, tooLarge, uncloneable, unreadable };

@@ -12,7 +12,7 @@ const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = requi
 const { BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { LeafWriter } = require('./leaf-writer.js');
 const { HEADER_BYTES, MIN_LENGTH, PrimitiveArrays } = require('./primitive-array.js');
-const { tooDeep, uncloneable } = require('./refusal.js');
+const { messageWithoutSource, tooDeep, uncloneable } = require('./refusal.js');
 const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
 
 /**
@@ -422,7 +422,8 @@ class Writer extends LeafWriter {
     const named = error.name;
     const name = readableText(named);
     if (isOwn(ERROR_PROTOTYPES, name)) this.byte(/** @type {any} */ (ERROR_PROTOTYPES)[name]);
-    const text = message !== undefined && isOwn(message, 'value') ? readableText(message.value) : undefined;
+    const own = message !== undefined && isOwn(message, 'value') ? readableText(message.value) : undefined;
+    const text = (this.hooks.stack === undefined ? undefined : messageWithoutSource(error)) ?? own;
     if (text !== undefined) {
       this.byte(ERROR_TAG.MESSAGE);
       this.string(text);
@@ -432,7 +433,7 @@ class Writer extends LeafWriter {
     const stack = isReadable(named) && isReadable(shown) ? error.stack : undefined;
     if (typeof stack === 'string') {
       this.byte(ERROR_TAG.STACK);
-      this.string(this.hooks.stack === undefined ? stack : this.hooks.stack(stack, name, text ?? ''));
+      this.string(this.hooks.stack === undefined ? stack : this.hooks.stack(stack, name, own ?? '', text ?? ''));
     }
     // Last, since it may refer to the error itself.
     if (cause !== undefined && isOwn(cause, 'value')) {

@@ -5,7 +5,7 @@ const { now } = require('../../clock.js');
 const { CODE } = require('../../../core/error.js');
 const { named } = require('../../../api/heap.js');
 const { FLAG } = require('../../protocol.js');
-const { DISPOSED: GONE, gone } = require('../common/execution.js');
+const { DISPOSED: GONE, gone, reported } = require('../common/execution.js');
 const { Executions } = require('../common/executions.js');
 const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
@@ -102,9 +102,9 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       const outcome = bare({
         ...this.#executions.isClosed ? gone() : await this.#executions.follow(this.#run(code, read.tools, read.toolExecutor, signal)),
       });
-      const { ok, value, logs, lost, usage } = outcome;
+      const { ok, value, logs } = outcome;
       const durationMs = Math.round(now() - start);
-      const more = { durationMs, duration: durationMs, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) };
+      const more = { durationMs, duration: durationMs, ...reported(outcome) };
       if (ok) {
         return { result: value, logs, ...more };
       }

@@ -8,7 +8,7 @@ const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
 const { bridgeGlobals } = require('../common/globals.js');
 const { FLAG } = require('../../protocol.js');
-const { DISPOSED, gone, refusedBy } = require('../common/execution.js');
+const { DISPOSED, gone, refusedBy, reported } = require('../common/execution.js');
 const { Executions } = require('../common/executions.js');
 const { readInspector } = require('../common/inspection.js');
 const { readModules } = require('../common/modules.js');
@@ -114,13 +114,8 @@ function createSandboxFactory(execute, strip, readSnapshot) {
       const durationMs = Math.round(now() - start);
       // It inherits no properties, so what it does not have is undefined.
       outcome = bare({ ...outcome });
-      const { logs, lost, ok, usage, value } = outcome;
-      const more = {
-        durationMs,
-        ...(api.exists ? { apiCallCount: api.calls } : {}),
-        ...(lost > 0 ? { lostLogs: lost } : {}),
-        ...(usage === undefined ? {} : { usage }),
-      };
+      const { logs, ok, value } = outcome;
+      const more = { durationMs, ...(api.exists ? { apiCallCount: api.calls } : {}), ...reported(outcome) };
       if (ok) {
         return { result: value, logs, ...more };
       }

@@ -318,4 +318,10 @@ function createExecute(core, environment) {
   return execute;
 }
 
-module.exports = { abortedBy, createExecute, DISPOSED, disposed, gone, libraryCode, outcomeOf, refusedBy };
+/**
+ * What the results of all sandboxes have if there is something to report, whether the execution succeeded or not.
+ * @param {Outcome} outcome
+ */
+const reported = ({ lost, usage }) => ({ ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) });
+
+module.exports = { abortedBy, createExecute, DISPOSED, disposed, gone, libraryCode, outcomeOf, refusedBy, reported };

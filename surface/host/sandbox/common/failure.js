@@ -138,7 +138,7 @@ function linesIn(modules) {
 }
 
 /**
- * What crosses with an error beside its name, message and stack.
+ * What crosses with an error besides its name, message and stack.
  * @param {any[] | undefined} details each element at its index of DETAIL
  * @returns {Pick<Failure, 'properties' | 'cause'>}
  */

@@ -1,6 +1,6 @@
 'use strict';
-// Finds the code in a text that a model wrote: what is in a Markdown fence, or all of the text. The text is untrusted: everything here takes
-// at most linear time.
+// Finds the code in a text that a model wrote: the contents of a Markdown fence, or the whole text. The text is untrusted, so everything here
+// takes at most linear time.
 
 /** Languages of fences, and whether they are TypeScript. */
 const LANGUAGES = new Map(Object.entries({

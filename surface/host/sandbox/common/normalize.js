@@ -1,5 +1,5 @@
 'use strict';
-// What AI-written text may be: a function, one expression, or statements.
+// The forms that code of a model may have: a function, one expression, or statements.
 
 const { FILE } = require('./failure.js');
 const { findCode } = require('./fence.js');

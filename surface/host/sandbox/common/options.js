@@ -1,5 +1,5 @@
 'use strict';
-// Options of the sandboxes: wrong ones are refused by name, missing ones have defaults.
+// Options of the sandboxes. An error names each wrong option, and missing options have defaults.
 
 const { invalid } = require('../../../core/error.js');
 const { CallbackRecord } = require('../../../api/callback.js');

@@ -1,19 +1,21 @@
 'use strict';
-// Values of the host as data.
+// Converts values of the host to plain data.
 
 const { types } = require('node:util');
 const { CODE } = require('../../../core/error.js');
 const { kindOf } = require('../../../core/handle.js');
 const { createClone } = require('../../values/clone.js');
 const { discard, discardWithin } = require('../../calls/host-calls.js');
+const { hideSource } = require('../../wire/faults.js');
 const { uncloneable } = require('../../wire/refusal.js');
 
-// `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made.
+// `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made. The copy of
+// an error is not known to be about a function.
 const { clone, write } = createClone((object) => {
   if (kindOf(object) !== -1) {
     throw uncloneable(object);
   }
-});
+}, undefined, undefined, hideSource);
 
 /**
  * Throws if a value cannot be cloned.

@@ -1,6 +1,6 @@
 'use strict';
-// The quota of one execution: the size of its result, and the number of its calls of the host. The quota of a plugin: the arguments of calls that its
-// host has not finished.
+// Quotas. An execution has one for the size of its result, and one for the number of its calls of the host. A plugin has one for the arguments
+// of calls that its host has not finished.
 
 const { MESSAGE } = require('../../../core/protocol.js');
 const { CODE, coded } = require('../../../core/error.js');

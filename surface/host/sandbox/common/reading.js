@@ -1,5 +1,5 @@
 'use strict';
-// Converts code to the form in which it runs, without types: a function body, a script, or otherwise a module.
+// Reads the code of an execution: removes its types, and converts it to the form in which it runs (a function body, a script or a module).
 
 const { now } = require('../../clock.js');
 const { FILE } = require('./failure.js');

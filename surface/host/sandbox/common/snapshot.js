@@ -1,5 +1,5 @@
 'use strict';
-// The option `snapshot`: the contents of executions' heaps before their code runs.
+// The option `snapshot`: the heap that each execution starts from.
 
 const { bare, own } = require('./options.js');
 const { TRANSFER } = require('../../../core/protocol.js');

@@ -96,7 +96,7 @@ function createStripper(make, keep = KEEP) {
   /** The isolate for the next text. @type {Promise<{ isolate: any, strip: any }> | undefined} */
   let next;
   /** Ends its wait. @type {ReturnType<typeof setTimeout> | undefined} */
-  let patience;
+  let timer;
 
   async function prepare() {
     program ??= `(() => {${HOST}\n(() => {${readFileSync(require.resolve(PACKAGE), 'utf8')}\n})();\nreturn ${CALL};\n})()`;
@@ -114,8 +114,8 @@ function createStripper(make, keep = KEEP) {
       }
     };
     stocked.catch(forget);
-    clearTimeout(patience);
-    patience = setTimeout(() => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
       if (next === stocked) {
         forget();
         void stocked.then(({ isolate }) => isolate.dispose(), forget);

@@ -1,5 +1,5 @@
 'use strict';
-// What a plugin's manifest permits. The manifest is read once: later changes to the object have no effect.
+// Reads a plugin's manifest, once: later changes to the object have no effect.
 
 const { MIN_MEMORY } = require('../../../core/protocol.js');
 const { checkOptions, own, readNumber, wrong } = require('../common/options.js');

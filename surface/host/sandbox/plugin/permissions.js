@@ -1,5 +1,5 @@
 'use strict';
-// What the manifest of a plugin permits, and which calls it has refused.
+// Checks calls of a plugin against its manifest, and remembers those that were refused.
 
 const { SandboxViolationError } = require('./errors.js');
 const { invalid } = require('../../../core/error.js');

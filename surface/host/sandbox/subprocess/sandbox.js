@@ -6,7 +6,7 @@ const { now } = require('../../clock.js');
 const { CODE, coded, invalid } = require('../../../core/error.js');
 const { parseJson } = require('../../values/json.js');
 const { createProcessCalls } = require('./execution.js');
-const { DISPOSED, gone } = require('../common/execution.js');
+const { DISPOSED, gone, reported } = require('../common/execution.js');
 const { Executions } = require('../common/executions.js');
 const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
@@ -206,9 +206,9 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
       const outcome = bare({
         ...this.#executions.isClosed ? gone() : await this.#executions.follow(this.#run(code, read.tools, read.toolExecutor, signalled)),
       });
-      const { ok, value, logs, lost, usage, signal, layers } = outcome;
+      const { ok, value, logs, signal, layers } = outcome;
       const durationMs = Math.round(now() - start);
-      const more = { durationMs, duration: durationMs, ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }), ...(layers === undefined ? {} : { confinement: layers }) };
+      const more = { durationMs, duration: durationMs, ...reported(outcome), ...(layers === undefined ? {} : { confinement: layers }) };
       if (ok) {
         return { result: value, logs, ...more };
       }

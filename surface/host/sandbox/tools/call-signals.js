@@ -1,6 +1,6 @@
 'use strict';
-// The `AbortSignal`s of tool calls. A call's signal aborts if the execution ends before the call has settled. It is made when it is first read,
-// since most tools do not.
+// The `AbortSignal`s of tool calls. A call's signal aborts if the execution ends before the call has settled. It is created when a
+// tool first reads it, since most tools do not.
 
 const { apply, getOwnPropertyDescriptor } = Reflect;
 const { create, defineProperty, setPrototypeOf } = Object;

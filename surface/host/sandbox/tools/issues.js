@@ -1,5 +1,5 @@
 'use strict';
-// The words in which a validation says what is wrong with params.
+// The messages of a failed validation of params.
 
 const { bare } = require('../common/options.js');
 

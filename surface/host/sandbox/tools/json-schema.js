@@ -1,6 +1,6 @@
 'use strict';
-// Reads a JSON Schema of a host into a form that can be evaluated. Keywords that assert something and are not supported are refused: to ignore
-// them would let values pass that the schema does not permit.
+// Reads a JSON Schema of a host into a form that can be evaluated. Keywords that assert something and are not supported are refused, since
+// without them values would pass that the schema does not permit.
 
 const { invalid } = require('../../../core/error.js');
 const { now } = require('../../clock.js');

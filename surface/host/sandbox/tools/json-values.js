@@ -1,5 +1,6 @@
 'use strict';
-// Comparisons of data with what a JSON Schema demands. The data are a guest's: what takes longer for larger data is done in slices.
+// Compares data with the values that a JSON Schema requires. The data comes from a guest, so what takes longer for larger data is done in
+// slices.
 
 const { CODE, coded } = require('../../../core/error.js');
 const { MAX_WITHOUT_NOTE, noteOf } = require('../../wire/notes.js');

@@ -1,6 +1,5 @@
 'use strict';
-// Finds the records of a cache that expire first. It is a binary heap, so finding an expired record takes no time for records that have not
-// expired.
+// A binary heap of the records of a cache, by the time at which they expire. So the search for expired records does not visit the others.
 
 /**
  * @typedef {object} Expiring

@@ -27,8 +27,8 @@ const { createInTurns } = require('./turns.js');
 /** Milliseconds that an execution may take by default, including everything that it waits for. */
 const DEADLINE = 30_000;
 /** Milliseconds that a measurement and a collection of garbage may take; the plugin may still be busy. */
-const MEASURE_PATIENCE = 50;
-const COLLECT_PATIENCE = 1_000;
+const MEASURE_TIMEOUT = 50;
+const COLLECT_TIMEOUT = 1_000;
 /** Most contexts that are kept although they may not be needed. */
 const MAX_IDLE = 256;
 /** Most events that wait for a plugin. */
@@ -391,21 +391,21 @@ class PluginIsolate {
 
   /** Updates `used`, if the plugin is not busy for too long. */
   async measure() {
-    await this.#patiently(MEASURE_PATIENCE, (signal) => this.#isolate.getHeapStatistics(bare({ signal })));
+    await this.#within(MEASURE_TIMEOUT, (signal) => this.#isolate.getHeapStatistics(bare({ signal })));
   }
 
   /** Collects garbage and updates `used`, if the plugin is not busy for too long. */
   async collect() {
-    await this.#patiently(COLLECT_PATIENCE, (signal) => this.#runtime.collect(this.#isolate, signal));
+    await this.#within(COLLECT_TIMEOUT, (signal) => this.#runtime.collect(this.#isolate, signal));
   }
 
   /**
-   * @param {number} patience milliseconds
+   * @param {number} timeout milliseconds
    * @param {(signal: AbortSignal) => Promise<unknown>} ask
    */
-  async #patiently(patience, ask) {
+  async #within(timeout, ask) {
     const controller = new AbortController();
-    const timer = setTimeout(() => controller.abort(), patience);
+    const timer = setTimeout(() => controller.abort(), timeout);
     try {
       await ask(controller.signal);
     } catch {

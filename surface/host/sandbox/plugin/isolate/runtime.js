@@ -1,5 +1,5 @@
 'use strict';
-// Provides isolates for plugins, the globals in them other than ECMAScript's built-ins, `context` and `console`, and reads plugins' code.
+// Creates isolates for plugins, with their globals (except `context` and `console`, see guest-context.js), and reads plugins' code.
 
 const { CallbackRecord } = require('../../../../api/callback.js');
 const { recordOf, stamp } = require('../../../../core/handle.js');

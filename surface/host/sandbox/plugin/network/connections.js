@@ -1,6 +1,6 @@
 'use strict';
-// Connections to servers that a plugin may own. What a server sends is parsed on the host's thread, and a server may send it in chunks of one byte,
-// each of which takes more time than a kilobyte. So it is passed on in small pieces, and all connections share a slice of each turn of the event loop.
+// Connections to servers, which may belong to a plugin's author. The host's thread parses what a server sends. Chunks of one byte take more
+// time each than a kilobyte does. So data is passed on in small pieces, and all connections share a slice of each turn of the event loop.
 
 const { Duplex } = require('node:stream');
 const { Work } = require('../../../work.js');
@@ -9,7 +9,7 @@ const { Work } = require('../../../work.js');
 const PIECE = 16_384;
 
 /** The work for all connections of one function, which take turns. Together, they wait for a slice like one other piece of work. */
-class Pace {
+class SharedWork {
   #work = new Work();
   /** Settles when the connections that wait so far have had their turns. */
   #last = Promise.resolve();
@@ -33,26 +33,26 @@ class Pace {
 /** A connection that passes on what arrives in pieces. */
 class Connection extends Duplex {
   #socket;
-  #pace;
+  #work;
   /** Continues to pass on data. @type {(() => void) | undefined} */ #resume;
 
   /**
    * @param {import('node:net').Socket} socket
-   * @param {Pace} pace
+   * @param {SharedWork} work
    */
-  constructor(socket, pace) {
+  constructor(socket, work) {
     super();
     this.#socket = socket;
-    this.#pace = pace;
+    this.#work = work;
     socket.on('error', (error) => this.destroy(error));
     this.#pass().catch((error) => this.destroy(error));
   }
 
   async #pass() {
     for await (const data of this.#socket) {
-      this.#pace.begin();
+      this.#work.begin();
       for (let at = 0; at < data.length; at += PIECE) {
-        const turn = this.#pace.turn();
+        const turn = this.#work.turn();
         if (turn !== undefined) {
           await turn;
         }
@@ -112,17 +112,17 @@ class Connection extends Duplex {
  * @param {URL} url
  * @param {import('node:net').LookupFunction} lookup
  * @param {any} ca
- * @param {Pace} pace
+ * @param {SharedWork} work
  */
-function connect({ protocol, hostname, port }, lookup, ca, pace) {
+function connect({ protocol, hostname, port }, lookup, ca, work) {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   // Loaded only here, since programs that fetch nothing do not need it.
   const net = require('node:net');
   if (protocol === 'http:') {
-    return new Connection(net.connect({ host, port: Number(port || 80), lookup }), pace);
+    return new Connection(net.connect({ host, port: Number(port || 80), lookup }), work);
   }
   const options = { host, port: Number(port || 443), lookup, servername: net.isIP(host) === 0 ? host : '', ALPNProtocols: ['http/1.1'], ...(ca === undefined ? {} : { ca }) };
-  return new Connection(require('node:tls').connect(options), pace);
+  return new Connection(require('node:tls').connect(options), work);
 }
 
-module.exports = { connect, Pace };
+module.exports = { connect, SharedWork };

@@ -7,7 +7,7 @@ const { URL } = require('node:url');
 const { clearTimeout, setTimeout } = require('../../../clock.js');
 const { CODE, coded, invalid } = require('../../../../core/error.js');
 const { isPublic } = require('./addresses.js');
-const { connect, Pace } = require('./connections.js');
+const { connect, SharedWork } = require('./connections.js');
 const { Lookups } = require('./lookups.js');
 const { readDomains } = require('../manifest.js');
 const { checkOptions, own, readNumber, wrong } = require('../../common/options.js');
@@ -223,12 +223,12 @@ function readBody(body, limit) {
  * @param {Request} request
  * @param {Limits} limits
  * @param {import('./lookups.js').NameLookups} lookups
- * @param {InstanceType<typeof Pace>} pace
+ * @param {InstanceType<typeof SharedWork>} work
  * @param {InstanceType<typeof Body>} received
  * @param {(stop: (error: Error) => void) => void} begun
  * @returns {Promise<{ status: number, statusText: string, headers: Record<string, string>, body: Buffer }>}
  */
-function exchange({ url, method, headers, body }, limits, lookups, pace, received, begun) {
+function exchange({ url, method, headers, body }, limits, lookups, work, received, begun) {
   return new Promise((resolve, reject) => {
     const isPrivate = isAllowed(limits.privateDomains, url.hostname);
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
@@ -243,7 +243,7 @@ function exchange({ url, method, headers, body }, limits, lookups, pace, receive
       headers: { ...headers, 'accept-encoding': 'identity', ...(body === undefined ? {} : { 'content-length': String(body.length) }) },
       // No shared connection, and no proxy.
       createConnection: () => {
-        connection = connect(url, names.lookup, limits.ca, pace);
+        connection = connect(url, names.lookup, limits.ca, work);
         return connection;
       },
     });
@@ -399,7 +399,7 @@ function createPluginFetch(options) {
   const limits = readLimits(options);
   const turns = new Turns(MAX_WAITING_BODIES * limits.body);
   const lookups = new Lookups();
-  const pace = new Pace();
+  const work = new SharedWork();
   const memory = new Memory(MAX_RECEIVED_BODIES * limits.body);
   /**
    * @param {unknown} url
@@ -437,7 +437,7 @@ function createPluginFetch(options) {
         if (isLate) {
           throw late();
         }
-        const { headers, status, ...response } = await exchange(request, limits, lookups, pace, received, (each) => { stop = each; });
+        const { headers, status, ...response } = await exchange(request, limits, lookups, work, received, (each) => { stop = each; });
         if (!MOVED.includes(status) || headers.location === undefined || redirect === 'manual') {
           return {
             url: request.url.href, status, statusText: response.statusText, ok: status >= 200 && status < 300, redirected: redirects > 0, headers,

@@ -1,7 +1,7 @@
 'use strict';
-// Looks up the addresses of names for `createPluginFetch`. Plugins choose the names, and with them name servers that may never answer.
-// `dns.lookup` occupies one of the few threads of the process until they do. `dns.Resolver` uses none and can be stopped, and each function
-// has a limited number of lookups at a time. So slow servers only delay lookups of the same function.
+// Looks up the addresses of names for `createPluginFetch`. Plugins choose the names, and so the name servers, which may never answer.
+// `dns.lookup` would occupy one of the few threads of the process until they do. `dns.Resolver` occupies none and can be stopped. Each
+// `fetch` that `createPluginFetch` has made has a limited number of lookups at a time, so slow servers delay no others.
 
 const dns = require('node:dns');
 const net = require('node:net');

@@ -1,5 +1,5 @@
 'use strict';
-// What the requests of plugins receive: each body has a largest size, and all bodies of a function share memory.
+// Reads the bodies of responses to plugins' requests. Each body has a maximum size, and all bodies of a function share a memory budget.
 
 const { Buffer } = require('node:buffer');
 const { CODE, coded } = require('../../../../core/error.js');

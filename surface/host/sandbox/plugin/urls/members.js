@@ -1,5 +1,5 @@
 'use strict';
-// Names of members that say where a request goes.
+// Names of members that determine where a request goes, such as `url` and `host`.
 
 const { types } = require('node:util');
 

@@ -1,6 +1,6 @@
 'use strict';
-// The native functions of a realm from which a snapshot is made. A snapshot cannot hold native functions, so what the realm's code keeps are
-// functions of JavaScript that call them. They are connected while the scripts of the snapshot run, and again in each context that gets the APIs.
+// Functions of JavaScript that take the place of native functions in the realm from which a snapshot is made, since a snapshot cannot contain
+// native ones. They call the native functions that are connected: while the snapshot's scripts run, and again in each context with these APIs.
 
 const { apply, create, freeze, ownKeys, TypeError } = require('./primordials.js');
 
@@ -13,7 +13,7 @@ const REFUSED = freeze({
 });
 
 /** @param {any} native functions of the isolate that makes the snapshot */
-function createLate(native) {
+function createLateBinding(native) {
   /** @type {any} undefined while there are none */
   let connected = native;
   let isMaking = true;
@@ -48,4 +48,4 @@ function createLate(native) {
   };
 }
 
-module.exports = createLate;
+module.exports = createLateBinding;

@@ -1,4 +1,4 @@
-//! `crypto` and `performance`.
+//! The native side of `crypto` and `performance` (`surface/web/objects.js`).
 
 use super::arguments::{ascii, string};
 use super::buffer::Bytes;

@@ -1,6 +1,6 @@
 //! Blocks of C++ code that are too small to count one by one. Each thread adds up what it allocates and frees for an isolate, and passes the
 //! sum on to the isolate's quota. Nothing is refused because of it: V8 may free a block where the thread works for no isolate, so the sum
-//! is not exact. It tells what an isolate keeps that is lost.
+//! is not exact. It is part of the memory of lost isolates.
 
 use std::ffi::c_void;
 

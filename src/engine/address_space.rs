@@ -1,5 +1,5 @@
-//! Address space that buffers reserve for growth. It costs no memory, but the address space of a process is limited, and so is the system's
-//! list of its mappings. A guest that uses up either one takes it from the host.
+//! Budgets for the address space that buffers reserve for growth. It takes no memory, but the address space of a process is limited, and so is
+//! the number of its mappings. If a guest used up either one, the host would have none left.
 
 #[cfg(target_os = "linux")]
 use std::io::Read;
@@ -63,9 +63,9 @@ const PARTS: usize = 1 << 10;
 const SHORT_LIST: u64 = 128 << 10;
 const SHORT_PARTS: usize = SHORT_LIST as usize / 49;
 
-/// The check takes as long as creating an isolate, except while the process has few mappings. While there is room, it is repeated when `MORE_ALIVE` more isolates are alive than the
-/// lowest number since the last check, and after `MORE_MADE` isolates were created, whether they still exist or not. Between two checks there
-/// is room for these isolates, and for some of the mappings that other code creates.
+/// The check takes as long as creating an isolate, except while the process has few mappings. While there is room, it is repeated when
+/// `MORE_ALIVE` more isolates are alive than the lowest number since the last check, and after `MORE_MADE` isolates were created, whether
+/// they still exist or not. Between two checks there is room for these isolates, and for some of the mappings that other code creates.
 const MORE_ALIVE: u64 = 16;
 const MORE_MADE: u32 = 64;
 

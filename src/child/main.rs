@@ -1,4 +1,4 @@
-//! The life of a child: the engine starts, one execution arrives, its outcome is sent, and the parent ends the process.
+//! What a child does from its start to its end: it starts the engine, receives one execution and sends its outcome. Then the parent ends it.
 
 use std::fs::File;
 use std::io::Read;

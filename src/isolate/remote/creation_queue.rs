@@ -12,7 +12,7 @@ use crate::value::processors;
 /// Isolates created at a time. More would only compete for the processors.
 static MAX_CONCURRENT: LazyLock<usize> = LazyLock::new(|| processors().map_or(8, |cores| (cores * 4).clamp(8, 64)));
 
-type Make = Box<dyn FnOnce(Arrival) + Send>;
+type Make = Box<dyn FnOnce(Permit) + Send>;
 
 struct Queue {
     /// Isolates that are being created.
@@ -22,10 +22,10 @@ struct Queue {
 
 static QUEUE: Mutex<Queue> = Mutex::new(Queue { count: 0, waiting: VecDeque::new() });
 
-/// An isolate that is being created. Dropping this lets the next one start.
-pub struct Arrival(());
+/// The permission to create one isolate. Dropping it lets the next one start.
+pub struct Permit(());
 
-impl Drop for Arrival {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut queue = lock(&QUEUE);
         let Some(next) = queue.waiting.pop_front() else {
@@ -37,22 +37,22 @@ impl Drop for Arrival {
             let others = std::mem::take(&mut queue.waiting);
             queue.count += others.len();
             drop(queue);
-            others.into_iter().chain([next]).for_each(|next| next(Arrival(())));
+            others.into_iter().chain([next]).for_each(|next| next(Permit(())));
             return;
         }
         drop(queue);
         // Not on this thread: where isolates cannot be created, each drop would lead to the next, recursively.
-        clock::after(Duration::ZERO, || next(Arrival(())));
+        clock::after(Duration::ZERO, || next(Permit(())));
     }
 }
 
 /// Calls `make` when its turn comes. `make` must not wait for anything.
-pub fn admit(make: impl FnOnce(Arrival) + Send + 'static) {
+pub fn admit(make: impl FnOnce(Permit) + Send + 'static) {
     let mut queue = lock(&QUEUE);
     if queue.count >= *MAX_CONCURRENT {
         return queue.waiting.push_back(Box::new(make));
     }
     queue.count += 1;
     drop(queue);
-    make(Arrival(()));
+    make(Permit(()));
 }

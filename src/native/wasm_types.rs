@@ -1,4 +1,4 @@
-//! The budget for WebAssembly types.
+//! The budgets for WebAssembly types, which V8 keeps for the life of the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

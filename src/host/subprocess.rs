@@ -1,4 +1,4 @@
-//! Executions in processes of their own, as the host's surface requests them.
+//! Executions of `SubprocessSandbox`, as the host's surface requests them.
 
 use std::path::PathBuf;
 use std::sync::Weak;
