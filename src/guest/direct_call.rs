@@ -94,6 +94,10 @@ impl Call<'_, '_, '_> {
             if !shared.is_refused() {
                 remote.accounts.meter.called_host();
                 called = match answer {
+                    Ok(Value::Number(number)) => {
+                        self.results.set_double(number);
+                        Called::Returned
+                    }
                     Ok(value) => self.give(scope, &shared, value),
                     Err(fault) => Called::Ended(Err(fault)),
                 };
@@ -106,10 +110,6 @@ impl Call<'_, '_, '_> {
     /// Returns the result to the guest, if it is a primitive.
     #[inline(always)]
     fn give(self, scope: &v8::PinScope<'_, '_>, direct: &DirectCall, value: Value) -> Called {
-        if let Value::Number(number) = value {
-            self.results.set_double(number);
-            return Called::Returned;
-        }
         match convert::primitive_to_v8(scope, &value) {
             Some(Ok(primitive)) => {
                 self.results.set(primitive);
@@ -133,8 +133,9 @@ impl Call<'_, '_, '_> {
         };
         let first = if self.op == op::REF_APPLY {
             direct.bits = number(self.args.get(FIRST))? as u32;
-            if RECEIVER < self.args.length() {
-                direct.receiver = Some(read(direct, RECEIVER)?).filter(|value| !matches!(value, Value::Undefined));
+            // Mostly undefined, as is an argument that is not given.
+            if !self.args.get(RECEIVER).is_undefined() {
+                direct.receiver = Some(read(direct, RECEIVER)?);
             }
             APPLIED
         } else {
@@ -142,6 +143,11 @@ impl Call<'_, '_, '_> {
         };
         usize::try_from((self.args.length() - first).max(0)).ok().filter(|count| *count <= DirectCall::MAX_ARGS)?;
         for index in first..self.args.length() {
+            if let Ok(number) = v8::Local::<v8::Number>::try_from(self.args.get(index)) {
+                // Written where it stays. To move what was just written in parts takes processors long.
+                direct.args.push(Value::Number(number.value()));
+                continue;
+            }
             let value = read(direct, index)?;
             direct.args.push(value);
         }
