@@ -113,20 +113,20 @@ class ToolCalls {
         let params = parse === undefined ? sent : parse(sent, this.#ending);
         if (parse !== undefined && types.isPromise(params)) {
           params = await params;
-          this.#throwIfOver();
+          if (this.#isOver()) await this.#end();
         }
         if (check !== undefined) {
           params = check(params, this.#ending);
           if (types.isPromise(params)) {
             params = await params;
-            this.#throwIfOver();
+            if (this.#isOver()) await this.#end();
           }
         }
         if (approve !== undefined) {
           await approval(approve, { name, params, get signal() { return call.signal; } });
         }
         // It may have waited for its turn on this thread.
-        this.#throwIfOver();
+        if (this.#isOver()) await this.#end();
         const returned = toolExecutor(name, params, { get signal() { return call.signal; } });
         result = isThenable(returned) ? await adopt(returned) : returned;
       } finally {
@@ -143,11 +143,15 @@ class ToolCalls {
     return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.AWAITED));
   }
 
-  #throwIfOver() {
-    const error = this.#ending.stopped();
-    if (error !== undefined) {
-      throw error;
-    }
+  #isOver() {
+    return this.#ending.stopped() !== undefined;
+  }
+
+  /** Settles with the execution: the guest does not get an error in place of the execution's deadline. */
+  #end() {
+    return new Promise((_, reject) => {
+      if (this.#signals.hasEnded || this.#run.isStopped()) reject(disposed());
+    });
   }
 
   /**
