@@ -146,7 +146,13 @@ impl Local {
         let value = direct
             .as_ref()
             .and_then(|direct| if index == 0 { direct.receiver.as_ref() } else { direct.args.get(index - 1) });
-        value.map_or_else(|| js.undefined(), |value| carrier::write_shared(js, self, value))
+        let Some(value) = value else { return js.undefined() };
+        if let Value::Payload(payload) = value
+            && let Some(carrier) = self.arena.outcome(js, &payload.bytes)?
+        {
+            return Ok(carrier);
+        }
+        carrier::write_shared(js, self, value)
     }
 
     /// Answers the call that is being served. Returns what [`answer`] does.
