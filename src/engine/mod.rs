@@ -106,6 +106,9 @@ const FLAGS: &str = concat!(
     "--no-extensible-ro-snapshot ",
     // Isolates with equal modules would share their code. If one of them ended while it compiles, the others would wait forever.
     "--no-wasm-native-module-cache ",
+    // An isolate that V8 gives a task is entered by a thread of ours, and not by the caller of a sync call. A minor collection needs no task: it
+    // comes when the young generation is full, soon after the task would be due.
+    "--no-minor-gc-task ",
 );
 
 /// V8's own version.

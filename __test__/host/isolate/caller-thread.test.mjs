@@ -82,6 +82,20 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     const after = process.resourceUsage?.();
     if (used?.voluntaryContextSwitches > 0) assert.ok(after.voluntaryContextSwitches - used.voluntaryContextSwitches < 10_000, JSON.stringify([used, after]));`));
 
+  test('collect short-lived objects on the thread of their caller', () => here(`
+    const { readdirSync, readFileSync } = await import('node:fs');
+    // How often the threads that run guests have slept.
+    const sleeps = () => readdirSync('/proc/self/task')
+      .map((task) => readFileSync('/proc/self/task/' + task + '/status', 'utf8'))
+      .filter((status) => /^Name:\\tisolated-v8$/m.test(status))
+      .reduce((sum, status) => sum + Number(/^voluntary_ctxt_switches:\\t(\\d+)$/m.exec(status)[1]), 0);
+    await context.eval('1');
+    const before = sleeps();
+    assert.ok(before > 0);
+    for (let round = 0; round < 2_000; round += 1) context.evalSync('for (let i = 0; i < 1_000; i += 1) [i]');
+    const after = sleeps();
+    assert.ok(after - before < 50, before + ' and ' + after);`));
+
   test('call other isolates, also through the host', () => here(`
     const other = new ivm.Isolate();
     const second = other.createContextSync();
