@@ -101,7 +101,7 @@ function createGuest(native) {
   const surface = surfaceOf(alone({
     side: /** @type {const} */ ('guest'),
     invoke,
-    invokeSync: nativeInvoke,
+    invokeSync: native.invokeSync,
     pack,
     packMoving(value, transferOut, transferList) {
       /** @type {object[]} */

@@ -166,9 +166,10 @@ impl<'s> Call<'_, 's, '_> {
         let first = if self.op == op::REF_APPLY {
             let Some(bits) = number(self.args.get(FIRST)) else { return Ok(false) };
             direct.bits = bits as u32;
-            if RECEIVER < self.args.length() {
+            // Mostly undefined, as is an argument that is not given.
+            if !self.args.get(RECEIVER).is_undefined() {
                 let Some(receiver) = primitive(scope, direct, RECEIVER) else { return Ok(false) };
-                direct.receiver = Some(receiver).filter(|value| !matches!(value, Value::Undefined));
+                direct.receiver = Some(receiver);
             }
             APPLIED
         } else {

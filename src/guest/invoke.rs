@@ -10,11 +10,12 @@ use crate::ops::{self, Caller, Prepared, op};
 use crate::protocol::{INVOKE_HEAD, message, mode};
 use crate::value::{Code, Completion, ErrorClass, Fault, Value};
 
-/// `{ invoke, release, track, brand, owned, cross, get, set, remove, isArrayBuffer, now }`.
+/// `{ invoke, invokeSync, release, track, brand, owned, cross, get, set, remove, isArrayBuffer, now }`.
 pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
     let object = v8::Object::new(scope);
     let functions = [
         ("invoke", function(scope, invoke)?),
+        ("invokeSync", function(scope, invoke_sync)?),
         ("release", function(scope, release)?),
         ("track", function(scope, track)?),
         ("owned", function(scope, owned)?),
@@ -52,20 +53,39 @@ fn number(scope: &mut v8::PinScope<'_, '_>, args: &v8::FunctionCallbackArguments
 fn invoke<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     args: v8::FunctionCallbackArguments<'s>,
+    result: v8::ReturnValue<v8::Value>,
+) {
+    let waiting = number(scope, &args, 1) as u32;
+    invoke_in(scope, &args, result, waiting);
+}
+
+/// The same with `mode::SYNC` only.
+fn invoke_sync<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    result: v8::ReturnValue<v8::Value>,
+) {
+    invoke_in(scope, &args, result, mode::SYNC);
+}
+
+#[inline(always)]
+fn invoke_in<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: &v8::FunctionCallbackArguments<'s>,
     mut result: v8::ReturnValue<v8::Value>,
+    waiting: u32,
 ) {
     let _lifted = cap::lift();
-    let op = number(scope, &args, 0) as u32;
-    let waiting = number(scope, &args, 1) as u32;
+    let op = number(scope, args, 0) as u32;
     let is_application = op == op::REF_APPLY && waiting == mode::SYNC;
-    let called = if is_application { direct_call::apply(scope, &args, &mut result) } else { Called::Unsent(None) };
+    let called = if is_application { direct_call::apply(scope, args, &mut result) } else { Called::Unsent(None) };
     if matches!(called, Called::Returned) {
         return;
     }
     let Ok(at) = GuestRealm::current(scope) else { return };
-    let request = number(scope, &args, 2);
+    let request = number(scope, args, 2);
     let send = |scope: &mut v8::PinScope<'s, '_>| {
-        let (prepared, bytes) = prepare(scope, &at, op, &args)?;
+        let (prepared, bytes) = prepare(scope, &at, op, args)?;
         match waiting {
             mode::SYNC if op == op::REF_APPLY_SYNC_PROMISE => outgoing::wait_settled(scope, &at, prepared),
             // Part of a compilation that may have been asynchronous.

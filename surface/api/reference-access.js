@@ -48,7 +48,7 @@ const isKey = (key) => typeof key === 'string' || (typeof key === 'number' && sa
 /** @param {import('../index.js').Core} core */
 function createAccess(core) {
   const { binding } = core;
-  const { invoke, invokeSync, local, pack } = binding;
+  const { invoke, invokeSync, local, pack, unpack } = binding;
 
   /**
    * @param {ReferenceRecord} record
@@ -262,12 +262,13 @@ function createAccess(core) {
     } catch (error) {
       return core.refuse(mode, error);
     }
-    const call = core.begin(mode, method, signal, site);
+    const sync = mode === MODE.SYNC;
+    const call = sync ? undefined : core.begin(mode, method, signal, site);
     const request = call === undefined ? 0 : call.request;
     const id = idOf(record);
     let carrier;
     // Written out for common numbers of arguments.
-    const start = mode === MODE.SYNC ? invokeSync : invoke;
+    const start = sync ? invokeSync : invoke;
     switch (size) {
       case 0:
         carrier = options === undefined && self === undefined
@@ -294,7 +295,7 @@ function createAccess(core) {
         carriers[7] = self;
         carrier = apply(invoke, undefined, carriers);
     }
-    return core.conclude(mode, call, carrier, method);
+    return sync ? unpack(carrier, method) : core.conclude(mode, call, carrier, method);
   }
 
   /**
