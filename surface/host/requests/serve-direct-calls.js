@@ -23,7 +23,7 @@ const AGAIN = Object.freeze([TAG.AGAIN]);
  * @param {(carrier: any) => void} host.skip
  */
 function createServeDirectCalls({ native, owned, packResult, packThrown, together, unpack, skip }) {
-  const { answer, answerText, directCall, directCallValue } = native;
+  const { answer, answerBytes, answerText, directCall, directCallValue } = native;
 
   /** @param {any} carrier */
   const receive = (carrier) => (typeof carrier === 'object' && carrier !== null ? unpack(carrier) : carrier);
@@ -88,13 +88,20 @@ function createServeDirectCalls({ native, owned, packResult, packThrown, togethe
       const rest = head - slot * DIRECT_CALL.SLOT;
       do {
         const result = serve(slot, rest, first);
-        first = typeof result === 'string' ? answerText(result) : answer(result);
+        if (typeof result === 'string') first = answerText(result);
+        else first = isOnlyBytes(result) ? answerBytes(result[1]) : answer(result);
       } while (typeof first !== 'function');
       head = directCall();
       first = head < 0 ? undefined : directCallValue(1);
     } while (head >= 0);
   };
 }
+
+/**
+ * Whether a carrier is a serialized value without a table.
+ * @param {any} carrier
+ */
+const isOnlyBytes = (carrier) => typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && carrier[2].length === 0;
 
 /** What `packResult` needs to know. */
 const IN_BITS = ~OP.REFERENCE & (DIRECT_CALL.RECEIVER - 1);
