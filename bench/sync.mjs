@@ -15,10 +15,10 @@ const limited = ({ id, title, prepare, ...rest }) => [
 ];
 
 /** One run whose guest makes `count` calls that `expression` describes; `give` makes the callee. */
-const fromGuest = ({ id, title, give, expression, count = CALLS, setup = '' }) => ({
+const fromGuest = ({ id, title, give, expression, count = CALLS, setup = '', target = CALLBACK }) => ({
   id,
   title,
-  target: CALLBACK,
+  target,
   calls: count,
   expected: count,
   prepare: inContext(({ ivm, isolate, context }) => {
@@ -80,6 +80,20 @@ export default [
     setup: 'const record = new Proxy({}, { get: (target, key) => host(key) })',
     expression: 'record[`property${i}`]',
     count: PROPERTIES,
+  }),
+  fromGuest({
+    id: 'callback-list',
+    title: 'callback, a list of two short strings as the argument',
+    target: OBJECT,
+    give: (ivm) => new ivm.Callback((path) => path.length / 2),
+    expression: "host(['record', 'name'])",
+  }),
+  fromGuest({
+    id: 'callback-object',
+    title: 'callback, a small object as the result',
+    target: OBJECT,
+    give: (ivm) => new ivm.Callback(() => ({ id: 1, keys: ['id', 'name'] })),
+    expression: 'host(1).id',
   }),
   fromGuest({
     id: 'reference-number',

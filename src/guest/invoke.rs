@@ -78,7 +78,7 @@ fn invoke_in<'s>(
     let _lifted = cap::lift();
     let op = number(scope, args, 0) as u32;
     let is_application = op == op::REF_APPLY && waiting == mode::SYNC;
-    let called = if is_application { direct_call::apply(scope, args, &mut result) } else { Called::Unsent };
+    let called = if is_application { direct_call::apply(scope, args, &mut result) } else { Called::Unsent(None) };
     if matches!(called, Called::Returned) {
         return;
     }
@@ -104,7 +104,7 @@ fn invoke_in<'s>(
     };
     let outcome = match called {
         Called::Ended(outcome) => outcome,
-        Called::Returned | Called::Unsent => send(scope),
+        Called::Returned | Called::Unsent(_) => send(scope),
     };
     if ops::may_end_caller(op) && at.guest.check_stopping().is_err() {
         // This isolate was disposed, or the one that created it.

@@ -60,7 +60,8 @@ fn call<'s>(
     let Ok(at) = GuestRealm::current(scope) else { return };
     let value = match called {
         Called::Ended(outcome) => outcome.and_then(|value| convert::to_v8(scope, &at, value)),
-        Called::Returned | Called::Unsent => call_out(scope, &at, &args),
+        Called::Unsent(begun) => call_out(scope, &at, &args, begun),
+        Called::Returned => return,
     };
     match value {
         Ok(value) => result.set(value),
@@ -74,14 +75,16 @@ fn call_out<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &GuestRealm,
     args: &v8::FunctionCallbackArguments<'s>,
+    begun: Option<Arguments>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     at.guest.end_if_stopping(scope)?;
     let id = args.data().number_value(scope).unwrap_or(-1.0);
     let Some(Value::Function(callable)) = at.guest.carried(id as usize) else {
         return Err(ops::malformed());
     };
-    let mut values = Arguments::new(at);
-    for index in 0..args.length() {
+    let mut values = begun.unwrap_or_else(|| Arguments::new(at));
+    // At most as many as there are.
+    for index in values.values.len() as i32..args.length() {
         let value = args.get(index);
         if let Ok(symbol) = v8::Local::<v8::Symbol>::try_from(value) {
             return Err(symbol_refused(scope, symbol));
@@ -134,6 +137,13 @@ impl Arguments {
     }
 
     pub fn push(&mut self, value: Value) -> Result<(), Fault> {
+        self.admit(&value)?;
+        self.values.push(value);
+        Ok(())
+    }
+
+    /// Counts a value that is kept elsewhere.
+    pub fn admit(&mut self, value: &Value) -> Result<(), Fault> {
         self.bytes = self.bytes.saturating_add(value.byte_size());
         if self.bytes > self.limit {
             return Err(convert::too_large(self.limit));
@@ -144,7 +154,6 @@ impl Arguments {
                 return Err(Fault::too_many_handles(remote.accounts.max_handles()));
             }
         }
-        self.values.push(value);
         Ok(())
     }
 }

@@ -462,6 +462,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"statistics", function(js, local, c"statistics", whole::statistics)?),
         (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
         (c"answer", function_of::<_, 1>(js, local, c"answer", direct_calls::answer)?),
+        (c"answerBytes", function_of::<_, 1>(js, local, c"answerBytes", direct_calls::answer_bytes)?),
         (c"answerText", function_of::<_, 1>(js, local, c"answerText", direct_calls::answer_text)?),
         (c"directCall", function_of::<_, 1>(js, local, c"directCall", direct_calls::direct_call)?),
         (c"directCallValue", function_of::<_, 1>(js, local, c"directCallValue", direct_calls::direct_call_value)?),

@@ -12,7 +12,7 @@ use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use crate::isolate::caller_thread::{self, DirectCaller};
 use crate::ops::{Transfer, op};
 use crate::protocol::{direct_call, tag};
-use crate::value::{DirectCall, Fault, Outcome, Owner, Value};
+use crate::value::{DirectCall, Fault, Outcome, Owner, Payload, Value};
 
 /// Calls that the loop serves before the waiting thread looks at other things.
 const MAX_IN_A_ROW: u32 = 32;
@@ -146,7 +146,13 @@ impl Local {
         let value = direct
             .as_ref()
             .and_then(|direct| if index == 0 { direct.receiver.as_ref() } else { direct.args.get(index - 1) });
-        value.map_or_else(|| js.undefined(), |value| carrier::write_shared(js, self, value))
+        let Some(value) = value else { return js.undefined() };
+        if let Value::Payload(payload) = value
+            && let Some(carrier) = self.arena.outcome(js, &payload.bytes)?
+        {
+            return Ok(carrier);
+        }
+        carrier::write_shared(js, self, value)
     }
 
     /// Answers the call that is being served. Returns what [`answer`] does.
@@ -192,6 +198,15 @@ pub fn answer<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> Js
 pub fn answer_text<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [text, ..] = args else { return Err(Refused) };
     local.answer(js, |direct| Ok(Some(Ok(Value::String(js.read_text_into(*text, direct.result_memory.take())?)))))
+}
+
+/// `answerBytes(bytes)`: the same with a serialized value that has no table.
+pub fn answer_bytes<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [bytes, ..] = args else { return Err(Refused) };
+    local.answer(js, |_| {
+        let payload = Payload { bytes: Arc::new(js.take_bytes(*bytes)?), table: Vec::new(), moved: false };
+        Ok(Some(Ok(Value::Payload(Box::new(payload)))))
+    })
 }
 
 /// `directCall()`: what must be served next, as `DIRECT_CALL` in the surface's `protocol.js` describes it; negative if the loop ends here.

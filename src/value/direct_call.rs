@@ -16,8 +16,9 @@ pub struct DirectCall {
     pub slot: u32,
     /// How the result of a Reference's function is transferred.
     pub bits: u32,
-    /// All values are primitives.
+    /// A primitive.
     pub receiver: Option<Value>,
+    /// Primitives, and small payloads without a table.
     pub args: Vec<Value>,
     /// The asynchronous call on whose behalf the guest asks; 0 for none.
     pub request: i64,

@@ -30,7 +30,7 @@ function createExchange({ native, owned, callers, surface, unpack, settle, faile
     recipient: (request) => native.recipient(request),
     isAwaited: (request) => native.isAwaited(request),
   });
-  const { hooks, together, unpackObject } = createUnpack({
+  const { hooks, skip, together, unpackObject } = createUnpack({
     native,
     pack,
     owned,
@@ -41,7 +41,7 @@ function createExchange({ native, owned, callers, surface, unpack, settle, faile
   });
   const { delegateTo, local } = createLocal({ native, surface, unpack });
   const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack });
-  const serveDirectCalls = createServeDirectCalls({ native, owned, packResult, packThrown });
+  const serveDirectCalls = createServeDirectCalls({ native, owned, packResult, packThrown, together, unpack, skip });
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */
   const serveFor = (caller, args) => callers.run(caller, serve, args);
   return Object.freeze({

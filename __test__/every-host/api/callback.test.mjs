@@ -41,6 +41,48 @@ test('`this` is undefined, arguments and result are copied', () => {
   });
 });
 
+test('arguments are read once, in their order', () => {
+  let seen;
+  return withCall((...args) => {
+    seen = args;
+    return args.map((arg) => typeof arg).join();
+  }, ({ context }) => {
+    context.global.setSync('reference', new ivm.Reference(1));
+    context.evalSync(`
+      let reads = '';
+      const one = (name, value) => ({ get [name]() {
+        reads += name;
+        return typeof value === 'function' ? value() : value;
+      } });
+      const readsOf = (...args) => {
+        reads = '';
+        const types = call(...args);
+        return reads + ' ' + types;
+      };
+    `);
+    const objects = 'one("a", 1), one("b", [2, "c"])';
+    const cases = {
+      [`${objects}`]: ['ab object,object', [{ a: 1 }, { b: [2, 'c'] }]],
+      [`1, ${objects}, "d", null`]: ['ab number,object,object,string,object', [1, { a: 1 }, { b: [2, 'c'] }, 'd', null]],
+      [`${objects}, one("l", "x".repeat(5000))`]: ['abl object,object,object', [{ a: 1 }, { b: [2, 'c'] }, { l: 'x'.repeat(5000) }]],
+      [`${objects}, ...Array(20).fill(7)`]: [`ab object,object${',number'.repeat(20)}`, [{ a: 1 }, { b: [2, 'c'] }, ...Array.from({ length: 20 }, () => 7)]],
+      [`${objects}, one("r", /x+/g), 5n`]: ['abr object,object,object,bigint', [{ a: 1 }, { b: [2, 'c'] }, { r: /x+/g }, 5n]],
+      [`one("n", () => call(one("m", 3))), ${objects}`]: ['nmab object,object,object', [{ n: 'object' }, { a: 1 }, { b: [2, 'c'] }]],
+    };
+    for (const [args, [expected, values]] of Object.entries(cases)) {
+      assert.equal(context.evalSync(`readsOf(${args})`), expected, args);
+      assert.deepEqual(seen, values, args);
+    }
+    assert.equal(context.evalSync(`readsOf(${objects}, one("h", reference), 4)`), 'abh object,object,object,number');
+    assert.equal(seen[2].h.deref(), 1);
+    seen = undefined;
+    assert.throws(() => context.evalSync(`readsOf(${objects}, Symbol("s"))`), failure(TypeError, 'Symbol(s) could not be cloned.'));
+    assert.throws(() => context.evalSync(`readsOf(${objects}, one("t", () => { throw new RangeError("t"); }))`), failure(RangeError, 't'));
+    assert.equal(context.evalSync('reads'), 'abt');
+    assert.equal(seen, undefined);
+  });
+});
+
 test('functions cannot be arguments, and can be results', () => withCall(() => () => 9, ({ context }) => {
   assert.throws(() => context.evalSync('call(() => 1)'), failure(TypeError, '() => 1 could not be cloned.'));
   assert.throws(() => context.evalSync('call(Symbol("s"))'), TypeError);

@@ -1,5 +1,5 @@
 'use strict';
-// Calls of this host's functions by guests that run on its own thread, with primitives only. Everything else is a request (serve.js). Guests
+// Calls of this host's functions by guests that run on its own thread, with small values. Everything else is a request (serve.js). Guests
 // make many such calls in a row, so one loop serves them: the native side resumes the guest, and returns what it asks next.
 
 const { kindOf, recordOf } = require('../../core/handle.js');
@@ -18,21 +18,33 @@ const AGAIN = Object.freeze([TAG.AGAIN]);
  * @param {import('../values/owned.js').Table} host.owned
  * @param {(value: unknown, bits: number, origin: string) => any} host.packResult
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
+ * @param {<T>(read: () => T) => T} host.together reads the arguments of one call
+ * @param {(carrier: any) => any} host.unpack
+ * @param {(carrier: any) => void} host.skip
  */
-function createServeDirectCalls({ native, owned, packResult, packThrown }) {
-  const { answer, answerText, directCall, directCallValue } = native;
+function createServeDirectCalls({ native, owned, packResult, packThrown, together, unpack, skip }) {
+  const { answer, answerBytes, answerText, directCall, directCallValue } = native;
+
+  /** @param {any} carrier */
+  const receive = (carrier) => (typeof carrier === 'object' && carrier !== null ? unpack(carrier) : carrier);
 
   /**
-   * The receiver and all arguments of the call.
+   * All arguments of the call.
    * @param {number} count of arguments
    * @param {unknown} first
    */
   function valuesOf(count, first) {
-    const args = count === 0 ? [] : [first];
+    const args = count === 0 ? [] : [receive(first)];
     for (let index = 2; index <= count; index += 1) {
-      args.push(directCallValue(index));
+      args.push(receive(directCallValue(index)));
     }
     return args;
+  }
+
+  /** @param {unknown} first */
+  function again(first) {
+    skip(first);
+    return AGAIN;
   }
 
   /**
@@ -45,18 +57,18 @@ function createServeDirectCalls({ native, owned, packResult, packThrown }) {
     let target = /** @type {any} */ (owned.value(slot));
     const isReference = (rest & OP.REFERENCE) !== 0;
     if (isReference ? kindOf(target) === KIND.CALLBACK : owned.note(slot) !== CALLBACK.SYNC) {
-      if (!isReference) return AGAIN;
+      if (!isReference) return again(first);
       target = recordOf(target, KIND.CALLBACK).target;
     }
-    if (typeof target !== 'function' || isAnsweredLater(target)) return AGAIN;
+    if (typeof target !== 'function' || isAnsweredLater(target)) return again(first);
     const origin = isReference ? ORIGIN.REFERENCE : ORIGIN.CALLBACK;
     const bits = isReference ? rest & IN_BITS : TRANSFER.OR_COPY | (rest & IN_BITS);
     const count = rest >>> COUNT_SHIFT;
     const entered = owned.enter();
     try {
       const result = count === 1 && (rest & DIRECT_CALL.RECEIVER) === 0
-        ? target(first)
-        : Reflect.apply(target, (rest & DIRECT_CALL.RECEIVER) === 0 ? undefined : directCallValue(0), valuesOf(count, first));
+        ? target(receive(first))
+        : Reflect.apply(target, (rest & DIRECT_CALL.RECEIVER) === 0 ? undefined : directCallValue(0), together(() => valuesOf(count, first)));
       return (bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(result) ? result : packResult(result, bits, origin);
     } catch (error) {
       return packThrown(error, bits & OP.SHOWS_STACKS, origin);
@@ -76,13 +88,20 @@ function createServeDirectCalls({ native, owned, packResult, packThrown }) {
       const rest = head - slot * DIRECT_CALL.SLOT;
       do {
         const result = serve(slot, rest, first);
-        first = typeof result === 'string' ? answerText(result) : answer(result);
+        if (typeof result === 'string') first = answerText(result);
+        else first = isOnlyBytes(result) ? answerBytes(result[1]) : answer(result);
       } while (typeof first !== 'function');
       head = directCall();
       first = head < 0 ? undefined : directCallValue(1);
     } while (head >= 0);
   };
 }
+
+/**
+ * Whether a carrier is a serialized value without a table.
+ * @param {any} carrier
+ */
+const isOnlyBytes = (carrier) => typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && carrier[2].length === 0;
 
 /** What `packResult` needs to know. */
 const IN_BITS = ~OP.REFERENCE & (DIRECT_CALL.RECEIVER - 1);

@@ -129,6 +129,16 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
     }
   }
 
+  /**
+   * A carrier is not read, so that the native side may use its memory again.
+   * @param {any} carrier
+   */
+  function skip(carrier) {
+    if (typeof carrier !== 'object' || carrier === null || carrier[0] !== TAG.OUTCOME) return;
+    outcomes ??= new Uint8Array(native.outcome);
+    outcomes[0] = 0;
+  }
+
   /** Whether the values that are read now are arguments of one call, and their budget. */
   let isList = false;
   /** @type {import('../work.js').WorkBudget | undefined} */
@@ -239,7 +249,7 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
     resolve: (carrier) => unpack(carrier),
   });
 
-  return { hooks, together, unpackObject };
+  return { hooks, skip, together, unpackObject };
 }
 
 module.exports = { createUnpack, delegate, Unreadable };
