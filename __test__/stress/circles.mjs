@@ -290,7 +290,7 @@ async function child() {
       if (result !== promised) fail(`${result} instead of ${promised}: ${JSON.stringify(root)}`);
       if (trace.join() !== model.trace.join()) fail(`called as ${trace} instead of ${model.trace}: ${JSON.stringify(root)}`);
     }
-    if (new Set(trace).size !== trace.length) fail(`called twice: ${trace}`);
+    if (new Set(trace).size !== trace.length) fail(`called twice: ${trace}: ${JSON.stringify(root)}`);
     if (!LOSES && ivm.engineStats().endings.abandoned > 0) fail(`an isolate was abandoned: ${JSON.stringify(root)}`);
     const calm = model.dead.size === 0 && model.uncertain.every((n) => n === 0);
     if (calm && !LOSES) {

@@ -102,7 +102,8 @@ describe('visited values', () => {
       return performance.now() - start;
     };
     time(10);
-    const [few, many] = [time(10), time(1000)];
+    const best = (count) => Math.min(...Array.from({ length: 5 }, () => time(count)));
+    const [few, many] = [best(10), best(1000)];
     assert.ok(many < 10 * few + 10, `${few} ms, then ${many} ms`);
   });
 
