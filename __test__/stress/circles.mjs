@@ -187,6 +187,8 @@ async function child() {
   const fail = (what) => { console.log(`PROBLEM in round ${round} of seed ${seed}${isMainThread ? '' : ' in a worker'}: ${what}`); process.exit(3); };
 
   let [trace, ignored] = [[], []];
+  /** Calls whose text lies in the host's `gate`. A guest whose caller has ended may find the text of another call there, and repeat that. */
+  const sharing = new Set();
   const noises = [];
   const guests = [];
   /** What a host function does. */
@@ -237,6 +239,7 @@ async function child() {
     // A guest whose caller has ended in an earlier round.
     if (node.id <= round * 100) return 0;
     trace.push(node.id);
+    if (node.way === 'getter') sharing.add(node.id);
     let sum = node.id;
     if (node.collects) collect();
     if (node.changes !== undefined) ivm.configureEngine({ syncCalls: node.changes });
@@ -282,6 +285,7 @@ async function child() {
     root.end = undefined;
     const model = new Model();
     const promised = model.try(() => model.host(root));
+    sharing.clear();
     [trace, ignored] = [[], Array.from({ length: ISOLATES }, () => [])];
     const since = Date.now();
     const result = runHost(root);
@@ -290,7 +294,8 @@ async function child() {
       if (result !== promised) fail(`${result} instead of ${promised}: ${JSON.stringify(root)}`);
       if (trace.join() !== model.trace.join()) fail(`called as ${trace} instead of ${model.trace}: ${JSON.stringify(root)}`);
     }
-    if (new Set(trace).size !== trace.length) fail(`called twice: ${trace}: ${JSON.stringify(root)}`);
+    const unique = trace.filter((id) => !sharing.has(id));
+    if (new Set(unique).size !== unique.length) fail(`called twice: ${trace}: ${JSON.stringify(root)}`);
     if (!LOSES && ivm.engineStats().endings.abandoned > 0) fail(`an isolate was abandoned: ${JSON.stringify(root)}`);
     const calm = model.dead.size === 0 && model.uncertain.every((n) => n === 0);
     if (calm && !LOSES) {
