@@ -219,7 +219,7 @@ pub fn direct_call<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>])
     )
 }
 
-/// `askedValue(index)`: see [`Local::argument`].
+/// `directCallValue(index)`: see [`Local::argument`].
 pub fn direct_call_value<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [index, ..] = args else { return Err(Refused) };
     let serving_now = local.context.direct_serving.borrow().clone().ok_or(Refused)?;

@@ -113,20 +113,20 @@ class ToolCalls {
         let params = parse === undefined ? sent : parse(sent, this.#ending);
         if (parse !== undefined && types.isPromise(params)) {
           params = await params;
-          if (this.#isOver()) await this.#end();
+          if (this.#isOver()) await this.#refusal();
         }
         if (check !== undefined) {
           params = check(params, this.#ending);
           if (types.isPromise(params)) {
             params = await params;
-            if (this.#isOver()) await this.#end();
+            if (this.#isOver()) await this.#refusal();
           }
         }
         if (approve !== undefined) {
           await approval(approve, { name, params, get signal() { return call.signal; } });
         }
         // It may have waited for its turn on this thread.
-        if (this.#isOver()) await this.#end();
+        if (this.#isOver()) await this.#refusal();
         const returned = toolExecutor(name, params, { get signal() { return call.signal; } });
         result = isThenable(returned) ? await adopt(returned) : returned;
       } finally {
@@ -147,8 +147,12 @@ class ToolCalls {
     return this.#ending.stopped() !== undefined;
   }
 
-  /** Settles with the execution: the guest does not get an error in place of the execution's deadline. */
-  #end() {
+  /**
+   * What a call that comes too late waits for. It rejects if the host has ended the execution, and never settles if the deadline has passed:
+   * the guest ends by that, and not by an error of the call.
+   * @returns {Promise<never>}
+   */
+  #refusal() {
     return new Promise((_, reject) => {
       if (this.#signals.hasEnded || this.#run.isStopped()) reject(disposed());
     });
