@@ -1,5 +1,6 @@
 //! The names and values of `application/x-www-form-urlencoded`.
 
+use percent_encoding::percent_decode;
 use url::form_urlencoded::byte_serialize;
 
 use super::arguments::{ascii, string, utf8};
@@ -55,25 +56,11 @@ fn chunk_end(text: &[u8]) -> usize {
 
 /// Appends the bytes of a text with escapes.
 fn unescape(text: &[u8], bytes: &mut Vec<u8>) {
-    let digit =
-        |index: usize| text.get(index).and_then(|digit| char::from(*digit).to_digit(16)).map(|digit| digit as u8);
-    let mut at = 0;
-    while let Some(byte) = text.get(at) {
-        let escaped = if *byte == b'%' { digit(at + 1).zip(digit(at + 2)) } else { None };
-        match (escaped, byte) {
-            (Some((high, low)), _) => {
-                bytes.push(high << 4 | low);
-                at += 3;
-            }
-            (None, b'+') => {
-                bytes.push(b' ');
-                at += 1;
-            }
-            (None, byte) => {
-                bytes.push(*byte);
-                at += 1;
-            }
+    for (index, part) in text.split(|byte| *byte == b'+').enumerate() {
+        if index > 0 {
+            bytes.push(b' ');
         }
+        bytes.extend(percent_decode(part));
     }
 }
 
