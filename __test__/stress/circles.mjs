@@ -4,11 +4,11 @@
 // `node --expose-gc __test__/stress/circles.mjs [--seconds 60] [--seed 1] [--workers 2] [--silence 60] [--lost]`, or the same with Bun or Deno.
 
 import { runInNewContext } from 'node:vm';
-import { Worker, isMainThread, workerData } from 'node:worker_threads';
+import { isMainThread, workerData } from 'node:worker_threads';
 import { moduleEntry } from '../harness.mjs';
 import { ENDLESS } from './endless.mjs';
 import { createRandom } from './life.mjs';
-import { collect, readOptions, sleep, watchAll } from './watch.mjs';
+import { collect, readOptions, sleep, watchAll, workersOf } from './watch.mjs';
 
 const options = readOptions({ lost: { type: 'boolean' }, calls: { type: 'string', default: 'caller' } });
 const { lost: LOSES } = options;
@@ -263,18 +263,7 @@ async function child() {
     return sum;
   }
 
-  const workers = new Set();
-  const startWorker = () => {
-    const worker = new Worker(new URL(import.meta.url), { argv: [...process.argv.slice(2), '--child'], workerData: [below(1e9), Date.now() + 500 + below(8_000)] });
-    workers.add(worker);
-    worker.on('error', (error) => fail(`worker: ${error.stack}`));
-    worker.on('exit', (code) => {
-      workers.delete(worker);
-      count(`worker exit ${code}`);
-      if (code === 3) process.exit(3);
-    });
-    if (random() < 0.6) setTimeout(() => void worker.terminate(), below(4_000));
-  };
+  const workers = workersOf(import.meta.url, { random, below, count, fail }, () => ({ argv: [...process.argv.slice(2), '--child'] }));
 
   for (let index = 0; index < ISOLATES; index += 1) make(index);
   connect();
@@ -334,7 +323,7 @@ async function child() {
     }
     if (renewed) connect();
     if (isMainThread) {
-      if (workers.size < options.workers) startWorker();
+      if (workers.size < options.workers) workers.start();
       if (Date.now() - lately > 1_000) {
         lately = Date.now();
         const { endings, lostBytes } = ivm.engineStats();

@@ -5,11 +5,11 @@
 
 import { spawn } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
-import { Worker, isMainThread, workerData } from 'node:worker_threads';
+import { isMainThread, workerData } from 'node:worker_threads';
 import { moduleEntry } from '../harness.mjs';
 import { ENDLESS } from './endless.mjs';
 import { createRandom, isExpected } from './life.mjs';
-import { collect, readOptions, sleep, watchAll } from './watch.mjs';
+import { collect, readOptions, sleep, watchAll, workersOf } from './watch.mjs';
 
 const options = readOptions();
 
@@ -103,18 +103,7 @@ async function child() {
       kept[replaced] = make(32);
     }
   };
-  const workers = new Set();
-  const startWorker = () => {
-    const worker = new Worker(new URL(import.meta.url), { argv: ['--child'], workerData: [below(1e9), Date.now() + 500 + below(8_000)], resourceLimits: random() < 0.3 ? { stackSizeMb: 1 } : {} });
-    workers.add(worker);
-    worker.on('error', (error) => fail(`worker: ${error.stack}`));
-    worker.on('exit', (code) => {
-      workers.delete(worker);
-      count(`worker exit ${code}`);
-      if (code === 3) process.exit(3);
-    });
-    if (random() < 0.6) setTimeout(() => void worker.terminate(), below(4_000));
-  };
+  const workers = workersOf(import.meta.url, { random, below, count, fail }, () => ({ argv: ['--child'], resourceLimits: random() < 0.3 ? { stackSizeMb: 1 } : {} }));
   process.on('SIGUSR2', () => count('SIGUSR2'));
   let lately = Date.now();
   while (Date.now() < until) {
@@ -122,7 +111,7 @@ async function child() {
     count('rescues');
     await works();
     if (isMainThread) {
-      if (workers.size < options.workers) startWorker();
+      if (workers.size < options.workers) workers.start();
       if (random() < 0.1) spawn('true').on('error', () => {});
       if (random() < 0.1) process.kill(process.pid, 'SIGUSR2');
       if (Date.now() - lately > BEAT_MS) {

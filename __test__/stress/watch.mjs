@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { collectorArguments } from '../harness.mjs';
 
 const OPTIONS = {
@@ -26,6 +27,28 @@ export function readOptions(more = {}) {
 
 export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 export const collect = globalThis.gc ?? globalThis.Bun?.gc ?? (() => {});
+
+/**
+ * A function that starts a worker with a program: it runs for some seconds, and most are terminated at a random moment.
+ * @param {string} url of the program
+ * @param {{ random: () => number, below: (limit: number) => number, count: (what: string) => void, fail: (what: string) => void }} stress
+ * @param {() => object} optionsOf of each worker
+ */
+export function workersOf(url, { random, below, count, fail }, optionsOf) {
+  const workers = new Set();
+  const start = () => {
+    const worker = new Worker(new URL(url), { workerData: [below(1e9), Date.now() + 500 + below(8_000)], ...optionsOf() });
+    workers.add(worker);
+    worker.on('error', (error) => fail(`worker: ${error.stack}`));
+    worker.on('exit', (code) => {
+      workers.delete(worker);
+      count(`worker exit ${code}`);
+      if (code === 3) process.exit(3);
+    });
+    if (random() < 0.6) setTimeout(() => void worker.terminate(), below(4_000));
+  };
+  return { start, get size() { return workers.size; } };
+}
 
 /** Prints what each thread of a silent process does. One that waits for a processor all the time is starved, not blocked. */
 async function describe(pid) {
