@@ -310,7 +310,7 @@ describe('SubprocessSandbox: failures', () => {
 
   test('thrown values that are not errors', async () => assert.equal((await execute('throw "text"')).error, 'text'));
 
-  const endless = ['for (;;);', 'await new Promise(() => {})', 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', '/^(a+)+$/.test("a".repeat(40) + "b")', 'const f = () => Promise.resolve().then(f); await f()'];
+  const endless = ['for (;;);', 'await new Promise(() => {})', 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', '/^(a+)+$/.test("a".repeat(40) + "b")', 'const f = () => { Promise.resolve().then(f); }; f(); await new Promise(() => {})'];
   for (const code of endless) {
     test(`timeout: ${code}`, async () => {
       const { result, error, failure, duration, usage } = await execute(code, [], noTools, { timeout: 400 });
