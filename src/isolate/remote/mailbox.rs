@@ -12,7 +12,7 @@ use crate::native::{Guard, lock};
 const MAX_UNWOKEN_TASKS: usize = 16;
 
 #[derive(Default)]
-pub struct Inbox {
+pub struct Queues {
     calls: VecDeque<Job>,
     tasks: VecDeque<Job>,
     /// The thread sleeps on `ready` and has not been woken yet.
@@ -21,7 +21,7 @@ pub struct Inbox {
 
 #[derive(Default)]
 pub struct Mailbox {
-    inbox: Mutex<Inbox>,
+    queues: Mutex<Queues>,
     ready: Condvar,
     /// Counts the changes that a waiting thread must look at.
     version: AtomicU32,
@@ -29,7 +29,7 @@ pub struct Mailbox {
     calls: AtomicU32,
 }
 
-impl Inbox {
+impl Queues {
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.tasks.is_empty()
     }
@@ -41,8 +41,8 @@ impl Inbox {
 }
 
 impl Mailbox {
-    pub fn lock(&self) -> Guard<'_, Inbox> {
-        lock(&self.inbox)
+    pub fn lock(&self) -> Guard<'_, Queues> {
+        lock(&self.queues)
     }
 
     #[inline]
@@ -56,40 +56,40 @@ impl Mailbox {
     }
 
     /// Records a change, and wakes the thread if it sleeps.
-    pub fn notify(&self, inbox: Guard<'_, Inbox>) {
+    pub fn notify(&self, queues: Guard<'_, Queues>) {
         self.touch();
-        self.wake(inbox);
+        self.wake(queues);
     }
 
     /// Wakes the thread if it sleeps.
-    pub fn wake(&self, mut inbox: Guard<'_, Inbox>) {
+    pub fn wake(&self, mut queues: Guard<'_, Queues>) {
         // Taken, so that no other caller wakes the thread again before it runs.
-        let parked = std::mem::take(&mut inbox.parked);
-        drop(inbox);
+        let parked = std::mem::take(&mut queues.parked);
+        drop(queues);
         if parked {
             self.ready.notify_all();
         }
     }
 
-    pub fn push(&self, inbox: &mut Inbox, job: Job) {
+    pub fn push(&self, queues: &mut Queues, job: Job) {
         if job.kind == Kind::Call {
-            inbox.calls.push_back(job);
+            queues.calls.push_back(job);
             self.calls.fetch_add(1, Ordering::Release);
         } else {
-            inbox.tasks.push_back(job);
+            queues.tasks.push_back(job);
         }
     }
 
-    fn pop_call(&self, inbox: &mut Inbox) -> Option<Job> {
-        let job = inbox.calls.pop_front()?;
+    fn pop_call(&self, queues: &mut Queues) -> Option<Job> {
+        let job = queues.calls.pop_front()?;
         self.calls.fetch_sub(1, Ordering::Release);
         Some(job)
     }
 
     /// The next job: sync calls first.
     pub fn take(&self) -> Option<Job> {
-        let mut inbox = self.lock();
-        self.pop_call(&mut inbox).or_else(|| inbox.tasks.pop_front())
+        let mut queues = self.lock();
+        self.pop_call(&mut queues).or_else(|| queues.tasks.pop_front())
     }
 
     /// Whether a sync call is queued.
@@ -105,33 +105,33 @@ impl Mailbox {
 
     /// Takes all jobs.
     pub fn drain(&self) -> Vec<Job> {
-        let mut inbox = self.lock();
+        let mut queues = self.lock();
         self.calls.store(0, Ordering::Release);
-        let Inbox { calls, tasks, .. } = &mut *inbox;
+        let Queues { calls, tasks, .. } = &mut *queues;
         calls.drain(..).chain(tasks.drain(..)).collect()
     }
 
     /// Sleeps until something has changed since `version`, at most for `limit`. False if nothing has.
     pub fn park(&self, version: u32, limit: Option<Duration>) -> bool {
         let until = limit.map(|limit| Instant::now() + limit);
-        let mut inbox = self.lock();
+        let mut queues = self.lock();
         let changed = loop {
             if self.version() != version {
                 break true;
             }
-            inbox.parked = true;
-            inbox = match until {
-                None => inbox.wait(&self.ready),
+            queues.parked = true;
+            queues = match until {
+                None => queues.wait(&self.ready),
                 Some(until) => {
                     let now = Instant::now();
                     if now >= until {
                         break false;
                     }
-                    inbox.wait_for(&self.ready, until - now)
+                    queues.wait_for(&self.ready, until - now)
                 }
             };
         };
-        inbox.parked = false;
+        queues.parked = false;
         changed
     }
 }

@@ -111,7 +111,7 @@ impl Drop for Remote {
         self.promises.abandon();
         self.detached.announce_drained();
         self.stop_children();
-        let membership = self.children.take_membership();
+        let membership = self.created_isolates.take_membership();
         if let Some(body) = self.lifecycle.take_idle() {
             if !self.creation.is_warm() {
                 registry::leave_idle();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::current::{CurrentIsolate, address_of};
 use super::deferred_disposal::{self, DeferredDisposal};
-use super::entry;
+use super::job_execution;
 use super::memory;
 use super::sessions::open_inspector;
 use super::snapshot_creator;
@@ -167,7 +167,7 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
                         let detached = job.kind == Kind::Detached;
                         guest.tidy(remote);
                         v8::scope!(let scope, &mut *locker);
-                        entry::run(scope, &guest, remote, job);
+                        job_execution::run(scope, &guest, remote, job);
                         if detached {
                             remote.finish_detached();
                         }
@@ -190,11 +190,11 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
             remote.yield_to_waiter();
             return deferred_disposal::end(remote, *body);
         }
-        let inbox = remote.mailbox.lock();
-        if inbox.is_empty() && !remote.is_disposed() {
+        let queues = remote.mailbox.lock();
+        if queues.is_empty() && !remote.is_disposed() {
             drop(thread_guard);
-            let Action::Continue(refused) = remote.transition(&inbox, Event::Rest(body)).action else { return };
-            drop(inbox);
+            let Action::Continue(refused) = remote.transition(&queues, Event::Rest(body)).action else { return };
+            drop(queues);
             (body, thread_guard) = (refused, remote.execution.thread.take());
         }
     }

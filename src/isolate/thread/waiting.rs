@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::entry;
+use super::job_execution;
 use super::sessions::drain;
 use crate::isolate::guest::Guest;
 use crate::isolate::job::{IsolateScope, Job};
@@ -13,7 +13,7 @@ impl Guest {
     /// Runs `job` nested in the running job.
     pub fn run_nested(self: &Rc<Self>, scope: &mut IsolateScope<'_, '_>, job: Job) -> Result<(), Fault> {
         let remote = self.remote()?;
-        entry::run(scope, self, &remote, job);
+        job_execution::run(scope, self, &remote, job);
         Ok(())
     }
 
@@ -32,7 +32,7 @@ impl Guest {
         reply: &impl Awaited,
         host: bool,
     ) -> Outcome {
-        let paused = remote.entries.pause(host);
+        let paused = remote.running_jobs.pause(host);
         let outcome = loop {
             let version = remote.mailbox.version();
             // First: an answer may have come, and a stopped guest must not continue with it.
@@ -63,7 +63,7 @@ impl Guest {
                 }
             }
         };
-        remote.entries.resume(&paused);
+        remote.running_jobs.resume(&paused);
         outcome
     }
 }

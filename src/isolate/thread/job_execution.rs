@@ -15,9 +15,9 @@ use crate::isolate::guest::Guest;
 use crate::isolate::job::{IsolateScope, Job, Kind, Limits};
 use crate::isolate::policy;
 use crate::isolate::remote::Remote;
-use crate::isolate::remote::entries::{Enforcer, Interrupted};
 use crate::isolate::remote::lifecycle::Event;
 use crate::isolate::remote::reason::Expired;
+use crate::isolate::remote::running_jobs::{Enforcer, Interrupted};
 use crate::native::ticks;
 use crate::value::{Chain, Charge, Completion, Fault, NoCompletion, Outcome, Text, Value};
 
@@ -27,7 +27,7 @@ const LONG: Duration = Duration::from_millis(1);
 impl Enforcer for Remote {
     /// First stage: the running code is interrupted.
     fn expire(self: Arc<Self>, serial: u64, expired: Expired) {
-        let mut stack = self.entries.lock();
+        let mut stack = self.running_jobs.lock();
         if !stack.expire(serial, expired) {
             return;
         }
@@ -44,28 +44,28 @@ impl Remote {
     /// The caller no longer waits for `completion`: answers it with [`Fault::aborted`] and stops the work for it.
     pub fn abort(self: &Arc<Self>, completion: &Arc<dyn Completion>) {
         completion.complete(Err(Fault::aborted()));
-        if let Some(serial) = self.entries.of(completion) {
+        if let Some(serial) = self.running_jobs.of(completion) {
             Arc::clone(self).expire(serial, Expired::Aborted);
         }
     }
 
-    /// Removes entry `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a
+    /// Removes job `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a
     /// host. If a limit has expired, also returns the call for which the stopped code ran.
     fn leave(&self, serial: u64, request: i64, outcome: Outcome) -> (Outcome, Option<i64>) {
-        let mut stack = self.entries.lock();
-        let Some((entry, outer)) = self.entries.remove(&mut stack, serial) else { return (outcome, None) };
+        let mut stack = self.running_jobs.lock();
+        let Some((running, outer)) = self.running_jobs.remove(&mut stack, serial) else { return (outcome, None) };
         if let Some(reason) = self.stop_reason() {
             return (Err(reason.fault()), None);
         }
-        // Under the lock: no stage can terminate execution between the removal of the entry and this call.
-        if entry.expired.is_some() && outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
+        // Under the lock: no stage can terminate execution between the removal of the job and this call.
+        if running.expired.is_some() && outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
             self.execution.cancel_termination();
         }
         drop(stack);
-        match (entry.expired, outcome) {
+        match (running.expired, outcome) {
             (Some(expired), _) => {
                 let Interrupted { stack, request } =
-                    entry.interrupted.unwrap_or(Interrupted { stack: Text::from(""), request });
+                    running.interrupted.unwrap_or(Interrupted { stack: Text::from(""), request });
                 let fault = expired.fault(stack);
                 if matches!(expired, Expired::Timeout) && request != 0 {
                     self.promises.fail(request, &fault);
@@ -90,15 +90,15 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         Kind::Background => guest.last_limits().renewed(),
     };
     let request = chain.request();
-    let serial = remote.entries.enter(limits, &completion, charge);
-    // The entry now has an alarm of its own.
+    let serial = remote.running_jobs.enter(limits, &completion, charge);
+    // The job now has an alarm of its own.
     drop(overdue);
-    // After `enter`: from here on, an abort also stops the entry.
+    // After `enter`: from here on, an abort also stops the job.
     if completion.is_complete() {
         let _ = remote.leave(serial, request, Err(Fault::Stopped));
         return;
     }
-    // After `enter`: from here on, stopping the isolate also answers the entry and waits for it.
+    // After `enter`: from here on, stopping the isolate also answers the job and waits for it.
     if remote.is_disposed() {
         return completion.complete(remote.leave(serial, request, Err(Fault::Stopped)).0);
     }
@@ -143,7 +143,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         remote.note_detached(scope, kind);
     }
     let stopped = outermost && remote.is_stopping();
-    let aborted = stopped && remote.entries.was_aborted(serial);
+    let aborted = stopped && remote.running_jobs.was_aborted(serial);
     let (outcome, stopped_request) = remote.leave(serial, request, outcome);
     if let Some(request) = stopped_request {
         guest.stop_modules(scope, request, last_evaluation);
@@ -181,7 +181,7 @@ fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fau
 /// the next call must not pay for them. Drops the microtasks that remain when a limit expires.
 fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) {
     let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
-    let serial = remote.entries.enter(limits, &completion, Charge::default());
+    let serial = remote.running_jobs.enter(limits, &completion, Charge::default());
     guest.push_chain(Chain::default(), limits);
     if !remote.is_stopping() {
         scope.perform_microtask_checkpoint();
@@ -215,7 +215,7 @@ unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut 
     let (Ok(remote), Some(realm)) = (guest.remote(), guest.realms.any()) else {
         return;
     };
-    let noted = remote.entries.note_interrupted(|| {
+    let noted = remote.running_jobs.note_interrupted(|| {
         // SAFETY: the interrupt runs inside V8 on this isolate's thread, as a callback scope requires.
         v8::callback_scope!(unsafe let scope, &mut isolate);
         let context = v8::Local::new(scope, &realm.context);
