@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::job_execution;
 use super::sessions::drain;
 use crate::isolate::guest::Guest;
-use crate::isolate::job::{IsolateScope, Job};
+use crate::isolate::job::{IsolateScope, Job, Limits};
 use crate::isolate::remote::Remote;
 use crate::value::{Awaited, Fault, Outcome};
 
@@ -15,6 +15,17 @@ impl Guest {
         let remote = self.remote()?;
         job_execution::run(scope, self, &remote, job);
         Ok(())
+    }
+
+    /// Runs `work` as a part of the running job, under `limits` in addition to those of the job. `work` returns `None` if it was stopped. An
+    /// error if one of `limits` has expired, or if the job has to stop.
+    pub fn run_limited<'s, 'i, T>(
+        self: &Rc<Self>,
+        scope: &mut v8::PinScope<'s, 'i>,
+        limits: Limits,
+        work: impl FnOnce(&mut v8::PinScope<'s, 'i>) -> Option<T>,
+    ) -> Result<T, Fault> {
+        job_execution::run_limited(scope, self, &self.remote()?, limits, work)
     }
 
     /// Waits on this thread until `reply` is answered. Serves sync calls to this isolate meanwhile. Timeouts are paused if the guest waits
@@ -50,6 +61,7 @@ impl Guest {
             match remote.mailbox.take_call() {
                 Some(job) => {
                     if let Err(fault) = self.run_nested(scope, job) {
+                        reply.give_up();
                         break Err(fault);
                     }
                 }
