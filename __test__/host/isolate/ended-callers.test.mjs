@@ -34,5 +34,11 @@ for (const way of ['caller', 'thread']) {
       assert.equal(awaited.evalSync('first()'), 1);
       assert.equal(calls, 1);
       assert.equal(await callee.eval('result'), 2);`));
+
+    test('and that does not end before the timeout of the call below it', () => run(`
+      prepare('for (;;);');
+      assert.throws(() => awaited.evalSync('first()', { timeout: 1_000 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+      assert.match(await callee.eval('result'), /time/);
+      assert.equal(awaited.evalSync('6 * 7'), 42);`));
   });
 }
