@@ -291,6 +291,10 @@ impl Guest {
             self.running.last_limits.set(limits);
         }
         let mut chains = self.running.chains.borrow_mut();
+        let chain = match chains.last() {
+            Some((below, _)) => chain.nested_in(below),
+            None => chain,
+        };
         chains.push((chain, limits));
         chains.len() == 1
     }

@@ -7,6 +7,7 @@ use super::sessions::drain;
 use crate::isolate::guest::Guest;
 use crate::isolate::job::{IsolateScope, Job, Limits};
 use crate::isolate::remote::Remote;
+use crate::isolate::remote::running_jobs::Paused;
 use crate::value::{Awaited, Fault, Outcome};
 
 impl Guest {
@@ -28,6 +29,25 @@ impl Guest {
         job_execution::run_limited(scope, self, &self.remote()?, limits, work)
     }
 
+    /// Runs `job` nested in one that waits, for a `host` or not, and has `paused` timeouts. They stay paused if a host waits for the job: it spends its
+    /// own time. Otherwise they must end the job, because the waiting one cannot continue before.
+    #[cold]
+    fn serve(
+        self: &Rc<Self>,
+        scope: &mut IsolateScope<'_, '_>,
+        job: Job,
+        host: bool,
+        paused: &mut Paused,
+    ) -> Result<(), Fault> {
+        if job.chain.is_awaited() {
+            return self.run_nested(scope, job);
+        }
+        self.with_remote(|remote| remote.running_jobs.resume(paused))?;
+        self.run_nested(scope, job)?;
+        *paused = self.with_remote(|remote| remote.running_jobs.pause(host))?;
+        Ok(())
+    }
+
     /// Waits on this thread until `reply` is answered. Serves sync calls to this isolate meanwhile. Timeouts are paused if the guest waits
     /// for a `host`. If it waits for another guest, they are not.
     pub fn wait(self: &Rc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &impl Awaited, host: bool) -> Outcome {
@@ -43,7 +63,7 @@ impl Guest {
         reply: &impl Awaited,
         host: bool,
     ) -> Outcome {
-        let paused = remote.running_jobs.pause(host);
+        let mut paused = remote.running_jobs.pause(host);
         let outcome = loop {
             let version = remote.mailbox.version();
             // First: an answer may have come, and a stopped guest must not continue with it.
@@ -60,7 +80,7 @@ impl Guest {
             }
             match remote.mailbox.take_call() {
                 Some(job) => {
-                    if let Err(fault) = self.run_nested(scope, job) {
+                    if let Err(fault) = self.serve(scope, job, host, &mut paused) {
                         reply.give_up();
                         break Err(fault);
                     }
