@@ -220,7 +220,7 @@ impl Remote {
     }
 
     /// Puts `job` into the inbox, or answers it if the isolate has ended.
-    fn queue(&self, mut job: Job) -> Option<Guard<'_, Inbox>> {
+    pub(super) fn queue(&self, mut job: Job) -> Option<Guard<'_, Inbox>> {
         let mut inbox = self.mailbox.lock();
         if let Some(reason) = self.stop_reason() {
             drop(inbox);

@@ -7,6 +7,7 @@ pub(super) mod deferred_disposal;
 pub(super) mod ending;
 pub(super) mod entry;
 pub(super) mod grace;
+pub(super) mod heap_tasks;
 pub(super) mod host_polls;
 pub(super) mod malloc_trim;
 pub(super) mod memory;
