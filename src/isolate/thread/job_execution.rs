@@ -89,7 +89,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     let limits = match kind {
         Kind::Call | Kind::Task | Kind::Timer => limits,
         Kind::Detached => limits.renewed(),
-        Kind::Background => guest.last_limits().renewed(),
+        Kind::Background | Kind::Heap => guest.last_limits().renewed(),
     };
     let request = chain.request();
     let serial = remote.running_jobs.enter(limits, &completion, charge);
@@ -108,7 +108,8 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     let last_evaluation = guest.modules.last_evaluation();
     let began = ticks::now();
     let ran = remote.accounts.meter.set_running_at(true, || began);
-    let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
+    let is_of_v8 = matches!(kind, Kind::Background | Kind::Heap);
+    let profiling = if outermost && !is_of_v8 { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
         v8::scope!(let scope, scope);
         work(scope)
