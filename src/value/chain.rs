@@ -47,6 +47,17 @@ impl Chain {
         self.root.as_ref().is_some_and(|root| root.environment == environment && root.active.load(Ordering::Acquire))
     }
 
+    /// Whether a host's thread waits at the root.
+    pub fn is_awaited(&self) -> bool {
+        self.root.as_ref().is_some_and(|root| root.active.load(Ordering::Acquire))
+    }
+
+    /// The chain of a job that runs nested in one of the chain `below`. A host's thread that waits for that one waits for this one as well, although
+    /// its own root no longer waits: it must serve the requests of both.
+    pub fn nested_in(self, below: &Self) -> Self {
+        if self.is_awaited() || !below.is_awaited() { self } else { Self { root: below.root.clone(), ..self } }
+    }
+
     /// Whether nothing else knows the chain, so that no request of it exists, and none will.
     pub fn is_sole(&self) -> bool {
         self.root.as_ref().is_none_or(|root| Arc::strong_count(root) == 1)
@@ -57,5 +68,27 @@ impl Chain {
         if let Some(root) = &self.root {
             root.active.store(false, Ordering::Release);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Chain;
+
+    #[test]
+    fn a_nested_job_belongs_to_the_call_that_waits_for_it() {
+        const ENVIRONMENT: u64 = 7;
+        let [ended, awaited] = [(); 2].map(|()| Chain::rooted(ENVIRONMENT));
+        ended.end();
+        for of_ended in [ended.clone().in_async_context(3), Chain::of_request(3)] {
+            let nested = of_ended.clone().nested_in(&awaited);
+            assert!(nested.waits_in(ENVIRONMENT) && nested.request() == 3);
+            assert!(!of_ended.nested_in(&ended).is_awaited());
+        }
+        let other = Chain::rooted(ENVIRONMENT + 1);
+        assert!(other.clone().nested_in(&awaited).waits_in(ENVIRONMENT + 1));
+        let nested = ended.nested_in(&awaited);
+        awaited.end();
+        assert!(!nested.is_awaited() && nested.is_rooted() && nested.nested_in(&other).waits_in(ENVIRONMENT + 1));
     }
 }

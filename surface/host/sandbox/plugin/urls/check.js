@@ -5,7 +5,7 @@
 const { types } = require('node:util');
 const { CODE } = require('../../../../core/error.js');
 const { EVENT, ROLE, Visitor } = require('../../../values/visit.js');
-const { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, REQUESTS, SERVER, SOCKETS } = require('./members.js');
+const { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, SERVER, SOCKETS } = require('./members.js');
 const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
 
 const { isArray } = Array;
@@ -84,7 +84,7 @@ class UrlCheck {
   #elsewhere = undefined;
   /** The names that lists with one element become as keys. @type {Map<object, string>} */
   #listNames = new Map();
-  /** The names that have a value in each container. @type {Map<object, Set<string>>} */
+  /** The names of `RELATED` that have a value in each container: others could collide in a table. @type {Map<object, Set<string>>} */
   #names = new Map();
   /** the properties of the visitor's root */ #root = ARGUMENTS;
   /** Visits all parts as often as they occur. @type {InstanceType<typeof Visitor> | undefined} */ #unfolding = undefined;
@@ -461,7 +461,9 @@ class UrlCheck {
         names.add(name === 'host' ? ':authority' : '');
         return;
       }
-      names.add(name);
+      if (RELATED.has(name)) {
+        names.add(name);
+      }
       if (HEADERS.has(name) && typeof value === 'object') {
         this.#addNames(names, value, true);
       }
