@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use super::Heap;
 use super::heap::Functions;
-use super::{Heap, pages};
 
 /// The thread that works for an isolate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -189,7 +189,6 @@ impl GuestThread {
     /// it holds no other. Use it only if letting the thread continue would be worse.
     pub fn suspend(&self, anywhere: bool) -> ThreadState {
         let until = Instant::now() + MAX_WAIT;
-        let mut wasm = NOWHERE;
         for _ in 0..ATTEMPTS {
             if Instant::now() > until {
                 break;
@@ -200,17 +199,13 @@ impl GuestThread {
             else {
                 break;
             };
-            let code = &code.and(wasm);
             let fiber = if let ThreadState::Caller(_, fiber) = *state { fiber } else { 0 };
             let more = if anywhere && fiber == 0 { system::own_code() } else { code_of_v8() };
             match system::suspend(thread, fiber, code, more) {
                 Attempt::Suspended => *state = ThreadState::Suspended,
-                Attempt::Elsewhere(place) => {
+                Attempt::Elsewhere => {
                     drop(state);
-                    match pages::code_around(place) {
-                        Some(code) if code != wasm => wasm = code,
-                        _ => std::thread::sleep(PAUSE),
-                    }
+                    std::thread::sleep(PAUSE);
                 }
                 Attempt::Unanswered => break,
             }
@@ -271,29 +266,20 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there no thread can be suspended"))]
 pub enum Attempt {
     Suspended,
-    /// It currently runs other code, at this address.
-    Elsewhere(usize),
+    /// It currently runs other code.
+    Elsewhere,
     /// It cannot be asked, or did not get a processor.
     Unanswered,
 }
 
-/// The memory ranges that hold V8's built-in functions and an isolate's compiled code, as addresses.
+/// The memory ranges that hold V8's built-in functions and an isolate's code compiled from JavaScript, as addresses.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "unused on other systems"))]
-#[derive(Clone, Copy)]
 pub struct Code {
     pub stretches: [(usize, usize); Code::MAX_COUNT],
 }
 
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "unused on other systems"))]
 impl Code {
-    /// The last one is for WebAssembly.
-    pub const MAX_COUNT: usize = 5;
-
-    /// The same, and a range of WebAssembly code.
-    fn and(mut self, wasm: (usize, usize)) -> Self {
-        self.stretches[Self::MAX_COUNT - 1] = wasm;
-        self
-    }
+    pub const MAX_COUNT: usize = 4;
 }
 
 #[cfg(target_os = "linux")]
@@ -313,7 +299,7 @@ impl Code {
             #[link_name = "_ZN2v87Isolate13CopyCodePagesEmPNS_11MemoryRangeE"]
             fn copy_code_pages(isolate: *mut c_void, capacity: usize, ranges: *mut MemoryRange) -> usize;
         }
-        let mut ranges = [MemoryRange { start: std::ptr::null(), length: 0 }; Self::MAX_COUNT - 1];
+        let mut ranges = [MemoryRange { start: std::ptr::null(), length: 0 }; Self::MAX_COUNT];
         // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has entered; V8 writes no more ranges
         // than the array has room for.
         let found = unsafe {

@@ -8,6 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::guest_thread::{Attempt, Code, NOWHERE};
+use super::pages;
 use super::wasm::code_table;
 use crate::native::{fiber, lock, locks, stop_request};
 
@@ -27,8 +28,6 @@ struct Channel {
     more_code: (AtomicUsize, AtomicUsize),
     /// The fiber that the question is about; 0 if the thread must be suspended.
     fiber: AtomicUsize,
-    /// Where the thread was interrupted, if it was elsewhere.
-    place: AtomicUsize,
     /// The number of questions. One is asked at a time.
     turns: Mutex<u64>,
 }
@@ -49,7 +48,6 @@ impl Channel {
             code: [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT],
             more_code: (AtomicUsize::new(0), AtomicUsize::new(0)),
             fiber: AtomicUsize::new(0),
-            place: AtomicUsize::new(0),
             turns: Mutex::new(0),
         }
     }
@@ -136,8 +134,8 @@ unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, fou
     0
 }
 
-/// Suspends `thread` if its next instruction lies in `code`, or in `more` while it holds no lock. If it works on a fiber, makes it leave that
-/// instead, if it holds no lock. Otherwise requests it to stop: it stops when it next asks for memory or releases its last lock.
+/// Suspends `thread` if its next instruction lies in `code` or in code of WebAssembly, or in `more` while it holds no lock. If it works on a
+/// fiber, makes it leave that instead, if it holds no lock. Otherwise requests it to stop: it stops when it next asks for memory or releases its last lock.
 pub fn suspend(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
     let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
         return Attempt::Unanswered;
@@ -164,7 +162,7 @@ pub fn suspend(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> 
     // A thread that answers after this point continues to run.
     match state(channel.question.swap(with_state(question, NONE), Ordering::AcqRel)) {
         SUSPENDED => Attempt::Suspended,
-        ELSEWHERE => Attempt::Elsewhere(channel.place.load(Ordering::Relaxed)),
+        ELSEWHERE => Attempt::Elsewhere,
         _ => Attempt::Unanswered,
     }
 }
@@ -235,12 +233,11 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
     let fiber = channel.fiber.load(Ordering::Relaxed);
     // SAFETY: as above.
     let is_guest = fiber::active() == fiber && unsafe { !interrupted_handler(context.cast()) };
-    let is_compiled = channel.code.iter().any(within);
+    let is_compiled = channel.code.iter().any(within) || pages::contain_code(address);
     let is_between_locks = || !locks::held() && !code_table::is_being_changed();
     let inside = is_guest
         && if is_compiled { fiber == 0 || !locks::held() } else { within(&channel.more_code) && is_between_locks() };
     let completion = with_state(question, if inside { SUSPENDED } else { ELSEWHERE });
-    channel.place.store(address, Ordering::Relaxed);
     if channel.question.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
@@ -456,7 +453,7 @@ mod tests {
         let id = ids.recv().unwrap();
         let code = Code { stretches: [NOWHERE; Code::MAX_COUNT] };
         // On a busy machine, it may answer late.
-        assert!((0..100).any(|_| matches!(suspend(id, 1, &code, NOWHERE), Attempt::Elsewhere(_))));
+        assert!((0..100).any(|_| matches!(suspend(id, 1, &code, NOWHERE), Attempt::Elsewhere)));
         ends.store(true, Ordering::Relaxed);
         assert!(host.join().is_ok());
     }
