@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use crate::isolate::job::{Job, Kind};
 use crate::native::{Guard, lock};
 
+/// Tasks that may run before one that works on the heap.
+const MAX_TASKS_BEFORE_HEAP: u32 = 64;
+
 /// Tasks that may be queued before a sleeping thread is woken for them. With more, the thread starts while others are still being sent.
 const MAX_UNWOKEN_TASKS: usize = 16;
 
@@ -15,6 +18,12 @@ const MAX_UNWOKEN_TASKS: usize = 16;
 pub struct Queues {
     calls: VecDeque<Job>,
     tasks: VecDeque<Job>,
+    /// V8's tasks that work on the heap.
+    heap_tasks: VecDeque<Job>,
+    /// How many other tasks have run since one of these has.
+    tasks_before_heap: u32,
+    /// An alarm looks at `heap_tasks` soon.
+    pub watches_heap_tasks: bool,
     /// The thread sleeps on `ready` and has not been woken yet.
     parked: bool,
 }
@@ -30,8 +39,28 @@ pub struct Mailbox {
 }
 
 impl Queues {
+    /// Whether there is no work but that which waits for a pause.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.tasks.is_empty()
+    }
+
+    pub fn has_heap_tasks(&self) -> bool {
+        !self.heap_tasks.is_empty()
+    }
+
+    fn pop_heap_task(&mut self) -> Option<Job> {
+        self.tasks_before_heap = 0;
+        self.heap_tasks.pop_front()
+    }
+
+    fn pop_task(&mut self) -> Option<Job> {
+        if self.has_heap_tasks() {
+            self.tasks_before_heap += 1;
+            if self.tasks_before_heap > MAX_TASKS_BEFORE_HEAP {
+                return self.pop_heap_task();
+            }
+        }
+        self.tasks.pop_front()
     }
 
     /// The thread sleeps, and a task need not wake it yet.
@@ -72,11 +101,13 @@ impl Mailbox {
     }
 
     pub fn push(&self, queues: &mut Queues, job: Job) {
-        if job.kind == Kind::Call {
-            queues.calls.push_back(job);
-            self.calls.fetch_add(1, Ordering::Release);
-        } else {
-            queues.tasks.push_back(job);
+        match job.kind {
+            Kind::Call => {
+                queues.calls.push_back(job);
+                self.calls.fetch_add(1, Ordering::Release);
+            }
+            Kind::Heap => queues.heap_tasks.push_back(job),
+            Kind::Task | Kind::Timer | Kind::Detached | Kind::Background => queues.tasks.push_back(job),
         }
     }
 
@@ -89,7 +120,12 @@ impl Mailbox {
     /// The next job: sync calls first.
     pub fn take(&self) -> Option<Job> {
         let mut queues = self.lock();
-        self.pop_call(&mut queues).or_else(|| queues.tasks.pop_front())
+        self.pop_call(&mut queues).or_else(|| queues.pop_task())
+    }
+
+    /// The next task that works on the heap.
+    pub fn take_heap_task(&self) -> Option<Job> {
+        self.lock().pop_heap_task()
     }
 
     /// Whether a sync call is queued.
@@ -107,8 +143,8 @@ impl Mailbox {
     pub fn drain(&self) -> Vec<Job> {
         let mut queues = self.lock();
         self.calls.store(0, Ordering::Release);
-        let Queues { calls, tasks, .. } = &mut *queues;
-        calls.drain(..).chain(tasks.drain(..)).collect()
+        let Queues { calls, tasks, heap_tasks, .. } = &mut *queues;
+        calls.drain(..).chain(tasks.drain(..)).chain(heap_tasks.drain(..)).collect()
     }
 
     /// Sleeps until something has changed since `version`, at most for `limit`. False if nothing has.

@@ -225,7 +225,7 @@ impl Remote {
     }
 
     /// Queues `job`, or answers it if the isolate has ended.
-    fn queue(&self, mut job: Job) -> Option<Guard<'_, Queues>> {
+    pub(super) fn queue(&self, mut job: Job) -> Option<Guard<'_, Queues>> {
         let mut queues = self.mailbox.lock();
         if let Some(reason) = self.stop_reason() {
             drop(queues);

@@ -86,6 +86,10 @@ impl Stack {
         job.map(|job| job.expired = Some(expired)).is_some()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
     /// Whether the job `serial` runs; `None`: any job.
     pub fn runs(&self, serial: Option<u64>) -> bool {
         self.jobs.iter().any(|job| serial.is_none_or(|serial| job.serial == serial))

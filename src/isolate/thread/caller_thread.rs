@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::current::as_current;
 use super::deferred_disposal::{self, DeferredDisposal};
+use super::heap_tasks;
 use super::host_polls;
 use super::job_execution;
 use super::run;
@@ -368,12 +369,12 @@ fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &mut Body, job: Box<J
 impl Remote {
     /// The call that has entered the isolate is over. If there is more work, a thread of ours continues.
     fn take_back(self: &Arc<Self>, body: Box<Body>) {
-        let queues = self.mailbox.lock();
+        let mut queues = self.mailbox.lock();
         self.execution.caller.exit();
         let body = if queues.is_empty() && !self.is_disposed() {
             match self.transition(&queues, Event::Rest(body)).action {
                 Action::Continue(body) => body,
-                _ => return,
+                _ => return heap_tasks::watch(self, &mut queues),
             }
         } else {
             body

@@ -112,6 +112,8 @@ impl Drop for Remote {
         self.detached.announce_drained();
         self.stop_children();
         let membership = self.created_isolates.take_membership();
+        // Before the isolate that they belong to.
+        drop(self.mailbox.drain());
         if let Some(body) = self.lifecycle.take_idle() {
             if !self.creation.is_warm() {
                 registry::leave_idle();

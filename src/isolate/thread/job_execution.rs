@@ -61,13 +61,15 @@ impl Remote {
         if running.expired.is_some() && outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
             self.execution.cancel_termination();
         }
+        let is_outermost = stack.is_empty();
         drop(stack);
         match (running.expired, outcome) {
             (Some(expired), _) => {
                 let Interrupted { stack, request } =
                     running.interrupted.unwrap_or(Interrupted { stack: Text::from(""), request });
                 let fault = expired.fault(stack);
-                if matches!(expired, Expired::Timeout) && request != 0 {
+                // The code that called a nested job continues, and so does the asynchronous call that it belongs to.
+                if is_outermost && matches!(expired, Expired::Timeout) && request != 0 {
                     self.promises.fail(request, &fault);
                 }
                 (Err(fault), Some(request))
@@ -87,7 +89,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     let limits = match kind {
         Kind::Call | Kind::Task | Kind::Timer => limits,
         Kind::Detached => limits.renewed(),
-        Kind::Background => guest.last_limits().renewed(),
+        Kind::Background | Kind::Heap => guest.last_limits().renewed(),
     };
     let request = chain.request();
     let serial = remote.running_jobs.enter(limits, &completion, charge);
@@ -106,7 +108,8 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     let last_evaluation = guest.modules.last_evaluation();
     let began = ticks::now();
     let ran = remote.accounts.meter.set_running_at(true, || began);
-    let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
+    let is_of_v8 = matches!(kind, Kind::Background | Kind::Heap);
+    let profiling = if outermost && !is_of_v8 { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
         v8::scope!(let scope, scope);
         work(scope)
@@ -161,8 +164,32 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     }
 }
 
-/// Does the same on a thread of ours, before any other work: the caller has the outcome, and its thread has other work. The microtasks run after an
-/// empty job, under its limits.
+/// Runs `work` as a part of the running job, under `limits` in addition to those of the job. `work` returns `None` if it was stopped. An error
+/// if one of `limits` has expired, or if the job has to stop.
+pub fn run_limited<'s, 'i, T>(
+    scope: &mut v8::PinScope<'s, 'i>,
+    guest: &Rc<Guest>,
+    remote: &Arc<Remote>,
+    limits: Limits,
+    work: impl FnOnce(&mut v8::PinScope<'s, 'i>) -> Option<T>,
+) -> Result<T, Fault> {
+    let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
+    let serial = remote.running_jobs.enter(limits, &completion, Charge::default());
+    guest.push_chain(guest.chain(), limits.within(guest.limits()));
+    let done = if remote.is_stopping() { None } else { work(scope) };
+    guest.pop_chain();
+    let outcome = if done.is_some() { Ok(Value::Undefined) } else { Err(Fault::Stopped) };
+    let (outcome, _) = remote.leave(serial, 0, outcome);
+    if remote.is_stopping() {
+        guest.terminate(scope);
+        return Err(Fault::Stopped);
+    }
+    outcome?;
+    done.ok_or(Fault::Stopped)
+}
+
+/// Like [`finish_microtasks`], but on a thread of the library and before any other work: the caller has the outcome, and its thread has other
+/// work. The microtasks run after an empty job, under its limits.
 fn finish_on_thread(remote: &Remote, limits: Limits) {
     let work = Box::new(|_: &mut IsolateScope<'_, '_>| Ok(Value::Undefined));
     remote.post(Job::new(Kind::Call, Arc::new(NoCompletion), work).limited(limits.renewed()));

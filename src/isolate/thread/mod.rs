@@ -6,6 +6,7 @@ pub(super) mod current;
 pub(super) mod deferred_disposal;
 pub(super) mod ending;
 pub(super) mod grace;
+pub(super) mod heap_tasks;
 pub(super) mod host_polls;
 pub(super) mod job_execution;
 pub(super) mod malloc_trim;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::job_execution;
 use super::sessions::drain;
 use crate::isolate::guest::Guest;
-use crate::isolate::job::{IsolateScope, Job};
+use crate::isolate::job::{IsolateScope, Job, Limits};
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::running_jobs::Paused;
 use crate::value::{Awaited, Fault, Outcome};
@@ -16,6 +16,17 @@ impl Guest {
         let remote = self.remote()?;
         job_execution::run(scope, self, &remote, job);
         Ok(())
+    }
+
+    /// Runs `work` as a part of the running job, under `limits` in addition to those of the job. `work` returns `None` if it was stopped. An
+    /// error if one of `limits` has expired, or if the job has to stop.
+    pub fn run_limited<'s, 'i, T>(
+        self: &Rc<Self>,
+        scope: &mut v8::PinScope<'s, 'i>,
+        limits: Limits,
+        work: impl FnOnce(&mut v8::PinScope<'s, 'i>) -> Option<T>,
+    ) -> Result<T, Fault> {
+        job_execution::run_limited(scope, self, &self.remote()?, limits, work)
     }
 
     /// Runs `job` nested in one that waits, for a `host` or not, and has `paused` timeouts. They stay paused if a host waits for the job: it spends its

@@ -6,6 +6,8 @@
 const LANGUAGES = new Map(Object.entries({
   '': false, js: false, javascript: false, mjs: false, cjs: false, node: false, jsx: false, ts: true, typescript: true, mts: true, cts: true, tsx: true,
 }));
+/** Only texts of letters are looked up: Deno's engine takes long for those that look like array indices, since their hashes are not seeded. */
+const LETTERS = /^[a-z]*$/;
 const MIN_RUN = 3;
 const MAX_INDENT = 3;
 const SPACE = 0x20;
@@ -32,6 +34,9 @@ const WORD = /^[\w+#-]*/;
  * @property {number} run the number of its characters
  * @property {string} info what follows, at most `MAX_INFO` characters
  */
+
+/** @param {string} language */
+const isKnown = (language) => LETTERS.test(language) && LANGUAGES.has(language);
 
 /** @param {string} info */
 const languageOf = (info) => (/** @type {RegExpExecArray} */ (WORD.exec(info)))[0].toLowerCase();
@@ -69,7 +74,7 @@ function nextFence(text, from) {
       const content = at + run;
       const info = text.slice(content, Math.min(end, content + MAX_INFO)).trim();
       // A line of JavaScript may start with `~`.
-      if (run >= MIN_RUN && (mark === BACKTICK || LANGUAGES.has(info.toLowerCase()))) {
+      if (run >= MIN_RUN && (mark === BACKTICK || isKnown(info.toLowerCase()))) {
         return { start, content, end, mark, run, info };
       }
     }
@@ -105,7 +110,7 @@ function onOneLine(text, { content, end, mark, run, info }) {
   }
   const to = content + line.length - run;
   const language = languageOf(info);
-  const hasLanguage = language !== '' && LANGUAGES.has(language) && text[content + language.length] === ' ';
+  const hasLanguage = language !== '' && isKnown(language) && text[content + language.length] === ' ';
   return part(text, hasLanguage ? content + language.length : content, to, hasLanguage && LANGUAGES.get(language) === true);
 }
 
@@ -185,7 +190,7 @@ function withinLine(text) {
   const end = next < 0 ? text.length : next;
   const info = text.slice(content, Math.min(end, content + MAX_INFO)).trim();
   const language = languageOf(info);
-  if (!LANGUAGES.has(language)) {
+  if (!isKnown(language)) {
     return undefined;
   }
   const isTypeScript = LANGUAGES.get(language) === true;
@@ -221,7 +226,7 @@ function findCode(text) {
       const isAtEnd = text.slice(end).trim() === '';
       return (isInCode ? undefined : withinLine(text)) ?? part(text, 0, isAtEnd ? start : text.length, false);
     }
-    if (isOpening && LANGUAGES.has(language)) {
+    if (isOpening && isKnown(language)) {
       const found = part(text, end, closes, LANGUAGES.get(language) === true);
       if (language !== '') {
         return found;
