@@ -411,7 +411,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::{End, Limits, Message, is_of_child};
-    use crate::value::{Code, Entry, Payload, Text, Value};
+    use crate::value::{Code, Payload, TableEntry, Text, Value};
 
     const HEADER: usize = 4;
 
@@ -428,7 +428,7 @@ mod tests {
     }
 
     fn buffers(rows: usize, bytes: usize) -> Value {
-        let table = (0..rows).map(|_| Entry::Buffer(vec![0; bytes].into())).collect();
+        let table = (0..rows).map(|_| TableEntry::Buffer(vec![0; bytes].into())).collect();
         Value::Payload(Box::new(Payload { bytes: Arc::new(vec![255, 15, 95, 48]), table, moved: false }))
     }
 

@@ -1,7 +1,7 @@
 //! The thread that works for an isolate, as other threads may control it: they can lower its priority and suspend it permanently.
 //!
 //! A thread that V8 cannot stop would use a processor until the process ends. It may be suspended only while it holds no lock: in V8's
-//! built-in functions and code compiled from JavaScript, which hold none, and in V8's C++ code without a lock. A thread that is suspended
+//! built-in functions and compiled code, which hold none, and in V8's C++ code without a lock. A thread that is suspended
 //! inside `malloc`, or while it holds one of V8's mutexes, would block the host. So a signal interrupts the thread. Its handler looks at
 //! the interrupted instruction, and then either never returns or requests the thread to stop (`native::stop_request`) and lets it continue.
 //! [`GuestThread::suspend`] describes the one exception. This works on Linux; elsewhere a lost thread continues to run, at a low priority.
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::Heap;
+use super::{Heap, pages};
 
 /// The thread that works for an isolate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,6 +180,7 @@ impl GuestThread {
     /// it holds no other. Use it only if letting the thread continue would be worse.
     pub fn suspend(&self, anywhere: bool) -> ThreadState {
         let until = Instant::now() + MAX_WAIT;
+        let mut wasm = NOWHERE;
         for _ in 0..ATTEMPTS {
             if Instant::now() > until {
                 break;
@@ -190,13 +191,17 @@ impl GuestThread {
             else {
                 break;
             };
+            let code = &code.and(wasm);
             let fiber = if let ThreadState::Caller(_, fiber) = *state { fiber } else { 0 };
             let more = if anywhere && fiber == 0 { system::own_code() } else { code_of_v8() };
             match system::suspend(thread, fiber, code, more) {
                 Attempt::Suspended => *state = ThreadState::Suspended,
-                Attempt::Elsewhere => {
+                Attempt::Elsewhere(place) => {
                     drop(state);
-                    std::thread::sleep(PAUSE);
+                    match pages::code_around(place) {
+                        Some(code) if code != wasm => wasm = code,
+                        _ => std::thread::sleep(PAUSE),
+                    }
                 }
                 Attempt::Unanswered => break,
             }
@@ -257,20 +262,29 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there no thread can be suspended"))]
 pub enum Attempt {
     Suspended,
-    /// It currently runs other code.
-    Elsewhere,
+    /// It currently runs other code, at this address.
+    Elsewhere(usize),
     /// It cannot be asked, or did not get a processor.
     Unanswered,
 }
 
 /// The memory ranges that hold V8's built-in functions and an isolate's compiled code, as addresses.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "unused on other systems"))]
+#[derive(Clone, Copy)]
 pub struct Code {
     pub stretches: [(usize, usize); Code::MAX_COUNT],
 }
 
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "unused on other systems"))]
 impl Code {
-    pub const MAX_COUNT: usize = 4;
+    /// The last one is for WebAssembly.
+    pub const MAX_COUNT: usize = 5;
+
+    /// The same, and a range of WebAssembly code.
+    fn and(mut self, wasm: (usize, usize)) -> Self {
+        self.stretches[Self::MAX_COUNT - 1] = wasm;
+        self
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -290,14 +304,14 @@ impl Code {
             #[link_name = "_ZN2v87Isolate13CopyCodePagesEmPNS_11MemoryRangeE"]
             fn copy_code_pages(isolate: *mut c_void, capacity: usize, ranges: *mut MemoryRange) -> usize;
         }
-        let mut ranges = [MemoryRange { start: std::ptr::null(), length: 0 }; Self::MAX_COUNT];
+        let mut ranges = [MemoryRange { start: std::ptr::null(), length: 0 }; Self::MAX_COUNT - 1];
         // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has entered; V8 writes no more ranges
         // than the array has room for.
         let found = unsafe {
             let isolate: *mut c_void = std::mem::transmute(isolate.as_raw_isolate_ptr());
             copy_code_pages(isolate, ranges.len(), ranges.as_mut_ptr())
         };
-        // On this V8's targets all compiled code lies in one range that is known from the start. If there were more ranges than fit, some
+        // On this V8's targets all code compiled from JavaScript lies in one range that is known from the start. If there were more ranges than fit, some
         // code would not be found, and threads that run it would not be suspended.
         let mut stretches = [(0, 0); Self::MAX_COUNT];
         for (stretch, range) in stretches.iter_mut().zip(&ranges).take(found) {

@@ -27,6 +27,8 @@ struct Channel {
     more_code: (AtomicUsize, AtomicUsize),
     /// The fiber that the question is about; 0 if the thread must be suspended.
     fiber: AtomicUsize,
+    /// Where the thread was interrupted, if it was elsewhere.
+    place: AtomicUsize,
     /// The number of questions. One is asked at a time.
     turns: Mutex<u64>,
 }
@@ -47,6 +49,7 @@ impl Channel {
             code: [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; Code::MAX_COUNT],
             more_code: (AtomicUsize::new(0), AtomicUsize::new(0)),
             fiber: AtomicUsize::new(0),
+            place: AtomicUsize::new(0),
             turns: Mutex::new(0),
         }
     }
@@ -161,7 +164,7 @@ pub fn suspend(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> 
     // A thread that answers after this point continues to run.
     match state(channel.question.swap(with_state(question, NONE), Ordering::AcqRel)) {
         SUSPENDED => Attempt::Suspended,
-        ELSEWHERE => Attempt::Elsewhere,
+        ELSEWHERE => Attempt::Elsewhere(channel.place.load(Ordering::Relaxed)),
         _ => Attempt::Unanswered,
     }
 }
@@ -202,6 +205,7 @@ fn install(signal: c_int) -> bool {
         return false;
     }
     let handler: Handler = on_signal;
+    memory_functions::learn();
     // SAFETY: the handler has the type that SA_SIGINFO requires and does nothing that is forbidden in a signal handler. All other
     // signals are blocked while it runs; interrupted system calls are restarted.
     unsafe {
@@ -221,7 +225,10 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
         [&CHANNELS[0], Channel::of_host(thread)].map(|channel| (channel, channel.question.load(Ordering::Acquire)));
     let Some((channel, question)) = asked.into_iter().find(|(_, question)| state(*question) == thread) else { return };
     // SAFETY: the kernel passes the context that it has saved.
-    let address = unsafe { interrupted(context.cast()) };
+    let address = unsafe {
+        let address = interrupted(context.cast());
+        if memory_functions::contain(address) { caller(context.cast()) } else { address }
+    };
     let within = |(start, length): &(AtomicUsize, AtomicUsize)| {
         address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
     };
@@ -233,6 +240,7 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
     let inside = is_guest
         && if is_compiled { fiber == 0 || !locks::held() } else { within(&channel.more_code) && is_between_locks() };
     let completion = with_state(question, if inside { SUSPENDED } else { ELSEWHERE });
+    channel.place.store(address, Ordering::Relaxed);
     if channel.question.compare_exchange(question, completion, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
@@ -284,6 +292,57 @@ unsafe fn interrupted(context: *const libc::ucontext_t) -> usize {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn interrupted(_context: *const libc::ucontext_t) -> usize {
     0
+}
+
+/// The address to which the interrupted function returns, if it keeps nothing on the stack.
+#[cfg(target_arch = "x86_64")]
+unsafe fn caller(context: *const libc::ucontext_t) -> usize {
+    // SAFETY: the caller guarantees that the kernel has saved this. The stack of an interrupted thread can be read.
+    unsafe {
+        let pointer = (*context).uc_mcontext.gregs[libc::REG_RSP as usize].cast_unsigned() as usize;
+        (pointer as *const usize).read_unaligned()
+    }
+}
+
+/// The register has it unless the function calls others.
+#[cfg(target_arch = "aarch64")]
+unsafe fn caller(context: *const libc::ucontext_t) -> usize {
+    // SAFETY: the caller guarantees this.
+    usize::try_from(unsafe { (*context).uc_mcontext.regs[30] }).unwrap_or(0)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+unsafe fn caller(_context: *const libc::ucontext_t) -> usize {
+    0
+}
+
+/// The functions of the C library that fill, copy, compare and search memory. They hold no locks, call nothing, and keep nothing on the stack. V8
+/// calls them for whole buffers. A guest that does so again and again is nearly always in one of them, so what matters is their caller.
+mod memory_functions {
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Addresses at which they begin.
+    static STARTS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+    /// No version of them is longer. What follows them in the C library are functions of the same kind.
+    const LENGTH: usize = 4 << 10;
+
+    /// Learns where they lie. Called before a handler asks.
+    pub fn learn() {
+        for (start, name) in STARTS.iter().zip([c"memset", c"memmove", c"memcmp", c"memchr"]) {
+            // SAFETY: looks up a name. The C library has chosen the version for this processor when it was loaded.
+            let function: *mut c_void = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            start.store(function as usize, Ordering::Relaxed);
+        }
+    }
+
+    pub fn contain(address: usize) -> bool {
+        STARTS.iter().any(|start| {
+            let start = start.load(Ordering::Relaxed);
+            start != 0 && address.wrapping_sub(start) < LENGTH
+        })
+    }
 }
 
 #[cfg(test)]
@@ -397,7 +456,7 @@ mod tests {
         let id = ids.recv().unwrap();
         let code = Code { stretches: [NOWHERE; Code::MAX_COUNT] };
         // On a busy machine, it may answer late.
-        assert!((0..100).any(|_| matches!(suspend(id, 1, &code, NOWHERE), Attempt::Elsewhere)));
+        assert!((0..100).any(|_| matches!(suspend(id, 1, &code, NOWHERE), Attempt::Elsewhere(_))));
         ends.store(true, Ordering::Relaxed);
         assert!(host.join().is_ok());
     }

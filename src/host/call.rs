@@ -130,13 +130,13 @@ impl Caller for HostCaller<'_> {
 
     fn disposes(&self, remote: &Arc<Remote>) {
         self.local.keep_alive_until_gone(self.js, remote);
-        if self.local.shared.has_streams() {
-            self.local.shared.with_streams(|streams| streams.dispose(remote.id()));
+        if self.local.handle.has_streams() {
+            self.local.handle.with_streams(|streams| streams.dispose(remote.id()));
         }
     }
 
     fn owns(&self, remote: &Arc<Remote>) {
-        self.local.shared.add_isolate(remote);
+        self.local.handle.add_isolate(remote);
     }
 }
 
@@ -207,15 +207,15 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
-    let host_id = Owner::id(&*local.shared);
+    let host_id = Owner::id(&*local.handle);
     let inherited = local.context.chain.borrow().clone();
     let outermost = inherited.is_none();
     let chain = inherited.or_else(|| local.context.spare_chain.take()).unwrap_or_else(|| Chain::rooted(host_id));
     let spare = local.context.spare_reply.take();
-    let mut completion = spare.unwrap_or_else(|| Reply::new(Arc::downgrade(&local.shared)));
+    let mut completion = spare.unwrap_or_else(|| Reply::new(Arc::downgrade(&local.handle)));
     let outer = local.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
-    let host = Arc::as_ptr(&local.shared).cast();
+    let host = Arc::as_ptr(&local.handle).cast();
     let may_enter = caller_thread::is_wanted() && ends_with_host(&prepared);
     if let Some(prepared) = if may_enter { prepared.begin_on_caller(host, &chain, &receiver) } else { Some(prepared) } {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
@@ -229,7 +229,7 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
     }
     let mut stopped = false;
     let outcome = loop {
-        let version = local.shared.version();
+        let version = local.handle.version();
         if let Some(outcome) = completion.take() {
             break outcome;
         }
@@ -242,14 +242,14 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
             local.serve_now(js, Next::Direct(requester, direct));
             continue;
         }
-        if let Some(request) = local.shared.take_call() {
+        if let Some(request) = local.handle.take_call() {
             local.serve_now(js, Next::Request(request));
             continue;
         }
         let must_check = match caller_thread::resume() {
             Progress::Resumed => continue,
             Progress::Pulsed => true,
-            Progress::None => !spin(SPIN, || local.shared.version() != version) && !local.shared.park(version, CHECK),
+            Progress::None => !spin(SPIN, || local.handle.version() != version) && !local.handle.park(version, CHECK),
         };
         // A time limit of `node:vm` ends what has called this, or the worker is being terminated, and the environment closes after that.
         if must_check && !local.is_alive(js) {
@@ -273,7 +273,7 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
         if chain.is_sole() {
             local.context.spare_chain.set(Some(chain));
         } else {
-            local.shared.end_chain(&chain);
+            local.handle.end_chain(&chain);
         }
     }
     outcome
@@ -364,7 +364,7 @@ pub fn release<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> J
 
 /// `disowned()`: the slots of the surface's table that are no longer held. Each is returned once.
 pub fn disowned<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let disowned = local.shared.disowned.take();
+    let disowned = local.handle.disowned.take();
     let slots: Result<Vec<_>, _> = disowned.into_iter().map(|slot| js.number(f64::from(slot))).collect();
     js.array(&slots?)
 }
@@ -383,7 +383,7 @@ pub fn is_wanted<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) ->
     let id = js.read_number(*number)? as u64;
     js.number(f64::from(match local.is_wanted(js, id) {
         false => wanted::NO,
-        true if local.shared.with_streams(|streams| streams.is_disposed(id)) => wanted::DISPOSED,
+        true if local.handle.with_streams(|streams| streams.is_disposed(id)) => wanted::DISPOSED,
         true => wanted::YES,
     }))
 }
@@ -393,7 +393,7 @@ pub fn resume<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> Js
     let [number, ..] = args else {
         return Err(super::js::Refused);
     };
-    local.shared.end_reading(js.read_number(*number)? as u64);
+    local.handle.end_reading(js.read_number(*number)? as u64);
     js.undefined()
 }
 

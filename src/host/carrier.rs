@@ -12,8 +12,8 @@ use crate::protocol::{
     shared, tag,
 };
 use crate::value::{
-    Callable, CallbackMode, Code, Completion, Details, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle,
-    Outcome, Payload, Reference, Settlement, Text, TypeOf, Value,
+    Callable, CallbackMode, Code, Completion, Details, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome,
+    Payload, Reference, Settlement, TableEntry, Text, TypeOf, Value,
 };
 
 /// From this size on, moved memory stays in place. Copying less takes no longer than creating a reference to it.
@@ -122,7 +122,7 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcom
     Ok(value.ok_or_else(malformed))
 }
 
-fn only(bytes: &[u8], entry: Entry) -> Value {
+fn only(bytes: &[u8], entry: TableEntry) -> Value {
     Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table: vec![entry], moved: false }))
 }
 
@@ -143,7 +143,7 @@ fn read_payload(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outco
     Ok(Ok(Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table, moved }))))
 }
 
-fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<Entry, Fault>> {
+fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<TableEntry, Fault>> {
     let tag = js.read_number(js.element(row, 0)?)? as u32;
     Ok(Ok(match tag {
         tag::BUFFER | tag::MOVE => {
@@ -156,7 +156,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
                 && js.read_boolean(js.element(row, 2)?)?
             {
                 // SAFETY: the surface says so with this flag.
-                return Ok(Ok(Entry::Buffer(unsafe { local.pins.give_away(js, buffer) }?)));
+                return Ok(Ok(TableEntry::Buffer(unsafe { local.pins.give_away(js, buffer) }?)));
             }
             let (offset, length) = if tag == tag::BUFFER {
                 (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
@@ -174,13 +174,13 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
                 // freed then.
                 let _ = js.detach(buffer);
             }
-            Entry::Buffer(bytes.into())
+            TableEntry::Buffer(bytes.into())
         }
         tag::SHARED => {
             let view = js.element(row, shared::VIEW)?;
             let key = js.read_number(js.element(row, shared::KEY)?)? as u32;
             let (data, length) = js.view_memory(view)?;
-            Entry::Shared(match shared_memory::of_guest(data, length) {
+            TableEntry::Shared(match shared_memory::of_guest(data, length) {
                 Some(memory) => {
                     local.adopted.meet(js, &memory, js.element(row, shared::BUFFER)?)?;
                     memory
@@ -189,7 +189,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
                 None => unsafe { local.pins.share(js, view, key, (data, length)) }?,
             })
         }
-        _ => return Ok(read(js, local, row)?.map(Entry::Value)),
+        _ => return Ok(read(js, local, row)?.map(TableEntry::Value)),
     }))
 }
 
@@ -306,14 +306,14 @@ fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<
     }
 }
 
-fn write_entry<'a>(js: Js<'a>, local: &Local, entry: Entry) -> JsResult<JsValue<'a>> {
+fn write_entry<'a>(js: Js<'a>, local: &Local, entry: TableEntry) -> JsResult<JsValue<'a>> {
     match entry {
-        Entry::Value(value) => write_value(js, local, value),
-        Entry::Buffer(bytes) => match bytes.read(|bytes| js.buffer(bytes)) {
+        TableEntry::Value(value) => write_value(js, local, value),
+        TableEntry::Buffer(bytes) => match bytes.read(|bytes| js.buffer(bytes)) {
             Some(bytes) => js.array(&[js.number(f64::from(tag::BUFFER))?, bytes?]),
             None => write_fault(js, local, Fault::environment_gone()),
         },
-        Entry::Shared(memory) => {
+        TableEntry::Shared(memory) => {
             let key = local.shared_key(&memory);
             let buffer = if key == 0 { local.adopted.buffer(js, &memory)? } else { None };
             let length = memory.len();
@@ -342,7 +342,7 @@ fn write_handle<'a>(js: Js<'a>, local: &Local, handle: Handle) -> JsResult<JsVal
         _ => (None, None, 0),
     };
     if let Handle::Isolate(isolate) = &handle {
-        local.shared.count_isolate(js, isolate);
+        local.handle.count_isolate(js, isolate);
     }
     let id = local.keep(Value::Handle(handle));
     let type_of = match type_of {

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::shared::Shared;
+use super::environment_handle::EnvironmentHandle;
 use super::streams::Retained;
 use crate::isolate::caller_thread::DirectCaller;
 use crate::isolate::{Limits, Remote};
@@ -67,7 +67,7 @@ pub struct Context {
     pub chain: RefCell<Option<Chain>>,
     /// A chain and a reply for the next sync call.
     pub spare_chain: Cell<Option<Chain>>,
-    pub spare_reply: Cell<Option<Arc<Reply<Shared>>>>,
+    pub spare_reply: Cell<Option<Arc<Reply<EnvironmentHandle>>>>,
     /// Calls of guests that the surface serves now.
     pub direct_serving: RefCell<Option<Rc<DirectServing>>>,
     /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.

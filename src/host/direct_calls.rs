@@ -122,7 +122,7 @@ impl Local {
             return None;
         }
         serving_now.left.set(left - 1);
-        let direct = serving_now.requester.take_direct_call(self.shared.id)?;
+        let direct = serving_now.requester.take_direct_call(self.handle.id)?;
         let head = serving_now.head.get();
         let is_alike = self.begin_direct_call(js, serving_now, direct) && serving_now.head.get() == head;
         is_alike.then(|| self.argument(js, serving_now, 1))

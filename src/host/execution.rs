@@ -27,7 +27,7 @@ pub fn execute<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> J
     let warm = record.number(execution::WARM).map_err(|_| Refused)? as usize;
     let supply = match made {
         Some(made) => Supply::Made(made),
-        None => Supply::Pool(Arc::clone(&local.shared.warm_pool), warm),
+        None => Supply::Pool(Arc::clone(&local.handle.warm_pool), warm),
     };
     let remote = sandbox::start(spec, &local.settings, supply);
     let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));

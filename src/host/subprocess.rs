@@ -30,7 +30,7 @@ pub fn execute<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> J
         }
     };
     let Parts { timeout, task, tools, logging } = parts_of(execution).map_err(|_| Refused)?;
-    let requester = Requester { owner: local.shared.id(), request, tools, completion };
+    let requester = Requester { owner: local.handle.id(), request, tools, completion };
     let number = child::start(Job { template, again: false, pool, timeout, task, logging, requester });
     js.number(number as f64)
 }

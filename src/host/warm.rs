@@ -45,7 +45,7 @@ pub fn prewarm<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> J
     let snapshot = carrier::read(js, local, *snapshot)?;
     // An invalid snapshot is reported when it is used.
     if let Ok(template) = snapshot.and_then(|snapshot| template(flags, web, memory_limit, snapshot, &local.settings)) {
-        local.shared.warm_pool.prewarm(&template);
+        local.handle.warm_pool.prewarm(&template);
     }
     js.undefined()
 }
@@ -72,7 +72,7 @@ pub fn take_isolate<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>])
     let snapshot = snapshot.and_then(|snapshot| ops::snapshot::open(snapshot, &local.settings, memory_limit));
     let taken = snapshot.map(|snapshot| {
         let template = IsolateTemplate { memory_limit, snapshot, realm: RealmTemplate::Bare };
-        let pool = &local.shared.warm_pool;
+        let pool = &local.handle.warm_pool;
         let remote = pool.take(&template, wanted, &local.settings);
         if wanted > 0 {
             remote.when_gone(pool.restocking(&template));
@@ -91,7 +91,7 @@ pub fn make_warm<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) ->
     let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
     let template = IsolateTemplate { memory_limit, snapshot: None, realm: RealmTemplate::Bare };
     let remote = Remote::create_warm(template.settings(&local.settings), template.preparation());
-    local.shared.add_isolate(&remote);
+    local.handle.add_isolate(&remote);
     carrier::write(js, local, Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote)))))
 }
 
@@ -107,7 +107,7 @@ pub fn make_inspectable<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'
     let made = template.map(|template| {
         let settings = Settings { inspector: true, ..template.settings(&local.settings) };
         let remote = Remote::create_prepared(settings, template.preparation());
-        local.shared.add_isolate(&remote);
+        local.handle.add_isolate(&remote);
         Value::Handle(Handle::Isolate(IsolateHandle(remote)))
     });
     carrier::write(js, local, made)

@@ -212,6 +212,16 @@ fn forget(start: usize) -> Option<Use> {
     Some(region.what)
 }
 
+/// Start and length of the region of WebAssembly code in which `address` lies.
+pub fn code_around(address: usize) -> Option<(usize, usize)> {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    let regions = regions();
+    let (&base, region) = regions.range(..=address).next_back()?;
+    (region.what == Use::Code && address - base < region.size).then_some((base, region.size))
+}
+
 /// Whether the pages from `start` on are a stack.
 fn is_stack(start: usize) -> bool {
     COUNT.load(Ordering::Acquire) > 0 && regions().get(&start).is_some_and(|region| region.what == Use::Stack)

@@ -81,6 +81,11 @@ impl CallerThread {
         self.wanted.load(Ordering::Relaxed) && self.wanted.swap(false, Ordering::Relaxed)
     }
 
+    /// Whether a thread of a host has ever entered the isolate.
+    pub fn has_entered(&self) -> bool {
+        self.count.load(Ordering::Relaxed) != 0
+    }
+
     pub fn is_entered(&self) -> bool {
         self.thread.load(Ordering::Acquire) != 0
     }
