@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use super::heap::Functions;
 use super::{Heap, pages};
 
 /// The thread that works for an isolate.
@@ -30,6 +31,7 @@ pub struct GuestThread {
     state: Mutex<ThreadState>,
     code: OnceLock<Code>,
     heap: OnceLock<Heap>,
+    functions: OnceLock<Functions>,
     /// Start and length of the stack on which the guest was left.
     left: OnceLock<(usize, usize)>,
     /// Bytes of the heap that were returned to the system.
@@ -44,9 +46,9 @@ impl Default for GuestThread {
     fn default() -> Self {
         let state = Mutex::new(ThreadState::Absent);
         let returned = AtomicUsize::new(0);
-        let (code, heap, left) = Default::default();
+        let (code, heap, functions, left) = Default::default();
         let (is_here, observers) = (AtomicBool::new(false), AtomicU32::new(0));
-        Self { state, code, heap, left, returned, is_here, observers }
+        Self { state, code, heap, functions, left, returned, is_here, observers }
     }
 }
 
@@ -99,6 +101,10 @@ impl GuestThread {
             // SAFETY: guaranteed by the caller. Without its thread the isolate is never disposed.
             self.returned.fetch_add(unsafe { heap.give_back() }, Ordering::Relaxed);
         }
+        if let Some(functions) = self.functions.get() {
+            // SAFETY: as above.
+            unsafe { functions.give_back() };
+        }
         if let Some((start, length)) = self.left.get() {
             // SAFETY: nothing runs on it, and nothing that V8's own threads do refers to it any more.
             unsafe { native::give_back_pages(*start, *length) };
@@ -132,9 +138,12 @@ impl GuestThread {
         }
     }
 
-    /// Records where the isolate's code lies. Called on its thread.
+    /// Records where the isolate's code and its functions lie. Called on its thread.
     pub fn learn_place(&self, isolate: &v8::Isolate) {
         self.code.get_or_init(|| Code::of(isolate));
+        if let Some(functions) = Functions::of(isolate) {
+            self.functions.get_or_init(|| functions);
+        }
     }
 
     /// Records the heap of the isolate that this thread made last.
