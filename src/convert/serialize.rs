@@ -8,7 +8,7 @@ use super::fault::fault_from_caught;
 use super::host_object::{self, Sought};
 use super::primitive::primitive_from_v8;
 use super::text::{room, too_large};
-use super::{bounds, cap};
+use super::{bounds, cap, short_list};
 use crate::protocol::message;
 use crate::value::{Bytes, Fault, Payload, TableEntry, Value};
 
@@ -37,6 +37,11 @@ pub fn move_from_v8<'s>(
     }
     if value.is_symbol() {
         return Err(Fault::refused("Unsupported type"));
+    }
+    if moved.is_empty()
+        && let Some(payload) = short_list::payload(scope, exchange.plain_lists(), value)
+    {
+        return if payload.byte_size() > limit { Err(too_large(limit)) } else { Ok(Value::Payload(Box::new(payload))) };
     }
     let value = bounds::within(scope, value);
     v8::tc_scope!(let scope, scope);
