@@ -2583,7 +2583,7 @@ declare namespace ivm {
      */
     syncCalls?: 'thread' | 'caller' | null;
     /**
-     * Caches the compiled code of texts of 20,000 characters or more that isolates run again and again, for the process, in up to 64 MB. See
+     * Caches the compiled code of texts of 20,000 characters or more that isolates run, for the process, in up to 64 MB. See
      * `docs/performance.md` for what a tenant can learn from it. `false` also drops what is cached. Default true.
      */
     codeCache?: boolean | null;

@@ -87,7 +87,9 @@ fn live(socket: UnixStream, terms: &Terms, mut report: Report) -> i32 {
     // execution waits. Realms that start from a snapshot of the user's need none.
     let is_embedded = !terms.gc && lock(&FILE).as_mut().is_some_and(|file| engine::is_embedded(&BUILTINS, file));
     let engine = if terms.snapshot || (!is_embedded && is_readable(&socket)) { bare } else { ready };
-    let settings = Settings { engine, host: Some(Arc::downgrade(&host)), ..crate::guest::settings() };
+    // A process runs one execution, so nothing would use what it writes into its code cache.
+    let settings =
+        Settings { engine, host: Some(Arc::downgrade(&host)), shares_code: false, ..crate::guest::settings() };
     let running_engine = match (settings.engine)() {
         Ok(engine) => engine,
         Err(Unavailable::Memory) => return NO_MEMORY,

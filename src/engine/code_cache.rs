@@ -1,4 +1,4 @@
-//! V8's code caches of sources that isolates run again and again, for the whole process. A source is identified by the SHA-256 of its text
+//! V8's code caches of sources that isolates run, for the whole process. A source is identified by the SHA-256 of its text
 //! and of everything else that affects its code, because tenants may choose the texts, and V8 itself compares only their length. V8 alone
 //! writes the data, from the same text, and it never leaves the process.
 
@@ -37,6 +37,9 @@ pub enum Compiled {
 const MAX_BYTES: usize = 64 << 20;
 const MAX_BYTES_EACH: usize = MAX_BYTES / 4;
 
+/// Bytes of the data for sources that were compiled only once so far: most of these may never be compiled again.
+const MAX_BYTES_ONCE: usize = MAX_BYTES / 4;
+
 /// Sources that are remembered.
 const MAX_SOURCES: usize = 1_024;
 
@@ -46,12 +49,22 @@ struct Source {
     data: Option<Arc<Vec<u8>>>,
     /// An isolate has ended, and has written the data or was about to.
     complete: bool,
+    /// It was compiled once so far.
+    once: bool,
+}
+
+impl Source {
+    fn bytes(&self) -> usize {
+        self.data.as_ref().map_or(0, |data| data.len())
+    }
 }
 
 #[derive(Default)]
 struct Store {
     sources: HashMap<CodeKey, Source>,
     bytes: usize,
+    /// Those of sources that were compiled once.
+    bytes_once: usize,
     uses: u64,
 }
 
@@ -117,6 +130,9 @@ impl Store {
         let used = self.uses;
         if let Some(source) = self.sources.get_mut(&key) {
             source.used = used;
+            if std::mem::take(&mut source.once) {
+                self.bytes_once -= source.bytes();
+            }
             return match &source.data {
                 Some(data) => Compiled::Cached { data: Arc::clone(data), complete: source.complete },
                 None => Compiled::Repeated,
@@ -127,7 +143,7 @@ impl Store {
         {
             self.remove(oldest);
         }
-        self.sources.insert(key, Source { used, data: None, complete: false });
+        self.sources.insert(key, Source { used, data: None, complete: false, once: true });
         Compiled::New
     }
 
@@ -146,9 +162,17 @@ impl Store {
         let Some(source) = self.sources.get_mut(&key).filter(|source| source.complete == complete) else {
             return vec![data];
         };
-        self.bytes += data.len();
+        let (more, less) = (data.len(), source.bytes());
         let mut dropped = Vec::from_iter(source.data.replace(data));
-        self.bytes -= dropped.iter().map(|data| data.len()).sum::<usize>();
+        self.bytes = self.bytes + more - less;
+        if source.once {
+            self.bytes_once = self.bytes_once + more - less;
+        }
+        while self.bytes_once > MAX_BYTES_ONCE
+            && let Some(oldest) = self.oldest(|source| source.once && source.data.is_some())
+        {
+            dropped.extend(self.drop_data(oldest));
+        }
         while self.bytes > MAX_BYTES
             && let Some(oldest) = self.oldest(|source| source.data.is_some())
         {
@@ -157,10 +181,22 @@ impl Store {
         dropped
     }
 
-    fn remove(&mut self, key: CodeKey) -> Option<Arc<Vec<u8>>> {
-        let data = self.sources.remove(&key)?.data?;
+    /// The source stays known, and its data can be written again.
+    fn drop_data(&mut self, key: CodeKey) -> Option<Arc<Vec<u8>>> {
+        let source = self.sources.get_mut(&key)?;
+        source.complete = false;
+        let data = source.data.take()?;
         self.bytes -= data.len();
+        if source.once {
+            self.bytes_once -= data.len();
+        }
         Some(data)
+    }
+
+    fn remove(&mut self, key: CodeKey) -> Option<Arc<Vec<u8>>> {
+        let data = self.drop_data(key);
+        self.sources.remove(&key);
+        data
     }
 
     fn oldest(&self, counts: impl Fn(&Source) -> bool) -> Option<CodeKey> {
@@ -173,7 +209,7 @@ impl Store {
 mod tests {
     use std::sync::Arc;
 
-    use super::{CodeKey, Compiled, MAX_BYTES, MAX_BYTES_EACH, MAX_SOURCES, Store};
+    use super::{CodeKey, Compiled, MAX_BYTES, MAX_BYTES_EACH, MAX_BYTES_ONCE, MAX_SOURCES, Store};
 
     fn key(number: usize) -> CodeKey {
         CodeKey([number as u64, 0, 0, 0])
@@ -204,6 +240,7 @@ mod tests {
         let count = MAX_BYTES / MAX_BYTES_EACH;
         for number in 0..=count {
             store.compiles(key(number));
+            store.compiles(key(number));
             store.compiles(key(0));
             assert!(store.claim(key(number), true));
             store.keep(key(number), Arc::new(vec![0; MAX_BYTES_EACH]), true);
@@ -217,5 +254,26 @@ mod tests {
         assert_eq!(store.sources.len(), MAX_SOURCES);
         // Sources that were compiled once displace no data.
         assert!(matches!(store.compiles(key(0)), Compiled::Cached { .. }));
+    }
+
+    #[test]
+    fn keeps_less_of_sources_that_were_compiled_once() {
+        let mut store = Store::default();
+        let size = MAX_BYTES_ONCE / 2;
+        for number in 0..3 {
+            assert!(matches!(store.compiles(key(number)), Compiled::New));
+            assert!(store.claim(key(number), true));
+            store.keep(key(number), Arc::new(vec![0; size]), true);
+        }
+        assert_eq!((store.bytes, store.bytes_once), (2 * size, 2 * size));
+        assert!(matches!(store.compiles(key(1)), Compiled::Cached { complete: true, .. }));
+        assert_eq!((store.bytes, store.bytes_once), (2 * size, size));
+        // Its data was dropped, and can be written again.
+        assert!(matches!(store.compiles(key(0)), Compiled::Repeated));
+        assert!(store.claim(key(0), true));
+        store.keep(key(0), Arc::new(vec![0; size]), true);
+        assert_eq!((store.bytes, store.bytes_once), (3 * size, size));
+        assert!(store.remove(key(2)).is_some());
+        assert_eq!((store.bytes, store.bytes_once), (2 * size, 0));
     }
 }

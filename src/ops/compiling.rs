@@ -42,6 +42,9 @@ const SNAPSHOT_TAG: usize = 64;
 /// Bytes that code may take in the heap for each byte of the data.
 const HEAP_PER_DATA: usize = 4;
 
+/// The part of its heap that texts may take that an isolate is the first to compile: it keeps them until it ends.
+const HEAP_SHARE: usize = 8;
+
 /// A text that is about to be compiled, and what the process's cache has for it. `None` if the cache is not for this text or isolate.
 pub struct Compiling(Option<Known>);
 
@@ -49,6 +52,8 @@ struct Known {
     key: CodeKey,
     length: usize,
     compiled: Compiled,
+    /// Units of all texts that the isolate may keep if no other has compiled them.
+    most: usize,
 }
 
 impl Compiling {
@@ -79,7 +84,7 @@ impl Compiling {
         source: &Source,
         unit: impl FnOnce(&mut v8::PinScope<'s, '_>) -> Unit,
     ) {
-        let (Some(Known { key, length, compiled }), Ok(guest)) = (self.0, Guest::of(scope)) else { return };
+        let (Some(Known { key, length, compiled, most }), Ok(guest)) = (self.0, Guest::of(scope)) else { return };
         if matches!(compiled, Compiled::Cached { .. }) {
             if source.get_cached_data().is_none_or(CachedData::rejected) {
                 return code_cache::forget(key);
@@ -87,7 +92,9 @@ impl Compiling {
             code_cache::hit();
         }
         match compiled {
-            Compiled::New | Compiled::Cached { complete: true, .. } => {}
+            Compiled::Cached { complete: true, .. } => {}
+            Compiled::New if guest.compiled.length() + length > most => {}
+            Compiled::New => guest.compiled.add(key, unit(scope), length, true),
             Compiled::Repeated => guest.compiled.add(key, unit(scope), length, false),
             Compiled::Cached { complete: false, .. } => guest.compiled.add(key, unit(scope), length, true),
         }
@@ -109,15 +116,15 @@ impl Known {
         // V8 takes code only for the snapshot that it was compiled with. The snapshot's tag, with its checksum, is in its first bytes.
         let snapshot = settings.snapshot.as_ref().and_then(|snapshot| snapshot.sealed().get(..SNAPSHOT_TAG));
         let key = key_of(text, origin, form, snapshot.unwrap_or_default());
-        let mut compiled = code_cache::compiles(key);
+        let compiled = code_cache::compiles(key);
         if let Compiled::Cached { data, .. } = &compiled {
             let used = isolate.get_heap_statistics().used_heap_size();
             // V8 reads all of it at once, and cannot stop in the middle.
             if used.saturating_add(data.len().saturating_mul(HEAP_PER_DATA)) > settings.memory_limit {
-                compiled = Compiled::New;
+                return None;
             }
         }
-        Some(Self { key, length, compiled })
+        Some(Self { key, length, compiled, most: settings.memory_limit / HEAP_SHARE })
     }
 }
 

@@ -42,6 +42,13 @@ impl Chain {
         self.root.is_some()
     }
 
+    /// The same chain without a thread that waits at the root.
+    pub fn not_awaited(self) -> Self {
+        let without =
+            |root: Arc<Root>| Arc::new(Root { environment: root.environment, active: AtomicBool::new(false) });
+        Self { root: self.root.map(without), ..self }
+    }
+
     /// Whether the thread of `environment` waits at the root and can serve a request now.
     pub fn waits_in(&self, environment: u64) -> bool {
         self.root.as_ref().is_some_and(|root| root.environment == environment && root.active.load(Ordering::Acquire))
@@ -85,6 +92,8 @@ mod tests {
             assert!(nested.waits_in(ENVIRONMENT) && nested.request() == 3);
             assert!(!of_ended.nested_in(&ended).is_awaited());
         }
+        let outlived = awaited.clone().not_awaited();
+        assert!(outlived.is_rooted() && !outlived.is_awaited() && outlived.nested_in(&awaited).is_awaited());
         let other = Chain::rooted(ENVIRONMENT + 1);
         assert!(other.clone().nested_in(&awaited).waits_in(ENVIRONMENT + 1));
         let nested = ended.nested_in(&awaited);

@@ -183,6 +183,23 @@ test('indices and keys of prototypes do not leak in', () => {
   }
 });
 
+test('a setter of a prototype does not get elements of any kind', () => {
+  const kinds = { integers: (index) => index * 300, doubles: (index) => index / 2, dates: (index) => new Date(index), constants: (index) => [null, undefined, true, false][index % 4] };
+  for (const [name, element] of Object.entries(kinds)) {
+    const { bytes } = write(Array.from({ length: 60 }, (_, index) => element(index)));
+    let calls = 0;
+    let received;
+    Object.defineProperty(Array.prototype, 30, { set() { calls++; }, get: () => 'inherited', configurable: true });
+    try {
+      received = read(bytes);
+    } finally {
+      delete Array.prototype[30];
+      Array.prototype.length = 0;
+    }
+    assert.deepStrictEqual([received.length, received[30], received[59], calls], [60, element(30), element(59), 0], name);
+  }
+});
+
 test('__proto__ is a key like any other', () => {
   const hostile = JSON.parse('{"__proto__":{"x":1},"constructor":{"prototype":{"y":1}},"a":{"__proto__":null}}');
   for (const value of [hostile, Object.assign([], { x: hostile }), new Map([[hostile, hostile]])]) {

@@ -40,5 +40,13 @@ for (const way of ['caller', 'thread']) {
       assert.throws(() => awaited.evalSync('first()', { timeout: 1_000 }), { code: 'ERR_ISOLATE_TIMEOUT' });
       assert.match(await callee.eval('result'), /time/);
       assert.equal(awaited.evalSync('6 * 7'), 42);`));
+
+    test('in the middle of another call, and that does not end before the timeout of the call below it', () => run(`
+      context.evalClosureSync('$0()', [() => {
+        prepare('for (;;);');
+        while (ivm.engineStats().endings.disposed === 0);
+        assert.throws(() => awaited.evalSync('first()', { timeout: 1_000 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+      }]);
+      assert.match(await callee.eval('result'), /time/);`));
   });
 }

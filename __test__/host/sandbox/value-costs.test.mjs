@@ -147,6 +147,17 @@ describe('the check of URLs', () => {
     });
   }
 
+  test('compares no more names in one piece than the whole check may visit', () => {
+    const names = new Map(range(200_000, (index) => [`k${index}`, 1]));
+    for (const holder of [new Map([['port', 80], ...names]), { port: 80, headers: names }, { port: 80, ...Object.fromEntries(range(10, (index) => [`headers${'-'.repeat(index)}`, new Map([...names].slice(0, 20_000))])) }]) {
+      let steps = 0;
+      const check = new UrlCheck(['example.org'], [holder], { spend() { steps += 1; }, isSliceOver: false });
+      assert.equal(check.run(true), true);
+      assert.equal(check.refused, '(too many values)');
+      assert.ok(steps < 120_000, `${steps} steps`);
+    }
+  });
+
   for (const [what, argOf] of [['headers', (names) => ({ headers: ['port', 80, ...names.flatMap((name) => [name, 1])] })], ['entries', (names) => [['port', 80], ...names.map((name) => [name, 1])]]]) {
     test(`takes no longer for names that collide: ${what}`, () => {
       const taken = (names) => fastest(() => {

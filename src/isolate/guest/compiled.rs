@@ -25,8 +25,8 @@ struct Source {
     unit: Unit,
     /// Units of the source text.
     length: usize,
-    /// The cache has what had run when the isolate was idle.
-    written: bool,
+    /// Nothing is written before the isolate ends: the cache has what had run when an isolate was idle, or the source may never run again.
+    waits: bool,
 }
 
 /// The most sources that an isolate keeps for this.
@@ -39,17 +39,32 @@ const WRITER_BYTES: usize = 8;
 pub struct CompiledSources(RefCell<Vec<Source>>);
 
 impl CompiledSources {
-    /// `written`: the cache has code of it, but perhaps not of all functions.
-    pub fn add(&self, key: CodeKey, unit: Unit, length: usize, written: bool) {
+    /// Units of the texts of all sources that are kept.
+    pub fn length(&self) -> usize {
+        self.0.borrow().iter().map(|source| source.length).sum()
+    }
+
+    /// `waits`: its code is written only when the isolate ends.
+    pub fn add(&self, key: CodeKey, unit: Unit, length: usize, waits: bool) {
         let mut sources = self.0.borrow_mut();
-        if sources.len() < MAX_SOURCES && !sources.iter().any(|source| source.key == key) {
-            sources.push(Source { key, unit, length, written });
+        if let Some(known) = sources.iter_mut().find(|source| source.key == key) {
+            known.waits &= waits;
+            return;
+        }
+        if sources.len() == MAX_SOURCES
+            && !waits
+            && let Some(place) = sources.iter().position(|source| source.waits)
+        {
+            sources.swap_remove(place);
+        }
+        if sources.len() < MAX_SOURCES {
+            sources.push(Source { key, unit, length, waits });
         }
     }
 
     /// The isolate is idle, or ends (`complete`). Runs nothing of the guest.
     pub(in crate::isolate) fn write(&self, isolate: &mut v8::Isolate, remote: &Remote, complete: bool) {
-        if self.0.borrow().is_empty() {
+        if self.0.borrow().iter().all(|source| source.waits && !complete) {
             return;
         }
         let mut sources = std::mem::take(&mut *self.0.borrow_mut());
@@ -59,7 +74,7 @@ impl CompiledSources {
             if !complete && !remote.mailbox.lock().is_empty() {
                 break;
             }
-            let may_write = (complete || !source.written)
+            let may_write = (complete || !source.waits)
                 && remote.accounts.has_native_room(source.length * WRITER_BYTES)
                 && code_cache::claim(source.key, complete);
             if may_write {
@@ -73,7 +88,7 @@ impl CompiledSources {
                     code_cache::keep(source.key, &data, complete);
                 }
             }
-            source.written = true;
+            source.waits = true;
         }
         if !complete {
             *self.0.borrow_mut() = sources;

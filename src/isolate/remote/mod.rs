@@ -193,6 +193,11 @@ impl Remote {
         self.lifecycle.is_gone()
     }
 
+    /// Whether no caller waits for any running job of the guest.
+    pub fn has_answered_all(&self) -> bool {
+        self.running_jobs.are_answered()
+    }
+
     /// Queues `job`. If the isolate has ended, the job is answered with that error.
     pub fn post(&self, job: Job) {
         if let Some(queues) = self.queue(job) {

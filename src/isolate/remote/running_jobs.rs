@@ -117,6 +117,11 @@ impl RunningJobs {
         self.lock().runs(serial)
     }
 
+    /// Whether all running jobs have outcomes already: their callers have ended, or do not wait any more.
+    pub fn are_answered(&self) -> bool {
+        self.lock().jobs.iter().all(|job| job.completion.is_complete())
+    }
+
     pub fn was_aborted(&self, serial: u64) -> bool {
         let stack = self.lock();
         stack.jobs.iter().any(|job| job.serial == serial && matches!(job.expired, Some(Expired::Aborted)))

@@ -159,7 +159,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         if remote.execution.caller.is_entered() {
             finish_on_thread(remote, limits);
         } else {
-            finish_microtasks(scope, guest, remote, limits.renewed());
+            finish_microtasks(scope, guest, remote, limits);
         }
     }
 }
@@ -204,12 +204,28 @@ fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fau
     Some(rejection)
 }
 
+/// How often the microtasks of those that wait for a module run at once, after a limit has stopped that module.
+const MAX_ROUNDS: u32 = 2;
+
 /// Runs the microtasks that a stopped job has left in the queue, under `limits`: promises that other calls await may depend on them, and
 /// the next call must not pay for them. Drops the microtasks that remain when a limit expires.
 fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) {
+    for _ in 0..MAX_ROUNDS {
+        if !finish_round(scope, guest, remote, limits.renewed()) {
+            return;
+        }
+    }
+    // The rest runs after the next job.
+    let work = Box::new(|_: &mut IsolateScope<'_, '_>| Ok(Value::Undefined));
+    remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
+}
+
+/// The same once. True if a limit has stopped modules: those that wait for them have microtasks now.
+fn finish_round(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) -> bool {
     let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
     let serial = remote.running_jobs.enter(limits, &completion, Charge::default());
     guest.push_chain(Chain::default(), limits);
+    let last_evaluation = guest.modules.last_evaluation();
     if !remote.is_stopping() {
         scope.perform_microtask_checkpoint();
     }
@@ -222,14 +238,7 @@ fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote
     guest.pop_chain();
     // Nothing waits for the outcome.
     let (_, stopped_request) = remote.leave(serial, 0, Err(Fault::Stopped));
-    let last_evaluation = guest.modules.last_evaluation();
-    if let Some(request) = stopped_request
-        && guest.stop_modules(scope, request, last_evaluation)
-    {
-        // After the next job, V8 runs the microtasks of those that wait for these modules.
-        let work = Box::new(|_: &mut IsolateScope<'_, '_>| Ok(Value::Undefined));
-        remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
-    }
+    stopped_request.is_some_and(|request| guest.stop_modules(scope, request, last_evaluation))
 }
 
 /// V8 calls this on the guest's thread, between two instructions of the guest.

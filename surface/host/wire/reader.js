@@ -9,7 +9,7 @@ const { isPrototype, newError, seenBit, SEEN_MESSAGE, SEEN_STACK, setCause, setS
 const { list, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
 const { KIND, NONE, PausableReader, PUT_ASIDE } = require('./pausable-reader.js');
-const { checkCount } = require('./property-reader.js');
+const { checkCount, isConstant } = require('./property-reader.js');
 const { tooDeep, malformed } = require('./refusal.js');
 const { EMPTY, FEW_KEYS, hasShape, isNew, isTable, keep, MANY_KEYS, MAX_SHAPED, noteTable } = require('./shapes.js');
 const { isSupported: hasStringRuns } = require('./string-runs.js');
@@ -27,8 +27,8 @@ const MAX_PAIRS = 512;
 
 /** Up to this many entries, the tables of maps and sets take more memory per entry. */
 const SMALL_TABLE = 64;
-/** An array of more elements than this may have a run of numbers or dates. */
-const FEW_NUMBERS = 8;
+/** An array of more elements than this may have a run of numbers, dates or constants. */
+const FEW_ELEMENTS = 8;
 /** Elements after a string that few strings follow, until the next one is looked at. */
 const BETWEEN_RUNS = 64;
 /** Most elements for which an array is allocated in advance. */
@@ -253,8 +253,8 @@ class Reader extends PausableReader {
     for (; index < length; index++) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.ELEMENTS, array, false, 0, index, length, NONE);
       const tag = this.peek();
-      if (length > FEW_NUMBERS && (tag === TAG.INT32 || tag === TAG.DOUBLE || tag === TAG.DATE)) {
-        const end = this.numbers(array, index, length);
+      if (length > FEW_ELEMENTS && (tag === TAG.INT32 || tag === TAG.DOUBLE || tag === TAG.DATE || isConstant(tag))) {
+        const end = this.numbersAndConstants(array, index, length);
         if (end > index && (index = end - 1) >= 0) continue;
       }
       if (index >= next && (tag === TAG.ONE_BYTE_STRING || tag === TAG.TWO_BYTE_STRING)) {
