@@ -20,7 +20,7 @@ use crate::isolate::job::{IsolateScope, Job, Kind};
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::body::Body;
 use crate::isolate::remote::creation_queue;
-use crate::isolate::remote::execution::Worker;
+use crate::isolate::remote::execution::Executor;
 use crate::isolate::remote::lifecycle::{Action, Event};
 use crate::isolate::remote::pending::Caused;
 use crate::isolate::remote::reason::Stop;
@@ -264,7 +264,7 @@ enum Next {
     Ended,
 }
 
-impl Worker for Remote {
+impl Executor for Remote {
     fn perform(&self, action: Action<Box<Body>>) {
         let Some(me) = self.me.upgrade() else { return };
         match action {
