@@ -85,8 +85,17 @@ pub enum Kind {
     Heap,
 }
 
+/// When V8 has posted a task that sweeps its heap of C++ objects. It cancels the earlier ones, but does not take them back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sweep {
+    Prompt,
+    Delayed,
+}
+
 pub struct Job {
     pub kind: Kind,
+    /// If it is such a task.
+    pub sweep: Option<Sweep>,
     pub limits: Limits,
     pub chain: Chain,
     pub completion: Arc<dyn Completion>,
@@ -100,7 +109,11 @@ pub struct Job {
 impl Job {
     pub fn new(kind: Kind, completion: Arc<dyn Completion>, work: Work) -> Self {
         let (limits, chain, charge) = (Limits::default(), Chain::default(), Charge::default());
-        Self { kind, limits, chain, completion, work, charge, overdue: None }
+        Self { kind, sweep: None, limits, chain, completion, work, charge, overdue: None }
+    }
+
+    pub fn sweeping(self, sweep: Option<Sweep>) -> Self {
+        Self { sweep, ..self }
     }
 
     pub fn limited(self, limits: Limits) -> Self {

@@ -31,6 +31,10 @@ pub fn works_on_heap(_task: &v8::Task) -> bool {
     false
 }
 
+pub fn sweeps_cpp_heap(_task: &v8::Task) -> bool {
+    false
+}
+
 pub fn limit_stack(_isolate: &v8::Isolate) {}
 
 #[derive(Clone, Copy)]

@@ -26,11 +26,19 @@ const FUNCTIONS_OF_CANCELABLE: usize = 8;
 /// Whether `task` marks or sweeps a part of the heap, or decides whether to. Such a task runs no code of the guest, and V8 does the same work
 /// when the guest allocates. So it does not matter when it runs.
 pub fn works_on_heap(task: &v8::Task) -> bool {
-    const { assert!(size_of::<v8::Task>() == size_of::<*const c_void>()) };
-    // SAFETY: a `v8::Task` is the address of an object of V8 that it owns, which begins with the address of its class's functions.
-    let functions = unsafe { *mem::transmute_copy::<v8::Task, *const *const usize>(task) };
     let cancelable =
         [&raw const MARK, &raw const REDUCE].map(|table| table.cast::<usize>().wrapping_add(FUNCTIONS_OF_CANCELABLE));
-    let others = [&raw const MARK_CPP, &raw const SWEEP_CPP].map(|table| table.cast::<usize>().wrapping_add(FUNCTIONS));
-    cancelable.into_iter().chain(others).any(|table| ptr::eq(table, functions))
+    let mark = (&raw const MARK_CPP).cast::<usize>().wrapping_add(FUNCTIONS);
+    sweeps_cpp_heap(task) || cancelable.into_iter().chain([mark]).any(|table| ptr::eq(table, functions_of(task)))
+}
+
+/// Whether `task` sweeps a part of the heap of C++ objects. Each collection posts two, and cancels those of the last one, which do nothing then.
+pub fn sweeps_cpp_heap(task: &v8::Task) -> bool {
+    ptr::eq((&raw const SWEEP_CPP).cast::<usize>().wrapping_add(FUNCTIONS), functions_of(task))
+}
+
+fn functions_of(task: &v8::Task) -> *const usize {
+    const { assert!(size_of::<v8::Task>() == size_of::<*const c_void>()) };
+    // SAFETY: a `v8::Task` is the address of an object of V8 that it owns, which begins with the address of its class's functions.
+    unsafe { *mem::transmute_copy::<v8::Task, *const *const usize>(task) }
 }

@@ -5,11 +5,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::isolate::job::{Job, Kind};
+use crate::isolate::job::{Job, Kind, Sweep};
 use crate::native::{Guard, lock};
 
 /// Tasks that may run before one that works on the heap.
 const MAX_TASKS_BEFORE_HEAP: u32 = 64;
+
+/// Tasks of each kind that sweep and are queued. V8 has cancelled all but the last one that came promptly, and the last two that came with a delay.
+const MAX_SWEEPS: usize = 2;
 
 /// Tasks that may be queued before a sleeping thread is woken for them. With more, the thread starts while others are still being sent.
 const MAX_UNWOKEN_TASKS: usize = 16;
@@ -63,6 +66,16 @@ impl Queues {
         self.tasks.pop_front()
     }
 
+    /// Takes the oldest sweeping task of this kind if there are so many that V8 has cancelled it. In a long call, a guest can cause any number.
+    fn take_cancelled(&mut self, sweep: Sweep) -> Option<Job> {
+        [&mut self.tasks, &mut self.heap_tasks].into_iter().find_map(|queue| {
+            let mut places =
+                (0..).zip(queue.iter()).filter(|(_, job)| job.sweep == Some(sweep)).map(|(place, _)| place);
+            let oldest = places.next()?;
+            if places.count() < MAX_SWEEPS { None } else { queue.remove(oldest) }
+        })
+    }
+
     /// The thread sleeps, and a task need not wake it yet.
     pub fn can_wait(&self) -> bool {
         self.parked && self.tasks.len() < MAX_UNWOKEN_TASKS
@@ -100,7 +113,10 @@ impl Mailbox {
         }
     }
 
-    pub fn push(&self, queues: &mut Queues, job: Job) {
+    /// Returns a task that V8 has cancelled. Drop it without the lock.
+    #[must_use]
+    pub fn push(&self, queues: &mut Queues, job: Job) -> Option<Job> {
+        let sweep = job.sweep;
         match job.kind {
             Kind::Call => {
                 queues.calls.push_back(job);
@@ -109,6 +125,7 @@ impl Mailbox {
             Kind::Heap => queues.heap_tasks.push_back(job),
             Kind::Task | Kind::Timer | Kind::Detached | Kind::Background => queues.tasks.push_back(job),
         }
+        sweep.and_then(|sweep| queues.take_cancelled(sweep))
     }
 
     fn pop_call(&self, queues: &mut Queues) -> Option<Job> {
@@ -169,5 +186,32 @@ impl Mailbox {
         };
         queues.parked = false;
         changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{MAX_SWEEPS, Mailbox};
+    use crate::isolate::job::{Job, Kind, Sweep};
+    use crate::value::{NoCompletion, Value};
+
+    fn job(kind: Kind, sweep: Option<Sweep>) -> Job {
+        Job::new(kind, Arc::new(NoCompletion), Box::new(|_| Ok(Value::Undefined))).sweeping(sweep)
+    }
+
+    #[test]
+    fn keeps_only_the_last_tasks_that_sweep() {
+        for kind in [Kind::Heap, Kind::Background] {
+            let mailbox = Mailbox::default();
+            let push = |sweep| mailbox.push(&mut mailbox.lock(), job(kind, sweep));
+            assert!([None, None, None].map(push).iter().all(Option::is_none));
+            for sweep in [Sweep::Prompt, Sweep::Delayed].map(Some) {
+                let cancelled = [sweep; 10].map(push);
+                assert_eq!(cancelled.iter().flatten().filter(|job| job.sweep == sweep).count(), 10 - MAX_SWEEPS);
+            }
+            assert_eq!(mailbox.drain().len(), 3 + 2 * MAX_SWEEPS);
+        }
     }
 }

@@ -240,7 +240,11 @@ impl Remote {
         if job.kind == Kind::Detached {
             self.detached.begin();
         }
-        self.mailbox.push(&mut queues, job);
+        if let Some(cancelled) = self.mailbox.push(&mut queues, job) {
+            drop(queues);
+            drop(cancelled);
+            queues = self.mailbox.lock();
+        }
         Some(queues)
     }
 

@@ -85,7 +85,7 @@ impl Remote {
 
 /// Runs one job under its limits. After the outermost job, also runs microtasks and takes unhandled rejections.
 pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, job: Job) {
-    let Job { kind, limits, chain, completion, work, charge, overdue } = job;
+    let Job { kind, sweep: _, limits, chain, completion, work, charge, overdue } = job;
     let limits = match kind {
         Kind::Call | Kind::Task | Kind::Timer => limits,
         Kind::Detached => limits.renewed(),

@@ -16,7 +16,7 @@ use crate::engine::{self, TaskSink, Unavailable, background};
 use crate::isolate::clock;
 use crate::isolate::guest::codegen::on_code_generation;
 use crate::isolate::guest::{Guest, on_promise_reject};
-use crate::isolate::job::{IsolateScope, Job, Kind};
+use crate::isolate::job::{IsolateScope, Job, Kind, Sweep};
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::body::Body;
 use crate::isolate::remote::creation_queue;
@@ -301,28 +301,29 @@ impl Remote {
     }
 }
 
-/// Queues a task of V8's platform.
-fn post(remote: &Remote, task: v8::Task, completion: Arc<dyn Completion>) {
+/// Queues a task of V8's platform. `when`: of which kind it is if it sweeps.
+fn post(remote: &Remote, task: v8::Task, completion: Arc<dyn Completion>, when: Sweep) {
     let is_on_caller = remote.execution.caller.has_entered();
     let kind = if is_on_caller && engine::works_on_heap(&task) { Kind::Heap } else { Kind::Background };
+    let sweep = engine::sweeps_cpp_heap(&task).then_some(when);
     let work = Box::new(|_: &mut IsolateScope<'_, '_>| {
         task.run();
         Ok(Value::Undefined)
     });
-    let job = Job::new(kind, completion, work);
+    let job = Job::new(kind, completion, work).sweeping(sweep);
     if kind == Kind::Heap { heap_tasks::post(remote, job) } else { remote.post(job) }
 }
 
 impl TaskSink for Remote {
     fn post(&self, task: v8::Task, delay: Duration) {
         if delay.is_zero() {
-            post(self, task, Arc::new(NoCompletion));
+            post(self, task, Arc::new(NoCompletion), Sweep::Prompt);
         } else {
             let me = self.me.clone();
             let pending = self.pending_event();
             self.execution.delayed_tasks.add(self.accounts.quota.as_ref(), delay, move || {
                 if let Some(remote) = me.upgrade() {
-                    post(&remote, task, Caused::by(pending, Arc::new(NoCompletion)));
+                    post(&remote, task, Caused::by(pending, Arc::new(NoCompletion)), Sweep::Delayed);
                 }
             });
         }
