@@ -85,7 +85,7 @@ pub enum Kind {
     Heap,
 }
 
-/// When V8 has posted a task that sweeps its heap of C++ objects. It cancels the earlier ones, but does not take them back.
+/// When V8 has posted a task that marks or sweeps its heap of C++ objects. It cancels the earlier ones, but does not take them back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
     Prompt,

@@ -31,7 +31,7 @@ pub fn works_on_heap(_task: &v8::Task) -> bool {
     false
 }
 
-pub fn sweeps_cpp_heap(_task: &v8::Task) -> bool {
+pub fn works_on_cpp_heap(_task: &v8::Task) -> bool {
     false
 }
 

@@ -28,13 +28,14 @@ const FUNCTIONS_OF_CANCELABLE: usize = 8;
 pub fn works_on_heap(task: &v8::Task) -> bool {
     let cancelable =
         [&raw const MARK, &raw const REDUCE].map(|table| table.cast::<usize>().wrapping_add(FUNCTIONS_OF_CANCELABLE));
-    let mark = (&raw const MARK_CPP).cast::<usize>().wrapping_add(FUNCTIONS);
-    sweeps_cpp_heap(task) || cancelable.into_iter().chain([mark]).any(|table| ptr::eq(table, functions_of(task)))
+    works_on_cpp_heap(task) || cancelable.into_iter().any(|table| ptr::eq(table, functions_of(task)))
 }
 
-/// Whether `task` sweeps a part of the heap of C++ objects. Each collection posts two, and cancels those of the last one, which do nothing then.
-pub fn sweeps_cpp_heap(task: &v8::Task) -> bool {
-    ptr::eq((&raw const SWEEP_CPP).cast::<usize>().wrapping_add(FUNCTIONS), functions_of(task))
+/// Whether `task` marks or sweeps a part of the heap of C++ objects. Each collection posts some, and cancels those of the last one, which do
+/// nothing then.
+pub fn works_on_cpp_heap(task: &v8::Task) -> bool {
+    let tables = [&raw const MARK_CPP, &raw const SWEEP_CPP].map(|table| table.cast::<usize>().wrapping_add(FUNCTIONS));
+    tables.into_iter().any(|table| ptr::eq(table, functions_of(task)))
 }
 
 fn functions_of(task: &v8::Task) -> *const usize {

@@ -5,5 +5,5 @@ mod heap_tasks;
 mod stack_bounds;
 
 pub use entered::{Entered, new_thread};
-pub use heap_tasks::{sweeps_cpp_heap, works_on_heap};
+pub use heap_tasks::{works_on_cpp_heap, works_on_heap};
 pub use stack_bounds::{Allowed, limit_stack};

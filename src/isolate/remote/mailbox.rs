@@ -11,7 +11,7 @@ use crate::native::{Guard, lock};
 /// Tasks that may run before one that works on the heap.
 const MAX_TASKS_BEFORE_HEAP: u32 = 64;
 
-/// Tasks of each kind that sweep and are queued. V8 has cancelled all but the last one that came promptly, and the last two that came with a delay.
+/// Tasks of each kind that mark or sweep and are queued. V8 has cancelled all but the last two.
 const MAX_SWEEPS: usize = 2;
 
 /// Tasks that may be queued before a sleeping thread is woken for them. With more, the thread starts while others are still being sent.

@@ -301,11 +301,11 @@ impl Remote {
     }
 }
 
-/// Queues a task of V8's platform. `when`: of which kind it is if it sweeps.
+/// Queues a task of V8's platform. `when`: of which kind it is if it marks or sweeps C++ objects.
 fn post(remote: &Remote, task: v8::Task, completion: Arc<dyn Completion>, when: Sweep) {
     let is_on_caller = remote.execution.caller.has_entered();
     let kind = if is_on_caller && engine::works_on_heap(&task) { Kind::Heap } else { Kind::Background };
-    let sweep = engine::sweeps_cpp_heap(&task).then_some(when);
+    let sweep = engine::works_on_cpp_heap(&task).then_some(when);
     let work = Box::new(|_: &mut IsolateScope<'_, '_>| {
         task.run();
         Ok(Value::Undefined)
