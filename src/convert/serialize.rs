@@ -36,7 +36,7 @@ pub fn move_from_v8<'s>(
         return Ok(primitive);
     }
     if value.is_symbol() {
-        return Err(Fault::refused("Unsupported type"));
+        return Err(Fault::refused(message::UNSUPPORTED_TYPE));
     }
     if moved.is_empty()
         && let Some(payload) = short_list::payload(scope, exchange.plain_lists(), value)
