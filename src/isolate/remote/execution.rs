@@ -29,14 +29,14 @@ pub struct Execution {
 /// A number that no thread has.
 const NO_THREAD: usize = usize::MAX;
 
-/// A thread of a host works for the isolate, whose loop resumes the guest.
+/// The thread of a host that works for the isolate: a loop on it resumes the guest.
 #[derive(Default)]
 pub struct CallerThread {
     /// The number of that thread; 0 for none.
     thread: AtomicUsize,
     /// The guest is suspended there, and cannot continue before its host does.
     waits: AtomicBool,
-    /// A thread of a host would have entered the isolate.
+    /// A thread of a host has tried to enter the isolate, which was not idle.
     wanted: AtomicBool,
     /// Counts how often one has entered it.
     pub count: AtomicU32,
