@@ -268,6 +268,8 @@ const MESSAGE = freeze({
 
 /** Most own properties of an error that cross with it. */
 const MAX_PROPERTIES = 32;
+/** Most own properties of an error that are looked at to find those. */
+const MAX_KEYS = 1000;
 /** Most characters of the name and of the value of such a property, and of the message and stack of a cause. */
 const MAX_DETAIL = 8192;
 /** Most characters of all these, of one error and its causes. */
@@ -316,6 +318,6 @@ const BOUNDARY_FRAME = '    at (<isolated-vm boundary>)';
 const MIN_MEMORY = 8;
 
 module.exports = freeze({
-  ABORTABLE, APPLY_HEAD, ARRIVED_SHARED, BOUNDARY_FRAME, COPY_INTO, DEREF_SOURCE, FAULT, FILENAME, FUNCTION, HANDLE, REFERENCE, SENT_ID, SHARED, INVOKE_HEAD, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, CODE_PREFIX, MAX_PROPERTIES, MAX_DETAIL, MAX_DETAILS, MAX_CAUSES,
+  ABORTABLE, APPLY_HEAD, ARRIVED_SHARED, BOUNDARY_FRAME, COPY_INTO, DEREF_SOURCE, FAULT, FILENAME, FUNCTION, HANDLE, REFERENCE, SENT_ID, SHARED, INVOKE_HEAD, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, CODE_PREFIX, MAX_PROPERTIES, MAX_KEYS, MAX_DETAIL, MAX_DETAILS, MAX_CAUSES,
   RESERVED_PROPERTIES, DETAIL, HEAP_STATISTIC, MESSAGE,
 });
