@@ -11,7 +11,7 @@ use super::call_info::CallInfo;
 use super::environment::{Environment, Next};
 use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue, Refused};
-use super::{carrier, direct_calls, engine as whole, events, execution, replies, subprocess, warm};
+use super::{carrier, direct_calls, events, execution, replies, subprocess, warm};
 use crate::engine;
 use crate::isolate::caller_thread::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
@@ -448,8 +448,8 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"outcome", local.arena.outcome_buffer(js)?),
         (c"invoke", function(js, local, c"invoke", invoke)?),
         (c"abort", function(js, local, c"abort", abort)?),
-        (c"configure", function(js, local, c"configure", whole::configure)?),
-        (c"statistics", function(js, local, c"statistics", whole::statistics)?),
+        (c"configure", function(js, local, c"configure", super::engine::configure)?),
+        (c"statistics", function(js, local, c"statistics", super::engine::statistics)?),
         (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
         (c"answer", function_of::<_, 1>(js, local, c"answer", direct_calls::answer)?),
         (c"answerBytes", function_of::<_, 1>(js, local, c"answerBytes", direct_calls::answer_bytes)?),

@@ -182,7 +182,7 @@ fn read_entry(js: Js<'_>, local: &Environment, row: JsValue<'_>) -> JsResult<Res
             let (data, length) = js.view_memory(view)?;
             TableEntry::Shared(match shared_memory::of_guest(data, length) {
                 Some(memory) => {
-                    local.adopted.meet(js, &memory, js.element(row, shared::BUFFER)?)?;
+                    local.adopted.remember_departed(js, &memory, js.element(row, shared::BUFFER)?)?;
                     memory
                 }
                 // SAFETY: from the host, just now.
