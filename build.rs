@@ -86,6 +86,7 @@ fn main() {
             "_ZN4absl5Mutex11lock_sharedEv",
             "_ZN4absl5Mutex15try_lock_sharedEv",
             "_ZN4absl5Mutex13unlock_sharedEv",
+            "_ZN4absl7CondVar10WaitCommonEPNS_5MutexENS_24synchronization_internal13KernelTimeoutE",
             "_ZN4absl7CondVar6SignalEv",
             "_ZN4absl7CondVar9SignalAllEv",
             "_ZNSt4__Cr5mutex4lockEv",

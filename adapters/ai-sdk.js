@@ -47,8 +47,11 @@ const checking = (validate) => async (/** @type {unknown} */ params) => {
  */
 async function validated(schema, value) {
   const outcome = await schema.validate(value);
+  if (outcome?.success !== false && outcome?.value !== undefined) return outcome.value;
+  // Nothing receives what else it may have.
+  discardReturned(outcome);
   if (outcome?.success === false) throw outcome.error;
-  return outcome === undefined ? value : outcome.value;
+  return outcome === undefined ? value : undefined;
 }
 
 /**
@@ -60,9 +63,18 @@ async function lastOf(returned, context) {
   if (typeof returned?.[Symbol.asyncIterator] !== 'function') return returned;
   const { abortSignal } = context;
   let last;
-  for await (const value of returned) {
-    if (abortSignal.aborted) break;
-    last = value;
+  try {
+    for await (const value of returned) {
+      if (abortSignal.aborted) {
+        discardReturned(value);
+        break;
+      }
+      discardReturned(last);
+      last = value;
+    }
+  } catch (error) {
+    discardReturned(last);
+    throw error;
   }
   return last;
 }

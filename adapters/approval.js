@@ -1,6 +1,8 @@
 'use strict';
 // The option `approve` in adapters.
 
+const { discardReturned } = require('./observers.js');
+
 /**
  * A sandbox's options, with an `approve` that gets the names of tools outside of the sandbox.
  * @param {Partial<import('../index.js').AgentSandboxConfig>} options
@@ -14,7 +16,9 @@ function withNames(options, nameOf, paramsOf = (params) => params) {
     ...options,
     async approve(call) {
       const name = nameOf(call.name);
-      if (await approve({ name, params: paramsOf(call.params), get signal() { return call.signal; } }) === true) return true;
+      const verdict = await approve({ name, params: paramsOf(call.params), get signal() { return call.signal; } });
+      if (verdict === true) return true;
+      discardReturned(verdict);
       throw new Error(`The call of the tool "${name}" was not approved`);
     },
   };

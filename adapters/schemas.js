@@ -1,6 +1,8 @@
 'use strict';
 // Standard Schemas of tools in adapters.
 
+const { discardReturned } = require('./observers.js');
+
 /** Limits of what an error says: code chooses how many issues its params have. */
 const MAX = Object.freeze({ issues: 10, path: 20, message: 500 });
 
@@ -27,8 +29,11 @@ const textOf = ({ path = [], message }) => `${path.slice(0, MAX.path).map((key) 
  */
 async function standardValidated(schema, value) {
   const outcome = await schema?.['~standard']?.validate(value);
+  if (outcome?.issues === undefined && outcome?.value !== undefined) return outcome.value;
+  // Nothing receives what else it may have.
+  discardReturned(outcome);
   if (outcome?.issues !== undefined) throw new TypeError(outcome.issues.slice(0, MAX.issues).map(textOf).join('\n'));
-  return outcome === undefined ? value : outcome.value;
+  return outcome === undefined ? value : undefined;
 }
 
 module.exports = { standardJsonSchema, standardValidated };

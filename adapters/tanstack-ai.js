@@ -2,6 +2,7 @@
 // An `IsolateDriver` of `@tanstack/ai-code-mode`: code of a model runs in an isolate of its own, the tools it calls on the host.
 
 const { AgentSandbox } = require('../index.js');
+const { withNames } = require('./approval.js');
 
 /** How Code Mode recognizes levels. */
 const PREFIX = { log: '', debug: '', info: 'INFO: ', warn: 'WARN: ', error: 'ERROR: ' };
@@ -28,7 +29,6 @@ function declaration(name, index) {
 function createIsolateDriver(options) {
   // Reports wrong options.
   new AgentSandbox(options);
-  const approve = options?.approve;
   /** @type {import('./tanstack-ai.js').IsolateDriver['createContext']} */
   async function createContext({ bindings, timeout = 30_000, memoryLimit = 128 }) {
     const names = Object.keys(bindings);
@@ -45,13 +45,8 @@ function createIsolateDriver(options) {
         /** @type {import('../index.js').AgentSandboxConfig['onLog']} */
         const onLog = ({ level, message }) => logs.push(PREFIX[level] + message);
         const sandbox = new AgentSandbox({
-          ...options, timeout, memoryLimit, onLog,
           // By the names that the bindings have outside.
-          approve: approve && (async (call) => {
-            const name = nameOf(call.name);
-            if (await approve({ name, params: call.params, get signal() { return call.signal; } }) === true) return true;
-            throw new Error(`The call of the tool "${name}" was not approved`);
-          }),
+          ...withNames(options ?? {}, nameOf), timeout, memoryLimit, onLog,
         });
         const { result, error, failure } = await sandbox.execute(`${inside} return (async () => { ${code}\n})();`, tools, async (name, args) =>
           bindings[nameOf(name)].execute(args), { signal: disposed.signal });

@@ -103,9 +103,9 @@ function summary(samples) {
 }
 
 /** A scenario may have its own plan, except in quick runs. */
-export function planOf({ sampleMs, rounds }, general) {
+export function planOf({ sampleMs, warmupMs, rounds }, general) {
   const isFull = general === plans.full;
-  return { ...general, ...(isFull && sampleMs && { sampleMs }), ...(isFull && rounds && { rounds }) };
+  return { ...general, ...(isFull && sampleMs && { sampleMs }), ...(isFull && warmupMs && { warmupMs }), ...(isFull && rounds && { rounds }) };
 }
 
 /**
@@ -115,7 +115,8 @@ export function planOf({ sampleMs, rounds }, general) {
 export async function compare(scenario, libraries, general) {
   const { pauseMs } = scenario;
   const plan = planOf(scenario, general);
-  const subjects = Array.from(libraries, ([name, ivm]) => ({ name, pauseMs, ...scenario.prepare(ivm), samples: [] }));
+  const subjects = [];
+  for (const [name, ivm] of libraries) subjects.push({ name, pauseMs, ...(await scenario.prepare(ivm)), samples: [] });
   try {
     for (const subject of subjects) await blaming(subject, () => warmUp(subject, scenario.expected, plan));
     globalThis.gc();
@@ -128,7 +129,7 @@ export async function compare(scenario, libraries, general) {
       }
     }
   } finally {
-    for (const { end } of subjects) end();
+    for (const { end } of subjects) await end();
   }
   const [ours, ...others] = subjects;
   const ratio = (other, of) => median(ours.samples.map((each, round) => each[of] / other.samples[round][of]));

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { capture, root } from '../scripts/process.mjs';
 import { lineChart } from './chart.mjs';
 import { makeBundles } from './bundles.mjs';
+import { fetchRuntime } from './expressions.mjs';
 import lifecycles from './lifecycles.mjs';
 import { flagsOf, OURS, PEER, peerOf, QUICKJS } from './libraries.mjs';
 import { measurePackages } from './packages.mjs';
@@ -184,6 +185,7 @@ function versus(ours, theirs) {
 export async function sync(host, { filter, quick }) {
   const hasPeer = peerOf(host.name) === PEER;
   const base = hosts.find(({ name }) => name === BASE);
+  await fetchRuntime();
   const results = {};
   const tables = [];
   for (const { id: setting, title: settingTitle, prefix, around } of SETTINGS) {

@@ -2,7 +2,8 @@
 
 import { load, OURS } from './libraries.mjs';
 import { compare, plans } from './measure.mjs';
-import scenarios from './sync.mjs';
+import expressions from './expressions.mjs';
+import calls from './sync.mjs';
 
 const { libraries: names, syncCalls, filter = '', quick } = JSON.parse(process.argv[2]);
 const libraries = new Map();
@@ -10,7 +11,7 @@ for (const name of names) libraries.set(name, await load(name));
 libraries.get(OURS).configureEngine({ syncCalls });
 
 const results = [];
-for (const scenario of scenarios.filter(({ id }) => id.includes(filter))) {
+for (const scenario of [...calls, ...expressions].filter(({ id }) => id.includes(filter))) {
   const { id, title, target } = scenario;
   results.push({ id, title, target, times: await compare(scenario, libraries, quick ? plans.quick : plans.full) });
 }

@@ -4,6 +4,8 @@ import { copyIn, copyOut, inContext } from './subjects.mjs';
 
 const CALLS = 100;
 const PROPERTIES = 50;
+/** Of which each run asks for `PROPERTIES`. */
+const MANY_PROPERTIES = 10_000;
 /** Long enough never to expire. */
 const TIMEOUT_MS = 10_000;
 const [CALL, CALLBACK, OBJECT] = ['0.8', '0.3', '1.0'];
@@ -81,6 +83,30 @@ export default [
     expression: 'record[`property${i}`]',
     count: PROPERTIES,
   }),
+  {
+    id: 'callback-properties',
+    title: `callback, from a \`Proxy\` with ${MANY_PROPERTIES.toLocaleString('en')} properties`,
+    target: '0.4',
+    calls: PROPERTIES,
+    expected: PROPERTIES,
+    prepare: inContext(({ ivm, isolate, context }) => {
+      const values = Object.fromEntries(Array.from({ length: MANY_PROPERTIES }, (_, index) => [`property${index}`, 1]));
+      context.global.setSync('host', new ivm.Callback((key) => values[key]));
+      context.evalSync(`
+        const record = new Proxy({}, { get: (target, key) => host(key) });
+        const names = Array.from({ length: ${MANY_PROPERTIES} }, (_, index) => 'property' + index);
+        let next = 0;`);
+      const script = isolate.compileScriptSync(`{
+        let sum = 0;
+        for (let i = 0; i < ${PROPERTIES}; i += 1) {
+          sum += record[names[next]];
+          next = (next + 1) % ${MANY_PROPERTIES};
+        }
+        sum;
+      }`);
+      return () => script.runSync(context);
+    }),
+  },
   fromGuest({
     id: 'callback-list',
     title: 'callback, a list of two short strings as the argument',

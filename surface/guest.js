@@ -140,7 +140,7 @@ function createGuest(native) {
       set: native.set,
       delete: native.remove,
       /** @type {import('./index.js').Local['apply']} */
-      apply(target, receiver, args, bits) {
+      apply(target, receiver, args, bits, _discarded, timeout, deadline) {
         const callable = kindOf(target) === KIND.CALLBACK ? recordOf(target, KIND.CALLBACK).target : target;
         if (typeof callable !== 'function') {
           throw invalid(MESSAGE.NOT_A_FUNCTION);
@@ -151,7 +151,8 @@ function createGuest(native) {
         for (let index = 0; index < size; index += 1) {
           list[index] = /** @type {ArrayLike<any>} */ (args)[FIRST_ARGUMENT + index];
         }
-        return cross(apply(callable, receiver, list), bits);
+        const call = () => cross(apply(callable, receiver, list), bits);
+        return timeout === 0 && deadline === 0 ? call() : native.limited(call, timeout, deadline);
       },
     }),
   }));

@@ -89,8 +89,9 @@ const createReference = require('./api/reference.js');
  * @property {(target: any, key: string | number, bits: number) => any} get
  * @property {(target: any, key: string | number, value: unknown) => void} set
  * @property {(target: any, key: string | number) => void} delete
- * @property {(target: any, receiver: unknown, args: ArrayLike<any> | undefined, bits: number, discarded: boolean) => any} apply
- *   receiver and arguments have crossed already; arguments start at index 8. With `discarded`, the result is not received
+ * @property {(target: any, receiver: unknown, args: ArrayLike<any> | undefined, bits: number, discarded: boolean,
+ *   timeout: number, deadline: number) => any} apply receiver and arguments have crossed already; arguments start at index 8. With
+ *   `discarded`, the result is not received. The limits are in milliseconds, 0 for none; those of a host's own function have no effect
  */
 
 /**

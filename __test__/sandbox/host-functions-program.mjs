@@ -203,6 +203,9 @@ const GROUPS = {
     const tools = [{ name: 'a:b', description: '' }];
     way('tool', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 }).execute(body('a.b({})'), tools, fail)));
     way('toolAfterEnd', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 }).execute('a.b({}); return 1', tools, fail)));
+    way('schema', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0 })
+      .execute(body('a.b({})'), [{ name: 'a:b', inputSchema: { '~standard': { version: 1, vendor: 'test', validate: fail } } }], () => 1)));
+    way('approve', async (fail, wait) => outcome(await new ivm.IsolatedVMSandbox({ timeout: wait, warm: 0, approve: fail }).execute(body('a.b({})'), tools, () => 1)));
     way('onLogAgent', async (fail) => outcome(await new ivm.IsolatedVMSandbox({ onLog: fail, warm: 0 }).execute('console.log(1n); return 1', [], () => {})));
   },
   subprocess() {

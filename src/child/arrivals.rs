@@ -12,6 +12,15 @@ pub struct Arrivals {
     decoding: Option<Partial>,
 }
 
+impl Drop for Arrivals {
+    /// The process has ended. Otherwise its message would take memory, and the time of messages of other processes.
+    fn drop(&mut self) {
+        if let Some(Partial { process, .. }) = self.decoding {
+            decoder::forget(process);
+        }
+    }
+}
+
 /// The next message.
 pub enum Next {
     /// It has not arrived completely.
@@ -77,6 +86,7 @@ mod tests {
 
     use super::{Arrivals, Next};
     use crate::child::frame::{End, Limits, Message};
+    use crate::native::lock;
     use crate::value::{Text, Value};
 
     type Decoded = (u64, Option<Message>);
@@ -126,5 +136,40 @@ mod tests {
         assert!(matches!(arrivals.next(&limits, 9, sink), Next::Later));
         let received = DECODED.1.lock().unwrap().recv_timeout(Duration::from_secs(20));
         assert!(matches!(received, Ok((9, None))), "{received:?}");
+    }
+
+    #[test]
+    fn a_large_message_of_a_process_that_has_ended_is_not_decoded() {
+        static GATE: Mutex<()> = Mutex::new(());
+        static NUMBERS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+        static LAST: LazyLock<(Sender<()>, Mutex<Receiver<()>>)> = LazyLock::new(|| {
+            let (sender, receiver) = mpsc::channel();
+            (sender, Mutex::new(receiver))
+        });
+        const FIRST: u64 = 101;
+        const ENDED: u64 = 102;
+        const LATEST: u64 = 103;
+        /// The one thread that decodes waits here, until the process has ended.
+        fn gated(number: u64, _message: Option<Message>) {
+            lock(&NUMBERS).push(number);
+            drop(lock(&GATE));
+            if number == LATEST {
+                let _ = LAST.0.send(());
+            }
+        }
+        let limits = Limits::new(64 << 20, f64::from(16 << 20), 100, 0);
+        let frame = result(2 << 20);
+        let gate = lock(&GATE);
+        let mut all = [FIRST, ENDED, LATEST].map(|number| {
+            let mut arrivals = Arrivals::default();
+            arrivals.push(&frame);
+            assert!(matches!(arrivals.next(&limits, number, gated), Next::Later));
+            arrivals
+        });
+        all[1] = Arrivals::default();
+        drop(gate);
+        assert!(lock(&LAST.1).recv_timeout(Duration::from_secs(20)).is_ok());
+        assert_eq!(*lock(&NUMBERS), [FIRST, LATEST]);
+        assert!(all[0].decoded() && !all[1].decoded() && all[2].decoded());
     }
 }

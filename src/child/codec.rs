@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::value::{
-    BigInt, Code, Details, DetailsRoom, Entry, ErrorClass, ErrorFault, Fault, Outcome, Payload, Text, Value, is_cause,
+    BigInt, Code, Details, DetailsRoom, ErrorClass, ErrorFault, Fault, Outcome, Payload, TableEntry, Text, Value,
+    is_cause,
 };
 
 /// The first byte of a value.
@@ -97,11 +98,11 @@ impl Writer {
                 self.count(payload.table.len());
                 for entry in &payload.table {
                     match entry {
-                        Entry::Buffer(buffer) => {
+                        TableEntry::Buffer(buffer) => {
                             buffer.read(|bytes| self.bytes(bytes)).ok_or_else(Fault::environment_gone)?;
                         }
-                        Entry::Shared(_) => return Err(refused("A SharedArrayBuffer")),
-                        Entry::Value(_) => return Err(refused("A handle or a function")),
+                        TableEntry::Shared(_) => return Err(refused("A SharedArrayBuffer")),
+                        TableEntry::Value(_) => return Err(refused("A handle or a function")),
                     }
                 }
             }
@@ -286,7 +287,7 @@ impl<'a> Reader<'a> {
                 // No capacity in advance: each row requires bytes that are present.
                 let mut table = Vec::new();
                 for _ in 0..count {
-                    table.push(Entry::Buffer(self.bytes()?.to_vec().into()));
+                    table.push(TableEntry::Buffer(self.bytes()?.to_vec().into()));
                 }
                 Value::Payload(Box::new(Payload { bytes, table, moved: false }))
             }
@@ -355,7 +356,8 @@ mod tests {
 
     use super::{Reader, Writer};
     use crate::value::{
-        BigInt, Code, Details, DetailsRoom, Entry, ErrorClass, ErrorFault, Fault, Handle, Outcome, Payload, Text, Value,
+        BigInt, Code, Details, DetailsRoom, ErrorClass, ErrorFault, Fault, Handle, Outcome, Payload, TableEntry, Text,
+        Value,
     };
 
     fn through(outcome: &Outcome) -> Outcome {
@@ -376,7 +378,7 @@ mod tests {
 
     #[test]
     fn values_come_back_as_they_went() {
-        let buffer = Entry::Buffer(vec![1, 2, 3].into());
+        let buffer = TableEntry::Buffer(vec![1, 2, 3].into());
         let payload = Payload { bytes: Arc::new(vec![255, 16, 111]), table: vec![buffer], moved: false };
         let values = [
             Value::Undefined,

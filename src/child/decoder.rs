@@ -51,6 +51,16 @@ pub fn decode(number: u64, frame: Frame, sink: Sink) {
     }
 }
 
+/// Nothing waits for the message of the process with this number any more. It is not decoded, unless that has begun.
+pub fn forget(number: u64) {
+    let mut work = lock(&WORK);
+    let index = work.frames.iter().position(|(other, ..)| *other == number);
+    let frame = index.and_then(|index| work.frames.remove(index));
+    drop(work);
+    // Without the lock: it may have hundreds of megabytes.
+    drop(frame);
+}
+
 fn decode_all() {
     loop {
         let mut work = lock(&WORK);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::exchange::{Exchange, HostMemoryHolder};
 use super::fault::fault_from_caught;
 use super::text::take_or_collect;
-use crate::value::{Budget, Bytes, Code, Entry, ErrorClass, Fault, HostBlock, Payload, SharedMemory, Value};
+use crate::value::{Budget, Bytes, Code, ErrorClass, Fault, HostBlock, Payload, SharedMemory, TableEntry, Value};
 
 /// Builds the payload's value in the current realm.
 pub fn payload_to_v8<'s>(
@@ -21,7 +21,7 @@ pub fn payload_to_v8<'s>(
     let mut others = Vec::with_capacity(table.len());
     for (index, entry) in table.into_iter().enumerate() {
         match entry {
-            Entry::Buffer(bytes) => {
+            TableEntry::Buffer(bytes) => {
                 buffers.push((index, adopt_buffer(scope, bytes, exchange)?));
                 others.push(None);
             }
@@ -137,13 +137,13 @@ unsafe extern "C" fn free_shared(_data: *mut c_void, _length: usize, owner: *mut
 
 struct Delegate<'a> {
     exchange: &'a dyn Exchange,
-    entries: RefCell<Vec<Option<Entry>>>,
+    entries: RefCell<Vec<Option<TableEntry>>>,
     /// The fault that ended the reading, if it did not come from V8.
     raised: &'a RefCell<Option<Fault>>,
 }
 
 impl Delegate<'_> {
-    fn entry(&self, index: u32) -> Option<Entry> {
+    fn entry(&self, index: u32) -> Option<TableEntry> {
         self.entries.borrow().get(index as usize).cloned().flatten()
     }
 
@@ -173,7 +173,7 @@ impl v8::ValueDeserializerImpl for Delegate<'_> {
     ) -> Option<v8::Local<'s, v8::Object>> {
         let mut index = 0;
         let entry = deserializer.read_uint32(&mut index).then(|| self.entry(index)).flatten();
-        let Some(Entry::Value(value)) = entry else {
+        let Some(TableEntry::Value(value)) = entry else {
             self.refuse(scope, unreadable());
             return None;
         };
@@ -204,7 +204,7 @@ impl v8::ValueDeserializerImpl for Delegate<'_> {
         scope: &mut v8::PinScope<'s, '_>,
         id: u32,
     ) -> Option<v8::Local<'s, v8::SharedArrayBuffer>> {
-        let Some(Entry::Shared(memory)) = self.entry(id) else {
+        let Some(TableEntry::Shared(memory)) = self.entry(id) else {
             self.refuse(scope, unreadable());
             return None;
         };

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+use super::short_list::PlainLists;
 use crate::value::{Budget, Fault, Owner, SharedMemory, Value};
 
 /// An isolate that uses memory of a host. If its thread does not stop, the host has to wait for it.
@@ -40,6 +41,8 @@ pub trait Exchange {
         scope: &mut v8::PinScope<'_, '_>,
         object: v8::Local<'_, v8::Object>,
     ) -> Result<Option<Value>, Fault>;
+    /// The arrays of this realm that have nothing but elements.
+    fn plain_lists(&self) -> &PlainLists;
     /// Maximum size in bytes of one value that leaves this isolate.
     fn limit(&self) -> usize;
     /// The budget to which this isolate's buffers are charged.

@@ -8,9 +8,9 @@ use super::fault::fault_from_caught;
 use super::host_object::{self, Sought};
 use super::primitive::primitive_from_v8;
 use super::text::{room, too_large};
-use super::{bounds, cap};
+use super::{bounds, cap, short_list};
 use crate::protocol::message;
-use crate::value::{Bytes, Entry, Fault, Payload, Value};
+use crate::value::{Bytes, Fault, Payload, TableEntry, Value};
 
 /// Bytes of a buffer that is not sent in the table.
 const MAX_INLINE: usize = 2048;
@@ -38,6 +38,11 @@ pub fn move_from_v8<'s>(
     if value.is_symbol() {
         return Err(Fault::refused("Unsupported type"));
     }
+    if moved.is_empty()
+        && let Some(payload) = short_list::payload(scope, exchange.plain_lists(), value)
+    {
+        return if payload.byte_size() > limit { Err(too_large(limit)) } else { Ok(Value::Payload(Box::new(payload))) };
+    }
     let value = bounds::within(scope, value);
     v8::tc_scope!(let scope, scope);
     let context = scope.get_current_context();
@@ -50,7 +55,7 @@ pub fn move_from_v8<'s>(
         let id = u32::try_from(index).map_err(|_| too_large(limit))?;
         v8::ValueSerializerHelper::transfer_array_buffer(&serializer, id, *buffer);
         // Filled in when no more guest code runs.
-        table.borrow_mut().push(Entry::Buffer(Bytes::default()));
+        table.borrow_mut().push(TableEntry::Buffer(Bytes::default()));
     }
     if moved.is_empty()
         && let Some(buffer) = whole_buffer(scope, value)
@@ -58,7 +63,7 @@ pub fn move_from_v8<'s>(
         // Its contents go directly into the table. This avoids copying them through the serializer's growing buffer.
         v8::ValueSerializerHelper::transfer_array_buffer(&serializer, 0, buffer);
         let bytes = contents(&buffer, limit)?;
-        table.borrow_mut().push(Entry::Buffer(bytes.into()));
+        table.borrow_mut().push(TableEntry::Buffer(bytes.into()));
     }
     // SAFETY: the exchange outlives this function, which sets the previous one again, unless the guest is left and writes no more values.
     let before = unsafe { host_object::seek(scope, Sought::handles(exchange.may_have_handles())) };
@@ -113,7 +118,7 @@ fn whole_buffer<'s>(
 }
 
 /// Moves the contents of `buffers` to the first rows of `table`: either all of them or none.
-fn empty(buffers: &[v8::Local<'_, v8::ArrayBuffer>], table: &mut [Entry], limit: usize) -> Result<(), Fault> {
+fn empty(buffers: &[v8::Local<'_, v8::ArrayBuffer>], table: &mut [TableEntry], limit: usize) -> Result<(), Fault> {
     let refused = || Fault::refused(message::DETACHED);
     let mut total = 0_usize;
     for (buffer, row) in buffers.iter().zip(table) {
@@ -124,7 +129,7 @@ fn empty(buffers: &[v8::Local<'_, v8::ArrayBuffer>], table: &mut [Entry], limit:
         if buffer.was_detached() || !buffer.is_detachable() {
             return Err(refused());
         }
-        *row = Entry::Buffer(contents(buffer, limit)?.into());
+        *row = TableEntry::Buffer(contents(buffer, limit)?.into());
     }
     for buffer in buffers {
         if buffer.detach(None) != Some(true) {
@@ -175,7 +180,7 @@ impl v8::ValueSerializerImpl for Alone {
 
 struct Delegate<'a> {
     exchange: &'a dyn Exchange,
-    table: &'a RefCell<Vec<Entry>>,
+    table: &'a RefCell<Vec<TableEntry>>,
     /// The thrown error says that the value cannot be cloned.
     refused: &'a Cell<bool>,
     /// The fault of a handle.
@@ -183,7 +188,7 @@ struct Delegate<'a> {
 }
 
 impl Delegate<'_> {
-    fn push(&self, entry: Entry) -> Option<u32> {
+    fn push(&self, entry: TableEntry) -> Option<u32> {
         let mut table = self.table.borrow_mut();
         table.push(entry);
         u32::try_from(table.len() - 1).ok()
@@ -213,7 +218,7 @@ impl v8::ValueSerializerImpl for Delegate<'_> {
     ) -> Option<bool> {
         let message = match self.exchange.identify(scope, object) {
             Ok(Some(value)) => {
-                serializer.write_uint32(self.push(Entry::Value(value))?);
+                serializer.write_uint32(self.push(TableEntry::Value(value))?);
                 return Some(true);
             }
             // Objects with V8's own internal fields, such as a WebAssembly.Memory.
@@ -244,7 +249,7 @@ impl v8::ValueSerializerImpl for Delegate<'_> {
             self.throw_data_clone_error(scope, message);
             return None;
         };
-        self.push(Entry::Shared(memory))
+        self.push(TableEntry::Shared(memory))
     }
 
     fn get_wasm_module_transfer_id(

@@ -1,7 +1,7 @@
 //! The thread that works for an isolate, as other threads may control it: they can lower its priority and suspend it permanently.
 //!
 //! A thread that V8 cannot stop would use a processor until the process ends. It may be suspended only while it holds no lock: in V8's
-//! built-in functions and code compiled from JavaScript, which hold none, and in V8's C++ code without a lock. A thread that is suspended
+//! built-in functions and compiled code, which hold none, and in V8's C++ code without a lock. A thread that is suspended
 //! inside `malloc`, or while it holds one of V8's mutexes, would block the host. So a signal interrupts the thread. Its handler looks at
 //! the interrupted instruction, and then either never returns or requests the thread to stop (`native::stop_request`) and lets it continue.
 //! [`GuestThread::suspend`] describes the one exception. This works on Linux; elsewhere a lost thread continues to run, at a low priority.
@@ -11,6 +11,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::Heap;
+use super::heap::Functions;
 
 /// The thread that works for an isolate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +31,7 @@ pub struct GuestThread {
     state: Mutex<ThreadState>,
     code: OnceLock<Code>,
     heap: OnceLock<Heap>,
+    functions: OnceLock<Functions>,
     /// Start and length of the stack on which the guest was left.
     left: OnceLock<(usize, usize)>,
     /// Bytes of the heap that were returned to the system.
@@ -44,9 +46,9 @@ impl Default for GuestThread {
     fn default() -> Self {
         let state = Mutex::new(ThreadState::Absent);
         let returned = AtomicUsize::new(0);
-        let (code, heap, left) = Default::default();
+        let (code, heap, functions, left) = Default::default();
         let (is_here, observers) = (AtomicBool::new(false), AtomicU32::new(0));
-        Self { state, code, heap, left, returned, is_here, observers }
+        Self { state, code, heap, functions, left, returned, is_here, observers }
     }
 }
 
@@ -99,6 +101,10 @@ impl GuestThread {
             // SAFETY: guaranteed by the caller. Without its thread the isolate is never disposed.
             self.returned.fetch_add(unsafe { heap.give_back() }, Ordering::Relaxed);
         }
+        if let Some(functions) = self.functions.get() {
+            // SAFETY: as above.
+            unsafe { functions.give_back() };
+        }
         if let Some((start, length)) = self.left.get() {
             // SAFETY: nothing runs on it, and nothing that V8's own threads do refers to it any more.
             unsafe { native::give_back_pages(*start, *length) };
@@ -132,9 +138,12 @@ impl GuestThread {
         }
     }
 
-    /// Records where the isolate's code lies. Called on its thread.
+    /// Records where the isolate's code and its functions lie. Called on its thread.
     pub fn learn_place(&self, isolate: &v8::Isolate) {
         self.code.get_or_init(|| Code::of(isolate));
+        if let Some(functions) = Functions::of(isolate) {
+            self.functions.get_or_init(|| functions);
+        }
     }
 
     /// Records the heap of the isolate that this thread made last.
@@ -263,7 +272,7 @@ pub enum Attempt {
     Unanswered,
 }
 
-/// The memory ranges that hold V8's built-in functions and an isolate's compiled code, as addresses.
+/// The memory ranges that hold V8's built-in functions and an isolate's code compiled from JavaScript, as addresses.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "unused on other systems"))]
 pub struct Code {
     pub stretches: [(usize, usize); Code::MAX_COUNT],
@@ -297,7 +306,7 @@ impl Code {
             let isolate: *mut c_void = std::mem::transmute(isolate.as_raw_isolate_ptr());
             copy_code_pages(isolate, ranges.len(), ranges.as_mut_ptr())
         };
-        // On this V8's targets all compiled code lies in one range that is known from the start. If there were more ranges than fit, some
+        // On this V8's targets all code compiled from JavaScript lies in one range that is known from the start. If there were more ranges than fit, some
         // code would not be found, and threads that run it would not be suspended.
         let mut stretches = [(0, 0); Self::MAX_COUNT];
         for (stretch, range) in stretches.iter_mut().zip(&ranges).take(found) {

@@ -8,6 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::guest_thread::{Attempt, Code, NOWHERE};
+use super::pages;
 use super::wasm::code_table;
 use crate::native::{fiber, lock, locks, stop_request};
 
@@ -133,8 +134,8 @@ unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, fou
     0
 }
 
-/// Suspends `thread` if its next instruction lies in `code`, or in `more` while it holds no lock. If it works on a fiber, makes it leave that
-/// instead, if it holds no lock. Otherwise requests it to stop: it stops when it next asks for memory or releases its last lock.
+/// Suspends `thread` if its next instruction lies in `code` or in code of WebAssembly, or in `more` while it holds no lock. If it works on a
+/// fiber, makes it leave that instead, if it holds no lock. Otherwise requests it to stop: it stops when it next asks for memory or releases its last lock.
 pub fn suspend(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
     let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
         return Attempt::Unanswered;
@@ -202,6 +203,7 @@ fn install(signal: c_int) -> bool {
         return false;
     }
     let handler: Handler = on_signal;
+    memory_functions::learn();
     // SAFETY: the handler has the type that SA_SIGINFO requires and does nothing that is forbidden in a signal handler. All other
     // signals are blocked while it runs; interrupted system calls are restarted.
     unsafe {
@@ -221,14 +223,17 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
         [&CHANNELS[0], Channel::of_host(thread)].map(|channel| (channel, channel.question.load(Ordering::Acquire)));
     let Some((channel, question)) = asked.into_iter().find(|(_, question)| state(*question) == thread) else { return };
     // SAFETY: the kernel passes the context that it has saved.
-    let address = unsafe { interrupted(context.cast()) };
+    let address = unsafe {
+        let address = interrupted(context.cast());
+        if memory_functions::contain(address) { caller(context.cast()) } else { address }
+    };
     let within = |(start, length): &(AtomicUsize, AtomicUsize)| {
         address.wrapping_sub(start.load(Ordering::Relaxed)) < length.load(Ordering::Relaxed)
     };
     let fiber = channel.fiber.load(Ordering::Relaxed);
     // SAFETY: as above.
     let is_guest = fiber::active() == fiber && unsafe { !interrupted_handler(context.cast()) };
-    let is_compiled = channel.code.iter().any(within);
+    let is_compiled = channel.code.iter().any(within) || pages::contain_code(address);
     let is_between_locks = || !locks::held() && !code_table::is_being_changed();
     let inside = is_guest
         && if is_compiled { fiber == 0 || !locks::held() } else { within(&channel.more_code) && is_between_locks() };
@@ -284,6 +289,57 @@ unsafe fn interrupted(context: *const libc::ucontext_t) -> usize {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn interrupted(_context: *const libc::ucontext_t) -> usize {
     0
+}
+
+/// The address to which the interrupted function returns, if it keeps nothing on the stack.
+#[cfg(target_arch = "x86_64")]
+unsafe fn caller(context: *const libc::ucontext_t) -> usize {
+    // SAFETY: the caller guarantees that the kernel has saved this. The stack of an interrupted thread can be read.
+    unsafe {
+        let pointer = (*context).uc_mcontext.gregs[libc::REG_RSP as usize].cast_unsigned() as usize;
+        (pointer as *const usize).read_unaligned()
+    }
+}
+
+/// The register has it unless the function calls others.
+#[cfg(target_arch = "aarch64")]
+unsafe fn caller(context: *const libc::ucontext_t) -> usize {
+    // SAFETY: the caller guarantees this.
+    usize::try_from(unsafe { (*context).uc_mcontext.regs[30] }).unwrap_or(0)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+unsafe fn caller(_context: *const libc::ucontext_t) -> usize {
+    0
+}
+
+/// The functions of the C library that fill, copy, compare and search memory. They hold no locks, call nothing, and keep nothing on the stack. V8
+/// calls them for whole buffers. A guest that does so again and again is nearly always in one of them, so what matters is their caller.
+mod memory_functions {
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Addresses at which they begin.
+    static STARTS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+    /// No version of them is longer. What follows them in the C library are functions of the same kind.
+    const LENGTH: usize = 4 << 10;
+
+    /// Learns where they lie. Called before a handler asks.
+    pub fn learn() {
+        for (start, name) in STARTS.iter().zip([c"memset", c"memmove", c"memcmp", c"memchr"]) {
+            // SAFETY: looks up a name. The C library has chosen the version for this processor when it was loaded.
+            let function: *mut c_void = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            start.store(function as usize, Ordering::Relaxed);
+        }
+    }
+
+    pub fn contain(address: usize) -> bool {
+        STARTS.iter().any(|start| {
+            let start = start.load(Ordering::Relaxed);
+            start != 0 && address.wrapping_sub(start) < LENGTH
+        })
+    }
 }
 
 #[cfg(test)]

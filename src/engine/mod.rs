@@ -64,7 +64,7 @@ pub use bootstrap_script::BootstrapScript;
 #[cfg(target_os = "linux")]
 pub use checks::contain as contain_failed_checks;
 pub use disposables::without_disposables;
-pub use fibers::{Allowed, Entered, limit_stack, new_thread};
+pub use fibers::{Allowed, Entered, limit_stack, new_thread, works_on_heap};
 pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thread, knows_code_of_v8};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;

@@ -15,25 +15,25 @@ fn is_past(since: Instant, now: Instant) -> bool {
 }
 
 /// The isolate that a task runs for; 0 for none.
-pub type Owner = usize;
+pub type TaskOwner = usize;
 
 struct Waiting<T> {
     task: T,
-    owner: Owner,
+    owner: TaskOwner,
     since: Instant,
 }
 
 struct Running {
     number: u64,
-    owner: Owner,
+    owner: TaskOwner,
     since: Instant,
+    /// The system's number of the thread.
+    thread: i32,
     helper: Option<Helper>,
 }
 
-/// A helper that runs a task.
+/// What runs a task is a helper.
 struct Helper {
-    /// The system's number.
-    thread: i32,
     is_lowered: bool,
 }
 
@@ -59,29 +59,35 @@ impl<T> TaskQueue<T> {
         self.waiting.is_empty()
     }
 
-    pub fn add(&mut self, task: T, owner: Owner, now: Instant) {
+    pub fn add(&mut self, task: T, owner: TaskOwner, now: Instant) {
         self.waiting.push_back(Waiting { task, owner, since: now });
     }
 
     /// The task that has waited for longest. [`TaskQueue::end`] must follow.
-    pub fn take(&mut self, now: Instant) -> Option<(T, Ticket)> {
+    pub fn take(&mut self, now: Instant, thread: i32) -> Option<(T, Ticket)> {
         let next = self.waiting.pop_front()?;
-        Some(self.begin(next, now, None))
+        Some(self.begin(next, now, thread, None))
     }
 
     /// The same for a free helper: only a late task, and none of an isolate for which a long one runs. So each isolate keeps one thread busy.
     pub fn take_late(&mut self, now: Instant, thread: i32) -> Option<(T, Ticket)> {
         let has_long =
-            |owner: Owner| owner != 0 && self.running.iter().any(|it| it.owner == owner && is_past(it.since, now));
+            |owner: TaskOwner| owner != 0 && self.running.iter().any(|it| it.owner == owner && is_past(it.since, now));
         let place = self.waiting.iter().position(|it| is_past(it.since, now) && !has_long(it.owner))?;
         let late = self.waiting.remove(place)?;
         self.free -= 1;
-        Some(self.begin(late, now, Some(Helper { thread, is_lowered: false })))
+        Some(self.begin(late, now, thread, Some(Helper { is_lowered: false })))
     }
 
-    fn begin(&mut self, Waiting { task, owner, .. }: Waiting<T>, now: Instant, helper: Option<Helper>) -> (T, Ticket) {
+    fn begin(
+        &mut self,
+        Waiting { task, owner, .. }: Waiting<T>,
+        now: Instant,
+        thread: i32,
+        helper: Option<Helper>,
+    ) -> (T, Ticket) {
         self.taken += 1;
-        self.running.push(Running { number: self.taken, owner, since: now, helper });
+        self.running.push(Running { number: self.taken, owner, since: now, thread, helper });
         (task, Ticket(self.taken))
     }
 
@@ -91,12 +97,21 @@ impl<T> TaskQueue<T> {
         ended.and_then(|it| it.helper).is_some_and(|helper| helper.is_lowered)
     }
 
+    /// The task of this thread never ends, because the thread has stopped permanently. Returns whether another one must replace it: helpers start
+    /// when they are needed.
+    pub fn lose(&mut self, thread: i32) -> bool {
+        let lost = self.running.iter().position(|it| it.thread == thread).map(|place| self.running.swap_remove(place));
+        let is_helper = lost.is_some_and(|it| it.helper.is_some());
+        self.helpers -= usize::from(is_helper);
+        !is_helper
+    }
+
     /// The next helper whose task is long. It must get a low priority: a task that a caller waits for usually ends before.
     pub fn next_to_lower(&mut self, now: Instant) -> Option<i32> {
         self.running.iter_mut().filter(|it| is_past(it.since, now)).find_map(|it| {
             let helper = it.helper.as_mut().filter(|helper| !helper.is_lowered)?;
             helper.is_lowered = true;
-            Some(helper.thread)
+            Some(it.thread)
         })
     }
 
@@ -122,9 +137,9 @@ impl<T> TaskQueue<T> {
 
     /// Whether no helper is free to look after this one, which runs a task. It must get a low priority then.
     pub fn lower_unwatched(&mut self, thread: i32) -> bool {
-        let helper = self.running.iter_mut().filter_map(|it| it.helper.as_mut()).find(|helper| helper.thread == thread);
+        let running = self.running.iter_mut().find(|it| it.thread == thread);
         let is_unwatched = self.free == 0;
-        if let Some(helper) = helper {
+        if let Some(helper) = running.and_then(|it| it.helper.as_mut()) {
             helper.is_lowered |= is_unwatched;
         }
         is_unwatched
@@ -154,7 +169,7 @@ mod tests {
         for (task, owner) in [("a", 1), ("b", 1), ("c", 2), ("d", 0)] {
             queue.add(task, owner, start);
         }
-        let (task, ticket) = queue.take(start).unwrap();
+        let (task, ticket) = queue.take(start, 1).unwrap();
         assert_eq!(task, "a");
         assert!(!queue.needs_helper(2));
         assert!(queue.needs_helper(1));
@@ -177,7 +192,7 @@ mod tests {
         for (task, owner) in [("a", 1), ("b", 2), ("c", 3)] {
             queue.add(task, owner, start);
         }
-        let (_, own) = queue.take(start).unwrap();
+        let (_, own) = queue.take(start, 1).unwrap();
         assert!(queue.needs_helper(1));
         let late = start + LONG;
         let (_, long) = queue.take_late(late, 7).unwrap();
@@ -206,7 +221,7 @@ mod tests {
         let mut started = 0;
         for owner in 1..100 {
             queue.add((), owner, now);
-            queue.take(now);
+            queue.take(now, 1);
             // That of an isolate for which none runs.
             queue.add((), 1_000 + owner, now);
             if queue.needs_helper(1) {
@@ -218,5 +233,18 @@ mod tests {
         queue.is_free();
         queue.leave();
         assert!(queue.needs_helper(1));
+    }
+    #[test]
+    fn counts_no_thread_that_has_stopped() {
+        let (now, mut queue) = (Instant::now(), TaskQueue::new());
+        queue.add((), 1, now);
+        assert!(queue.take(now, 1).is_some() && queue.lose(1) && queue.lose(2));
+        for helper in 10..10 + 2 * i32::try_from(MAX_HELPERS).unwrap() {
+            queue.add((), 0, now);
+            assert!(queue.needs_watch(), "helper {helper} can start");
+            assert!(queue.take_late(now + LONG, helper).is_some() && !queue.lose(helper));
+        }
+        queue.add((), 1, now);
+        assert!(!queue.needs_helper(1), "none of V8's threads is busy");
     }
 }

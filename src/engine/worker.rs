@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::linux;
-use super::task_queue::{Owner, TaskQueue, Ticket};
+use super::task_queue::{TaskOwner, TaskQueue, Ticket};
 use super::threads;
 use crate::native::{self, Guard, NativeQuota, lock};
 
@@ -128,13 +128,13 @@ unsafe impl Send for Waiting {}
 
 impl Waiting {
     /// The isolate that a task runs for which `counted` has returned.
-    fn owner(&self) -> Owner {
+    fn owner(&self) -> TaskOwner {
         // SAFETY: the task is not deleted before it has run. Only `counted` makes tasks with these functions.
         unsafe {
             if self.0.is_null() || !ptr::eq((*self.0).functions, &raw const TABLE.functions) {
                 return 0;
             }
-            Arc::as_ptr(&(*self.0.cast::<Counted>()).quota) as Owner
+            Arc::as_ptr(&(*self.0.cast::<Counted>()).quota) as TaskOwner
         }
     }
 }
@@ -158,7 +158,7 @@ fn perform((Waiting(task), ticket): (Waiting, Ticket)) -> bool {
 
 /// Runs the task that has waited for longest, unless another thread was faster.
 unsafe extern "C" fn run_next(_task: *mut Task, _delegate: Object) {
-    let next = queue().take(Instant::now());
+    let next = queue().take(Instant::now(), linux::current_thread());
     if let Some(next) = next {
         let _ = perform(next);
     }
@@ -246,15 +246,18 @@ unsafe impl Sync for Next {}
 /// A task that runs the next task of the queue.
 static NEXT: Next = Next(Task { functions: &raw const NEXT_TABLE.functions });
 
-/// This thread, one of V8's own, stops permanently. Another one takes its place.
+/// This thread, which runs tasks of V8, stops permanently. If it is no helper, another one takes its place.
 pub fn replace_thread() {
+    if !queue().lose(linux::current_thread()) {
+        return;
+    }
     let serve = || loop {
         let next = {
             let mut queue = queue();
             while queue.is_empty() {
                 queue = queue.wait(&ADDED);
             }
-            queue.take(Instant::now())
+            queue.take(Instant::now(), linux::current_thread())
         };
         if let Some(next) = next {
             let _ = perform(next);

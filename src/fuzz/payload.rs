@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::input::Input;
 use super::isolate::{Kept, Pair, closure, settle_within};
-use crate::value::{Entry, ExternalCopy, Handle, Outcome, Payload, SharedMemory, Value};
+use crate::value::{ExternalCopy, Handle, Outcome, Payload, SharedMemory, TableEntry, Value};
 
 static KEPT: Kept = Kept::new(|| Pair::new(false));
 const MAX_USES: u32 = 5_000;
@@ -35,21 +35,21 @@ fn echo(value: Value) -> Outcome {
 }
 
 /// A row of the table.
-fn entry(input: &mut Input<'_>) -> Entry {
+fn entry(input: &mut Input<'_>) -> TableEntry {
     match input.byte() % 7 {
-        0 => Entry::Buffer(input.some_bytes().to_vec().into()),
+        0 => TableEntry::Buffer(input.some_bytes().to_vec().into()),
         1 => {
             let mut pin = vec![0u64; 2];
             let length = input.below(size_of_val(&pin[..]) + 1);
             let pointer = pin.as_mut_ptr().cast();
             // SAFETY: the vector's memory keeps its address for as long as the vector lives.
             let memory = unsafe { SharedMemory::new(pointer, length, None, Box::new(pin)) };
-            Entry::Shared(Arc::new(memory))
+            TableEntry::Shared(Arc::new(memory))
         }
-        2 => Entry::Value(Value::Handle(Handle::Ivm)),
-        3 => Entry::Value(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Number(1.0))))),
-        4 => Entry::Value(Value::String(input.text())),
-        5 => Entry::Value(Value::Payload(Box::new(Payload::buffer(Arc::new(input.some_bytes().to_vec()))))),
-        _ => Entry::Value(Value::List(vec![Value::Undefined])),
+        2 => TableEntry::Value(Value::Handle(Handle::Ivm)),
+        3 => TableEntry::Value(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(Value::Number(1.0))))),
+        4 => TableEntry::Value(Value::String(input.text())),
+        5 => TableEntry::Value(Value::Payload(Box::new(Payload::buffer(Arc::new(input.some_bytes().to_vec()))))),
+        _ => TableEntry::Value(Value::List(vec![Value::Undefined])),
     }
 }

@@ -10,7 +10,7 @@ use crate::ops::{self, Caller, Prepared, op};
 use crate::protocol::{INVOKE_HEAD, message, mode};
 use crate::value::{Code, Completion, ErrorClass, Fault, Value};
 
-/// `{ invoke, invokeSync, release, track, brand, owned, cross, get, set, remove, isArrayBuffer, now }`.
+/// `{ invoke, invokeSync, release, track, brand, owned, cross, get, limited, set, remove, isArrayBuffer, now }`.
 pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Object>> {
     let object = v8::Object::new(scope);
     let functions = [
@@ -22,6 +22,7 @@ pub fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'
         ("brand", function(scope, brand_object)?),
         ("cross", function(scope, local::cross)?),
         ("get", function(scope, local::get)?),
+        ("limited", function(scope, local::limited)?),
         ("set", function(scope, local::set)?),
         ("remove", function(scope, local::remove)?),
         ("isArrayBuffer", function(scope, is_array_buffer)?),

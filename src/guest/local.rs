@@ -3,7 +3,7 @@
 
 use super::outgoing;
 use crate::convert;
-use crate::isolate::GuestRealm;
+use crate::isolate::{GuestRealm, Limits};
 use crate::ops::{self, Transfer, reference};
 use crate::value::{Fault, Value};
 
@@ -19,7 +19,7 @@ fn respond<'s>(
     let Ok(at) = GuestRealm::current(scope) else { return };
     match body(scope, &at) {
         Ok(value) => result.set(value),
-        // Execution is being terminated: nothing is thrown, and no further code runs.
+        // Execution is being terminated, or an exception is pending: nothing is thrown, and no further code runs here.
         Err(Fault::Stopped) => {}
         Err(fault) => outgoing::throw(scope, &at, &fault),
     }
@@ -75,6 +75,33 @@ pub fn set<'s>(
         let key = key(scope, at, args.get(1))?;
         reference::set_value(scope, args.get(0), &key, args.get(2))?;
         Ok(v8::undefined(scope).into())
+    });
+}
+
+/// `limited(function, timeout, deadline)`: calls `function` under limits in milliseconds, in addition to those of the running call. Zero is no
+/// limit.
+pub fn limited<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+) {
+    respond(scope, &mut result, |scope, at| {
+        let function = v8::Local::<v8::Function>::try_from(args.get(0)).map_err(|_| ops::malformed())?;
+        let [timeout, deadline] =
+            [1, 2].map(|index| ops::milliseconds(args.get(index).number_value(scope).unwrap_or(0.0)));
+        let called = at.guest.run_limited(scope, Limits::new(timeout, deadline), |scope| {
+            let receiver = v8::undefined(scope).into();
+            v8::tc_scope!(let scope, scope);
+            match function.call(scope, receiver, &[]) {
+                Some(value) => Some(Ok(value)),
+                None if scope.has_terminated() => None,
+                None => scope.exception().map(Err),
+            }
+        })?;
+        called.map_err(|exception| {
+            scope.throw_exception(exception);
+            Fault::Stopped
+        })
     });
 }
 

@@ -262,7 +262,7 @@ fn adopt_promise<'s>(
     let resolver = v8::PromiseResolver::new(scope).ok_or(Fault::Stopped)?;
     let promise = resolver.get_promise(scope);
     if let Some((outcome, moment)) = settlement.take_settled() {
-        // Another promise has settled before this one, and its outcome is in the inbox.
+        // Another promise has settled before this one, and its outcome is queued.
         if at.guest.with_remote(|remote| remote.outcomes().are_any_before(moment))? {
             outgoing::resolution(scope, at, resolver, settlement.is_of_guest())?.deliver(outcome, moment);
             return Ok(promise.into());

@@ -196,7 +196,10 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, prepared: 
             at.guest.run_nested(scope, Job::new(Kind::Call, completion, work).limited(limits).in_chain(chain))?;
         }
         prepared => {
-            let prepared = prepared.requested_by(&at.guest.remote()?);
+            let remote = at.guest.remote()?;
+            // A host that waits at the root of the chain does not wait for this guest.
+            let chain = if !host && remote.has_answered_all() { chain.not_awaited() } else { chain };
+            let prepared = prepared.requested_by(&remote);
             prepared.dispatch(Kind::Call, chain, Charge::default(), completion);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::environment::Local;
+use super::environment::Environment;
 use super::js::{Js, JsResult, JsType, JsValue};
 use super::{shared_memory, strings};
 use crate::ops::Transfer;
@@ -12,8 +12,8 @@ use crate::protocol::{
     shared, tag,
 };
 use crate::value::{
-    Callable, CallbackMode, Code, Completion, Details, Entry, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle,
-    Outcome, Payload, Reference, Settlement, Text, TypeOf, Value,
+    Callable, CallbackMode, Code, Completion, Details, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome,
+    Payload, Reference, Settlement, TableEntry, Text, TypeOf, Value,
 };
 
 /// From this size on, moved memory stays in place. Copying less takes no longer than creating a reference to it.
@@ -24,7 +24,7 @@ fn malformed() -> Fault {
 }
 
 /// Reads a carrier. The outer result is the host's refusal, the inner one the outcome that the carrier represents.
-pub fn read(js: Js<'_>, local: &Local, value: JsValue<'_>) -> JsResult<Outcome> {
+pub fn read(js: Js<'_>, local: &Environment, value: JsValue<'_>) -> JsResult<Outcome> {
     // Most are numbers, so this saves the question for the type.
     if let Some(number) = js.number_of(value)? {
         return Ok(Ok(Value::Number(number)));
@@ -40,7 +40,7 @@ pub fn read(js: Js<'_>, local: &Local, value: JsValue<'_>) -> JsResult<Outcome> 
     }))
 }
 
-fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcome> {
+fn read_tagged(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<Outcome> {
     let number = |index: u32| js.read_number(js.element(array, index)?);
     let tag = number(0)? as u32;
     let value = match tag {
@@ -122,11 +122,11 @@ fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcom
     Ok(value.ok_or_else(malformed))
 }
 
-fn only(bytes: &[u8], entry: Entry) -> Value {
+fn only(bytes: &[u8], entry: TableEntry) -> Value {
     Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table: vec![entry], moved: false }))
 }
 
-fn read_payload(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcome> {
+fn read_payload(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<Outcome> {
     let bytes = js.take_bytes(js.element(array, 1)?)?;
     let rows = js.element(array, 2)?;
     let (mut table, mut moved) = (Vec::new(), false);
@@ -143,7 +143,7 @@ fn read_payload(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outco
     Ok(Ok(Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table, moved }))))
 }
 
-fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<Entry, Fault>> {
+fn read_entry(js: Js<'_>, local: &Environment, row: JsValue<'_>) -> JsResult<Result<TableEntry, Fault>> {
     let tag = js.read_number(js.element(row, 0)?)? as u32;
     Ok(Ok(match tag {
         tag::BUFFER | tag::MOVE => {
@@ -156,7 +156,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
                 && js.read_boolean(js.element(row, 2)?)?
             {
                 // SAFETY: the surface says so with this flag.
-                return Ok(Ok(Entry::Buffer(unsafe { local.pins.give_away(js, buffer) }?)));
+                return Ok(Ok(TableEntry::Buffer(unsafe { local.pins.give_away(js, buffer) }?)));
             }
             let (offset, length) = if tag == tag::BUFFER {
                 (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
@@ -174,13 +174,13 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
                 // freed then.
                 let _ = js.detach(buffer);
             }
-            Entry::Buffer(bytes.into())
+            TableEntry::Buffer(bytes.into())
         }
         tag::SHARED => {
             let view = js.element(row, shared::VIEW)?;
             let key = js.read_number(js.element(row, shared::KEY)?)? as u32;
             let (data, length) = js.view_memory(view)?;
-            Entry::Shared(match shared_memory::of_guest(data, length) {
+            TableEntry::Shared(match shared_memory::of_guest(data, length) {
                 Some(memory) => {
                     local.adopted.meet(js, &memory, js.element(row, shared::BUFFER)?)?;
                     memory
@@ -189,11 +189,11 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<En
                 None => unsafe { local.pins.share(js, view, key, (data, length)) }?,
             })
         }
-        _ => return Ok(read(js, local, row)?.map(Entry::Value)),
+        _ => return Ok(read(js, local, row)?.map(TableEntry::Value)),
     }))
 }
 
-fn read_fault(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Fault> {
+fn read_fault(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<Fault> {
     let text = |index: u32| -> JsResult<Option<Text>> {
         let value = js.element(array, index)?;
         Ok(if js.type_of(value)? == JsType::String { Some(js.read_text(value)?) } else { None })
@@ -210,7 +210,7 @@ fn read_fault(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Fault> 
     })))
 }
 
-fn read_details(js: Js<'_>, local: &Local, list: JsValue<'_>) -> JsResult<Option<Box<Details>>> {
+fn read_details(js: Js<'_>, local: &Environment, list: JsValue<'_>) -> JsResult<Option<Box<Details>>> {
     if js.type_of(list)? != JsType::Object {
         return Ok(None);
     }
@@ -230,7 +230,7 @@ fn read_details(js: Js<'_>, local: &Local, list: JsValue<'_>) -> JsResult<Option
 }
 
 /// Writes the carrier of an outcome.
-pub fn write<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValue<'a>> {
+pub fn write<'a>(js: Js<'a>, local: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
     match outcome {
         Ok(value) => write_value(js, local, value),
         Err(fault) => write_fault(js, local, fault),
@@ -238,7 +238,7 @@ pub fn write<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValu
 }
 
 /// As [`write`]. If the host has no room for the value, writes a fault instead, so that no caller waits forever.
-pub fn write_or_refuse<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValue<'a>> {
+pub fn write_or_refuse<'a>(js: Js<'a>, local: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
     write(js, local, outcome).or_else(|_| {
         js.clear_exception();
         write_fault(js, local, Fault::beyond("The value could not be brought into the host"))
@@ -246,7 +246,7 @@ pub fn write_or_refuse<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsRes
 }
 
 /// Writes the carrier of a value that others have as well.
-pub fn write_shared<'a>(js: Js<'a>, local: &Local, value: &Value) -> JsResult<JsValue<'a>> {
+pub fn write_shared<'a>(js: Js<'a>, local: &Environment, value: &Value) -> JsResult<JsValue<'a>> {
     match value {
         Value::Number(number) => js.number(*number),
         Value::String(text) if strings::is_copied(&local.adopted, text) => js.text(text),
@@ -254,7 +254,7 @@ pub fn write_shared<'a>(js: Js<'a>, local: &Local, value: &Value) -> JsResult<Js
     }
 }
 
-fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<'a>> {
+fn write_value<'a>(js: Js<'a>, local: &Environment, value: Value) -> JsResult<JsValue<'a>> {
     match value {
         Value::Undefined => js.undefined(),
         Value::Null => js.null(),
@@ -306,14 +306,14 @@ fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<
     }
 }
 
-fn write_entry<'a>(js: Js<'a>, local: &Local, entry: Entry) -> JsResult<JsValue<'a>> {
+fn write_entry<'a>(js: Js<'a>, local: &Environment, entry: TableEntry) -> JsResult<JsValue<'a>> {
     match entry {
-        Entry::Value(value) => write_value(js, local, value),
-        Entry::Buffer(bytes) => match bytes.read(|bytes| js.buffer(bytes)) {
+        TableEntry::Value(value) => write_value(js, local, value),
+        TableEntry::Buffer(bytes) => match bytes.read(|bytes| js.buffer(bytes)) {
             Some(bytes) => js.array(&[js.number(f64::from(tag::BUFFER))?, bytes?]),
             None => write_fault(js, local, Fault::environment_gone()),
         },
-        Entry::Shared(memory) => {
+        TableEntry::Shared(memory) => {
             let key = local.shared_key(&memory);
             let buffer = if key == 0 { local.adopted.buffer(js, &memory)? } else { None };
             let length = memory.len();
@@ -328,7 +328,7 @@ fn write_entry<'a>(js: Js<'a>, local: &Local, entry: Entry) -> JsResult<JsValue<
     }
 }
 
-fn write_handle<'a>(js: Js<'a>, local: &Local, handle: Handle) -> JsResult<JsValue<'a>> {
+fn write_handle<'a>(js: Js<'a>, local: &Environment, handle: Handle) -> JsResult<JsValue<'a>> {
     let kind = handle.kind();
     let (slot, type_of, flags) = match &handle {
         Handle::ExternalCopy(copy) => {
@@ -342,7 +342,7 @@ fn write_handle<'a>(js: Js<'a>, local: &Local, handle: Handle) -> JsResult<JsVal
         _ => (None, None, 0),
     };
     if let Handle::Isolate(isolate) = &handle {
-        local.shared.count_isolate(js, isolate);
+        local.handle.count_isolate(js, isolate);
     }
     let id = local.keep(Value::Handle(handle));
     let type_of = match type_of {
@@ -359,7 +359,7 @@ fn write_handle<'a>(js: Js<'a>, local: &Local, handle: Handle) -> JsResult<JsVal
     ]))
 }
 
-fn write_function<'a>(js: Js<'a>, local: &Local, callable: Arc<Callable>) -> JsResult<JsValue<'a>> {
+fn write_function<'a>(js: Js<'a>, local: &Environment, callable: Arc<Callable>) -> JsResult<JsValue<'a>> {
     let own = local.owns(&callable.slot).then(|| callable.slot.index());
     let name = js.text(&callable.name)?;
     let length = f64::from(callable.length);
@@ -375,7 +375,7 @@ fn write_function<'a>(js: Js<'a>, local: &Local, callable: Arc<Callable>) -> JsR
     ]))
 }
 
-fn write_fault<'a>(js: Js<'a>, local: &Local, why: Fault) -> JsResult<JsValue<'a>> {
+fn write_fault<'a>(js: Js<'a>, local: &Environment, why: Fault) -> JsResult<JsValue<'a>> {
     let error = match why {
         Fault::Error(error) => *error,
         Fault::Thrown(value) => {
@@ -410,7 +410,7 @@ fn write_fault<'a>(js: Js<'a>, local: &Local, why: Fault) -> JsResult<JsValue<'a
     ]))
 }
 
-fn write_details<'a>(js: Js<'a>, local: &Local, details: Details) -> JsResult<JsValue<'a>> {
+fn write_details<'a>(js: Js<'a>, local: &Environment, details: Details) -> JsResult<JsValue<'a>> {
     let mut elements = vec![js.undefined()?; detail::PROPERTIES as usize];
     elements[detail::CAUSE as usize] = match details.cause {
         Some(Fault::Thrown(value)) => write_value(js, local, value)?,

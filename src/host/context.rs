@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::shared::Shared;
+use super::environment_handle::EnvironmentHandle;
 use super::streams::Retained;
 use crate::isolate::caller_thread::DirectCaller;
 use crate::isolate::{Limits, Remote};
@@ -34,7 +34,7 @@ pub struct DirectServing {
     pub request: i64,
 }
 
-impl Context {
+impl CallContext {
     /// The asynchronous call on whose behalf the chain of this thread is; 0 for none.
     pub fn request(&self) -> i64 {
         self.chain.borrow().as_ref().map_or(0, Chain::request)
@@ -52,7 +52,7 @@ impl Context {
 }
 
 #[derive(Default)]
-pub struct Context {
+pub struct CallContext {
     pub current: Cell<Current>,
     /// The isolate that has requested the value that is being read.
     pub requester: RefCell<Option<Arc<Remote>>>,
@@ -67,7 +67,7 @@ pub struct Context {
     pub chain: RefCell<Option<Chain>>,
     /// A chain and a reply for the next sync call.
     pub spare_chain: Cell<Option<Chain>>,
-    pub spare_reply: Cell<Option<Arc<Reply<Shared>>>>,
+    pub spare_reply: Cell<Option<Arc<Reply<EnvironmentHandle>>>>,
     /// Calls of guests that the surface serves now.
     pub direct_serving: RefCell<Option<Rc<DirectServing>>>,
     /// Set if the surface reads, in several turns, the value that it was just given: the number of that reading.

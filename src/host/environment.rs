@@ -11,13 +11,13 @@ use slab::Slab;
 use super::abortable::Abortable;
 use super::answers::{Answers, PendingRequest};
 use super::arena::Arena;
-use super::context::Context;
+use super::context::CallContext;
+use super::environment_handle::EnvironmentHandle;
 use super::event::{Event, Origin};
 use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue};
 use super::pins::Pins;
 use super::reference::Reference;
-use super::shared::Shared;
 use super::shared_memory::Adopted;
 use super::signal::Signal;
 use super::streams::Retained;
@@ -30,14 +30,14 @@ use crate::value::{
 };
 
 /// The environment on its own thread.
-pub struct Local {
-    pub shared: Arc<Shared>,
+pub struct Environment {
+    pub handle: Arc<EnvironmentHandle>,
     pub settings: Settings,
     pub(super) functions: Functions,
     /// Handles that the surface refers to by number. 0 is the module itself, 1 its `lib`.
     handles: RefCell<Slab<Value>>,
     pub(super) answers: Answers,
-    pub(super) context: Context,
+    pub(super) context: CallContext,
     loop_reference: LoopReference,
     pub(super) pins: Pins,
     pub(super) adopted: Adopted,
@@ -77,26 +77,26 @@ struct WakeUps {
     unwoken: RefCell<Vec<Arc<Remote>>>,
 }
 
-impl Local {
+impl Environment {
     /// Opens the environment that has these functions.
-    pub fn open(functions: Functions, settings: Settings) -> &'static Local {
-        let shared = Shared::open();
-        let host: Weak<dyn Host> = shared.me.clone();
-        let maker = Arc::downgrade(&shared.warm_pool);
+    pub fn open(functions: Functions, settings: Settings) -> &'static Environment {
+        let handle = EnvironmentHandle::open();
+        let host: Weak<dyn Host> = handle.me.clone();
+        let maker = Arc::downgrade(&handle.warm_pool);
         let install_snapshot_web = crate::web::install_for_snapshot;
         let settings = Settings { host: Some(host), maker: Some(maker), install_snapshot_web, ..settings };
         let mut handles = Slab::new();
         handles.insert(Value::Handle(Handle::Ivm));
         handles.insert(Value::Handle(Handle::Lib));
         // Never freed: Node-API defines no moment after which no callback can come.
-        Box::leak(Box::new(Local {
-            pins: Pins::new(Arc::clone(&shared)),
-            shared,
+        Box::leak(Box::new(Environment {
+            pins: Pins::new(Arc::clone(&handle)),
+            handle,
             settings,
             functions,
             handles: RefCell::new(handles),
             answers: Answers::default(),
-            context: Context::default(),
+            context: CallContext::default(),
             loop_reference: LoopReference::default(),
             adopted: Adopted::default(),
             abortable: Abortable::default(),
@@ -115,14 +115,14 @@ impl Local {
     }
 
     pub(super) fn signal(&self) -> &Signal {
-        &self.shared.signal
+        &self.handle.signal
     }
 
     /// Closes the environment, which is shutting down.
     pub fn close(&self) {
         self.wake_ups.unwoken.take();
         let holders = self.pins.revoke_host_memory();
-        self.shared.close();
+        self.handle.close();
         // Their memory ends with the environment. An isolate that does not stop is abandoned after a while, so this wait ends.
         for remote in holders {
             remote.stop(Stop::Environment);
@@ -170,7 +170,7 @@ impl Local {
             },
         };
         let index = js.read_number(js.call(js.dereference(&self.functions.own)?, &[value, note])?)? as u32;
-        Ok(Ok(Slot::charged(Arc::clone(&self.shared) as Arc<dyn Owner>, index, charge)))
+        Ok(Ok(Slot::charged(Arc::clone(&self.handle) as Arc<dyn Owner>, index, charge)))
     }
 
     /// Whether a guest has requested the value that is being read.
@@ -179,7 +179,7 @@ impl Local {
     }
 
     pub fn owns(&self, slot: &Slot) -> bool {
-        slot.owner().id() == self.shared.id
+        slot.owner().id() == self.handle.id
     }
 
     /// Registers `completion` for the surface's call of `reply` with this number.
@@ -202,13 +202,13 @@ impl Local {
 
     /// Keeps the event loop alive until the returned answer gets an outcome.
     pub fn drain(&self, js: Js<'_>, remote: Weak<Remote>) -> Arc<dyn Completion> {
-        struct Drain(Weak<Shared>, Weak<Remote>, AtomicBool);
+        struct Drain(Weak<EnvironmentHandle>, Weak<Remote>, AtomicBool);
         impl Completion for Drain {
             fn complete(&self, _outcome: Outcome) {
                 if !self.2.swap(true, Ordering::AcqRel)
-                    && let Some(shared) = self.0.upgrade()
+                    && let Some(handle) = self.0.upgrade()
                 {
-                    let _ = shared.send(Event::Drained(self.1.clone()));
+                    let _ = handle.send(Event::Drained(self.1.clone()));
                 }
             }
 
@@ -217,7 +217,7 @@ impl Local {
             }
         }
         self.begin(js);
-        Arc::new(Drain(self.shared.me.clone(), remote, AtomicBool::new(false)))
+        Arc::new(Drain(self.handle.me.clone(), remote, AtomicBool::new(false)))
     }
 
     /// The number under which the surface will get the outcome of `settlement`.
@@ -228,7 +228,7 @@ impl Local {
         }
         let request = self.answers.next_promise();
         self.abortable.promise(request, settlement);
-        let shared = self.shared.me.clone();
+        let handle = self.handle.me.clone();
         let origin = settlement.origin().and_then(|isolate| Remote::from_owner(&isolate));
         let origin = origin.map(|remote| Origin::of(&remote)).unwrap_or_default();
         let call = self.context.current.get().call;
@@ -236,8 +236,8 @@ impl Local {
         settlement.subscribe(
             None,
             Box::new(move |outcome| {
-                if let Some(shared) = shared.upgrade() {
-                    let _ = shared.send(Event::Settle {
+                if let Some(handle) = handle.upgrade() {
+                    let _ = handle.send(Event::Settle {
                         request,
                         outcome,
                         held,
@@ -266,11 +266,11 @@ impl Local {
         limits: Limits,
     ) -> Arc<dyn Completion> {
         self.begin(js);
-        let shared = self.shared.me.clone();
+        let handle = self.handle.me.clone();
         let origin = remote.upgrade().map(|remote| OnceLock::from(Origin::of(&remote))).unwrap_or_default();
         let follow_ups = remote.clone();
         let completion: Arc<dyn Completion> = Arc::new(AsyncCompletion {
-            shared,
+            handle,
             request,
             follow_ups,
             origin,
@@ -324,7 +324,7 @@ impl Local {
         if has_follow_up {
             self.add_follow_up(origin);
         }
-        if has_follow_up || self.shared.signalled.load(Ordering::Acquire) || self.shared.guests_are_busy() {
+        if has_follow_up || self.handle.signalled.load(Ordering::Acquire) || self.handle.guests_are_busy() {
             self.update_hold(js);
         }
     }
@@ -341,8 +341,8 @@ impl Local {
         }
         // In this order: work that is over has sent its message before it ended.
         let busy = self.loop_reference.pending.get() > 0
-            || self.shared.listen()
-            || self.shared.signalled.load(Ordering::Acquire);
+            || self.handle.listen()
+            || self.handle.signalled.load(Ordering::Acquire);
         if self.loop_reference.is_held.replace(busy) != busy {
             if busy { self.signal().reference(js) } else { self.signal().unreference(js) }
         }
@@ -398,7 +398,7 @@ impl Local {
     /// The surface's number for this memory; 0 if the memory is not the surface's.
     pub fn shared_key(&self, memory: &SharedMemory) -> u32 {
         match memory.origin {
-            Some((owner, key)) if owner == self.shared.id => key,
+            Some((owner, key)) if owner == self.handle.id => key,
             _ => 0,
         }
     }
@@ -413,7 +413,7 @@ fn boxed(limits: Limits) -> Option<Box<Limits>> {
 }
 
 struct AsyncCompletion {
-    shared: Weak<Shared>,
+    handle: Weak<EnvironmentHandle>,
     request: i64,
     /// The isolate that may send more.
     follow_ups: Weak<Remote>,
@@ -436,12 +436,12 @@ impl Completion for AsyncCompletion {
 
     fn complete(&self, outcome: Outcome) {
         if !self.completed.swap(true, Ordering::AcqRel)
-            && let Some(shared) = self.shared.upgrade()
+            && let Some(handle) = self.handle.upgrade()
         {
             let (request, follow_ups, limits) = (self.request, self.follow_ups.clone(), boxed(self.limits));
             let origin = self.origin.get().cloned().unwrap_or_default();
             let _ =
-                shared.send(Event::Settle { request, outcome, held: true, follow_ups, origin, call: request, limits });
+                handle.send(Event::Settle { request, outcome, held: true, follow_ups, origin, call: request, limits });
         }
     }
 

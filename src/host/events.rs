@@ -9,21 +9,21 @@ use napi_sys as sys;
 use super::answers::PendingRequest;
 use super::carrier;
 use super::context::Current;
-use super::environment::Local;
+use super::environment::Environment;
 use super::event::{Event, Origin};
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
-use super::share::Share;
 use super::streams::{Next, Reading, Subject};
+use super::turn_budget::TurnBudget;
 use crate::isolate::{Remote, next_owner_id};
 use crate::ops::op;
 use crate::value::{Completion, Fault, Outcome, Request, Value};
 
-impl Local {
+impl Environment {
     /// Handles the signal that other threads have sent something.
     pub fn on_signal(&self, js: Js<'_>) {
         // Deno calls thread-safe functions several times between two rounds of `process.nextTick` callbacks. Callbacks that a host function
         // has scheduled must run before the guest's next call, so the events wait for the immediates, which run after them.
-        if self.shared.signal.repeats() && js.scoped(self, Self::defer).is_ok() {
+        if self.handle.signal.repeats() && js.scoped(self, Self::defer).is_ok() {
             return;
         }
         self.handle_events(js);
@@ -34,42 +34,42 @@ impl Local {
     pub fn handle_events(&self, js: Js<'_>) {
         // This is a new turn. Wakes the isolates that the last turn did not wake: its microtasks may have ended early.
         self.flush_wake_ups();
-        let mut share = Share::begin();
-        let mut events = self.shared.take_events();
+        let mut budget = TurnBudget::begin();
+        let mut events = self.handle.take_events();
         let mut can_continue = true;
         while can_continue && let Some(event) = events.pop_front() {
-            let Some(event) = self.shared.hold_back(event) else { continue };
+            let Some(event) = self.handle.hold_back(event) else { continue };
             let origin = event.origin().map_or(0, |origin| origin.id);
             let calls_host = event.calls_host();
             // A refusal means that the host is shutting down, or that an exception is pending, which the host will report.
             let _ = js.scoped(self, |js, local| local.handle_event(js, event, true));
-            if calls_host && (!events.is_empty() || self.shared.has_streams()) {
+            if calls_host && (!events.is_empty() || self.handle.has_streams()) {
                 can_continue = self.run_microtasks(js);
             }
-            if share.is_used_up_by(origin) && origin != 0 {
-                self.shared.set_aside(origin);
+            if budget.is_used_up_by(origin) && origin != 0 {
+                self.handle.set_aside(origin);
             }
-            if share.is_over() {
+            if budget.is_over() {
                 break;
             }
         }
         // At least one of these, however many other events there are.
-        while can_continue && let Some(next) = self.shared.next_held() {
+        while can_continue && let Some(next) = self.handle.next_held() {
             let (event, wanted) = match next {
                 Next::Event(event) => (event, true),
                 Next::Unwanted(event) => (event, false),
             };
             let _ = js.scoped(self, move |js, local| local.handle_event(js, event, wanted));
             can_continue = self.run_microtasks(js);
-            share.is_used_up_by(0);
-            if share.is_over() {
+            budget.is_used_up_by(0);
+            if budget.is_over() {
                 break;
             }
         }
-        if self.shared.put_back(events) {
+        if self.handle.put_back(events) {
             // Other work needs the event loop as well. The thread-safe function is not used for this, because hosts call it again at once.
             let _ = js.scoped(self, Self::defer);
-        } else if !self.shared.has_streams() {
+        } else if !self.handle.has_streams() {
             self.update_hold(js);
         }
     }
@@ -110,7 +110,7 @@ impl Local {
                 let retained = self.context.retained.take();
                 if let Some(id) = self.context.pausing.take() {
                     let reading = Reading::new(origin, Subject::Outcome(request), call, 0, retained);
-                    self.shared.begin_reading(id, reading);
+                    self.handle.begin_reading(id, reading);
                 }
                 settled?;
             }
@@ -125,7 +125,7 @@ impl Local {
                 }
             }
             Event::Disown => {
-                self.shared.disowned.arrived();
+                self.handle.disowned.arrived();
                 self.disown(js)?;
             }
             Event::Drained(origin) => {
@@ -135,18 +135,18 @@ impl Local {
             // Nothing to do but what follows every event.
             Event::Quiet => {}
             Event::Unpin => {
-                self.shared.unpinned.arrived();
+                self.handle.unpinned.arrived();
                 self.pins.release_unused(js);
             }
-            Event::Weigh => self.shared.pressure.weigh(js),
-            Event::Remind { last } => self.shared.pressure.remind(js, last),
+            Event::Weigh => self.handle.pressure.weigh(js),
+            Event::Remind { last } => self.handle.pressure.remind(js, last),
         }
         Ok(())
     }
 
     /// Makes the surface empty the slots that are no longer held.
     pub(super) fn disown(&self, js: Js<'_>) -> JsResult<()> {
-        if self.shared.disowned.is_any() {
+        if self.handle.disowned.is_any() {
             let args = [js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(0.0)?];
             js.call(js.dereference(&self.functions.serve)?, &args)?;
         }
@@ -182,13 +182,13 @@ impl Local {
 
     /// Whether the surface should continue to read. If not, its reading ends here.
     pub fn is_wanted(&self, js: Js<'_>, id: u64) -> bool {
-        let (wanted, number) = self.shared.with_streams(|streams| (streams.is_wanted(id), streams.request(id)));
+        let (wanted, number) = self.handle.with_streams(|streams| (streams.is_wanted(id), streams.request(id)));
         let answered = |number| self.answers.get(number).is_some_and(|pending| pending.completion.is_complete());
         if wanted && !number.is_some_and(answered) {
             return true;
         }
         let completion = number.and_then(|number| self.answers.take(number));
-        self.shared.end_reading(id);
+        self.handle.end_reading(id);
         if let Some(PendingRequest { completion, .. }) = completion {
             self.refuse(js, completion);
         }
@@ -198,8 +198,8 @@ impl Local {
     /// Aborts a call, or the promise that resulted from it.
     pub fn abort(&self, request: i64) {
         self.abortable.abort(request);
-        if self.shared.has_streams() {
-            self.shared.with_streams(|streams| streams.abandon(request));
+        if self.handle.has_streams() {
+            self.handle.with_streams(|streams| streams.abandon(request));
         }
     }
 
@@ -216,7 +216,7 @@ impl Local {
         let number = self.answers.request(PendingRequest { completion, requester: requester.clone() });
         let call = chain.request();
         // While a sync call waits, its callee's requests are served on this stack.
-        let waits = chain.waits_in(self.shared.id);
+        let waits = chain.waits_in(self.handle.id);
         let caller = (!waits).then(|| chain.request());
         let outer = self.context.chain.replace(waits.then_some(chain));
         let limits = self.context.limits.get();
@@ -236,7 +236,7 @@ impl Local {
         let retained = self.context.retained.take();
         if let Some(id) = self.context.pausing.take() {
             let subject = Subject::Request { number, _slot: slot, _charge: charge };
-            self.shared.begin_reading(id, Reading::new(origin, subject, call, bytes, retained));
+            self.handle.begin_reading(id, Reading::new(origin, subject, call, bytes, retained));
         } else {
             drop((charge, slot));
         }
@@ -274,9 +274,9 @@ impl Local {
 }
 
 /// Connects the environment of `js`, which is `local`, with its event loop.
-pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
+pub fn attach(js: Js<'_>, local: &'static Environment) -> JsResult<()> {
     let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
-    // SAFETY: the data is what both functions expect: a `Local` that lives forever, of the environment on whose thread they run.
+    // SAFETY: the data is what both functions expect: an `Environment` that lives forever, of the environment on whose thread they run.
     unsafe { local.signal().attach(js, data, on_signal, on_cleanup) }
 }
 
@@ -290,13 +290,13 @@ unsafe extern "C" fn on_signal(
         // The environment is closing.
         return;
     }
-    // SAFETY: the context is the leaked `Local` of this environment, on whose thread this runs.
-    let local = unsafe { &*context.cast::<Local>() };
+    // SAFETY: the context is the leaked `Environment` of this environment, on whose thread this runs.
+    let local = unsafe { &*context.cast::<Environment>() };
     // SAFETY: `env` is this callback's environment.
     unsafe { Js::inside(env, |js| local.on_signal(js)) };
 }
 
 unsafe extern "C" fn on_cleanup(data: *mut c_void) {
-    // SAFETY: the data is the leaked `Local`, on whose thread hooks run.
-    unsafe { &*data.cast::<Local>() }.close();
+    // SAFETY: the data is the leaked `Environment`, on whose thread hooks run.
+    unsafe { &*data.cast::<Environment>() }.close();
 }

@@ -6,15 +6,15 @@ use std::sync::{Arc, Weak};
 
 use slab::Slab;
 
+use super::environment_handle::EnvironmentHandle;
 use super::js::{Js, JsResult, JsValue};
 use super::reference::Reference;
-use super::shared::Shared;
 use crate::isolate::Remote;
 use crate::value::{Bytes, HostMemory, HostMemoryUse, SharedMemory};
 
 /// What pins memory of an environment.
 pub struct Pins {
-    shared: Arc<Shared>,
+    handle: Arc<EnvironmentHandle>,
     /// By number.
     all: RefCell<Slab<Pin>>,
 }
@@ -26,19 +26,19 @@ struct Pin {
 }
 
 /// When dropped, tells the environment's thread that a pin is no longer needed.
-struct Unpin(Weak<Shared>, usize);
+struct Unpin(Weak<EnvironmentHandle>, usize);
 
 impl Drop for Unpin {
     fn drop(&mut self) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.unpin(self.1);
+        if let Some(handle) = self.0.upgrade() {
+            handle.unpin(self.1);
         }
     }
 }
 
 impl Pins {
-    pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, all: RefCell::default() }
+    pub fn new(handle: Arc<EnvironmentHandle>) -> Self {
+        Self { handle, all: RefCell::default() }
     }
 
     /// Pins the memory of the shared buffer that `view` is on, for as long as an isolate uses it.
@@ -56,7 +56,7 @@ impl Pins {
         let (_, unpin) = self.pin(js, view)?;
         // SAFETY: the caller guarantees that this is a shared buffer's memory, which does not move; the strong reference to a view keeps
         // it alive until the pin is dropped. An environment that shuts down stops its isolates first.
-        Ok(Arc::new(unsafe { SharedMemory::new(data, length, Some((self.shared.id, key)), unpin) }))
+        Ok(Arc::new(unsafe { SharedMemory::new(data, length, Some((self.handle.id, key)), unpin) }))
     }
 
     /// Gives the memory of a buffer away.
@@ -68,7 +68,7 @@ impl Pins {
         let (data, length) = js.buffer_memory(buffer)?;
         let (number, unpin) = self.pin(js, buffer)?;
         // SAFETY: the host gave address and length of the memory, which does not move while the buffer lives, and the reference keeps the
-        // buffer alive. The caller guarantees that no JavaScript uses it. `Local::close` revokes the memory
+        // buffer alive. The caller guarantees that no JavaScript uses it. `Environment::close` revokes the memory
         // before the environment shuts down, and waits for the isolate that has taken the memory.
         let host_memory = Arc::new(unsafe { HostMemory::new(data, length, unpin) });
         if let Some(pin) = self.all.borrow_mut().get_mut(number) {
@@ -81,15 +81,15 @@ impl Pins {
         // First, so that code that creates many pins in one turn of the event loop holds no more memory than isolates do.
         self.release_unused(js);
         let number = self.all.borrow_mut().insert(Pin { reference: js.reference(value)?, host_memory: None });
-        Ok((number, Box::new(Unpin(self.shared.me.clone(), number))))
+        Ok((number, Box::new(Unpin(self.handle.me.clone(), number))))
     }
 
     /// Releases the pins that no isolate uses any more.
     pub fn release_unused(&self, js: Js<'_>) {
-        if !self.shared.unpinned.is_any() {
+        if !self.handle.unpinned.is_any() {
             return;
         }
-        for number in self.shared.unpinned.take() {
+        for number in self.handle.unpinned.take() {
             let Some(Pin { reference, host_memory }) = self.all.borrow_mut().try_remove(number) else { continue };
             if host_memory.is_some() {
                 // Frees its memory now instead of when the host collects it. If the host refuses, it is freed then.

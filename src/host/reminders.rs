@@ -5,9 +5,9 @@ use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::environment_handle::EnvironmentHandle;
 use super::event::Event;
 use super::js::Js;
-use super::shared::Shared;
 use crate::isolate::{MemoryObserver, Remote, clock};
 use crate::value::IsolateHandle;
 
@@ -15,7 +15,7 @@ use crate::value::IsolateHandle;
 /// more isolates meanwhile is not reminded: their memory makes the host collect.
 const REMINDERS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(15)];
 
-impl MemoryObserver for Shared {
+impl MemoryObserver for EnvironmentHandle {
     fn changed(&self, bytes: i64) {
         self.pressure.total.fetch_add(bytes, Ordering::AcqRel);
         if self.pressure.change.fetch_add(bytes, Ordering::AcqRel) == 0 {
@@ -30,21 +30,21 @@ impl MemoryObserver for Shared {
     }
 }
 
-impl Shared {
+impl EnvironmentHandle {
     fn remind_later(&self, stage: usize) {
         let made = self.pressure.made.load(Ordering::Acquire);
         let Some(pause) = REMINDERS.get(stage) else { return self.stop_reminding(made) };
-        let shared = self.me.clone();
+        let handle = self.me.clone();
         clock::after(*pause, move || {
-            let Some(shared) = shared.upgrade() else { return };
-            if shared.pressure.made.load(Ordering::Acquire) != made {
-                shared.remind_later(0);
-            } else if shared.pressure.isolates.load(Ordering::Acquire) > 0
-                && shared.send(Event::Remind { last: stage + 1 == REMINDERS.len() }).is_ok()
+            let Some(handle) = handle.upgrade() else { return };
+            if handle.pressure.made.load(Ordering::Acquire) != made {
+                handle.remind_later(0);
+            } else if handle.pressure.isolates.load(Ordering::Acquire) > 0
+                && handle.send(Event::Remind { last: stage + 1 == REMINDERS.len() }).is_ok()
             {
-                shared.remind_later(stage + 1);
+                handle.remind_later(stage + 1);
             } else {
-                shared.stop_reminding(made);
+                handle.stop_reminding(made);
             }
         });
     }

@@ -81,6 +81,8 @@ pub enum Kind {
     Detached,
     /// A task of V8's platform. Runs under the limits of the last call that had any.
     Background,
+    /// A task of V8's platform that works on the heap only, for an isolate that sync calls enter. It waits for a pause between them.
+    Heap,
 }
 
 pub struct Job {

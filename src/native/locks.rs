@@ -25,6 +25,12 @@ pub fn held() -> bool {
     context::with(|context| context.held.get() > 0)
 }
 
+/// How many locks the thread holds.
+#[cfg(target_os = "linux")]
+pub(super) fn count() -> u32 {
+    context::with(|context| context.held.get())
+}
+
 /// Ignores the locks that the thread already holds: that of its own isolate, which no other isolate needs.
 pub fn disregard_held() {
     if set(0) > 0 {

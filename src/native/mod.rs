@@ -5,6 +5,9 @@
 //! here; they have limits of their own.
 
 pub mod blocks;
+#[cfg(target_os = "linux")]
+#[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "only the linker of the addon redirects calls to it"))]
+mod conditions;
 pub mod context;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(fuzzing, allow(dead_code, reason = "the fuzzer's V8 does not know fibers"))]

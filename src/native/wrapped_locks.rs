@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
+use super::conditions::{self, CppMutex};
 use super::locks::{begin, end, take};
 use super::stack;
 
@@ -22,6 +23,9 @@ unsafe extern "C" {
     fn try_lock_shared(mutex: *mut c_void) -> bool;
     #[link_name = "__real__ZN4absl5Mutex13unlock_sharedEv"]
     fn unlock_shared(mutex: *mut c_void);
+    /// `absl::CondVar::WaitCommon`. The timeout is one number; true if it is over.
+    #[link_name = "__real__ZN4absl7CondVar10WaitCommonEPNS_5MutexENS_24synchronization_internal13KernelTimeoutE"]
+    fn wait(condition: *mut c_void, mutex: *mut c_void, timeout: u64) -> bool;
     #[link_name = "__real__ZN4absl7CondVar6SignalEv"]
     fn signal(condition: *mut c_void);
     #[link_name = "__real__ZN4absl7CondVar9SignalAllEv"]
@@ -78,6 +82,7 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN4absl5Mutex11lock_sharedEv",
     ".hidden __wrap__ZN4absl5Mutex15try_lock_sharedEv",
     ".hidden __wrap__ZN4absl5Mutex13unlock_sharedEv",
+    ".hidden __wrap__ZN4absl7CondVar10WaitCommonEPNS_5MutexENS_24synchronization_internal13KernelTimeoutE",
     ".hidden __wrap__ZN4absl7CondVar6SignalEv",
     ".hidden __wrap__ZN4absl7CondVar9SignalAllEv",
     ".hidden __wrap__ZNSt4__Cr5mutex4lockEv",
@@ -160,18 +165,40 @@ unsafe extern "C" fn __wrap__ZN4absl5Mutex13unlock_sharedEv(mutex: *mut c_void) 
     end();
 }
 
+/// `absl::synchronization_internal::KernelTimeout::kNoTimeout`.
+const NO_TIMEOUT: u64 = u64::MAX;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN4absl7CondVar10WaitCommonEPNS_5MutexENS_24synchronization_internal13KernelTimeoutE(
+    condition: *mut c_void,
+    mutex: *mut c_void,
+    timeout: u64,
+) -> bool {
+    if timeout == NO_TIMEOUT && conditions::can_leave() {
+        let mutex = CppMutex { mutex, lock: lock_v8, try_lock: try_lock_v8, unlock: unlock_v8 };
+        // SAFETY: these are the functions of `absl::Mutex`. V8 waits with the mutex of the condition locked, and it is the only one.
+        unsafe { conditions::wait(condition, mutex) };
+        return false;
+    }
+    // SAFETY: forwards the call.
+    unsafe { wait(condition, mutex, timeout) }
+}
+
 /// Takes a spin lock of the condition, as `signal_all` does.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl7CondVar6SignalEv(condition: *mut c_void) {
     begin();
-    // SAFETY: forwards the call.
-    unsafe { signal(condition) };
+    if conditions::wake(condition, 1) == 0 {
+        // SAFETY: forwards the call.
+        unsafe { signal(condition) };
+    }
     end();
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN4absl7CondVar9SignalAllEv(condition: *mut c_void) {
     begin();
+    conditions::wake(condition, usize::MAX);
     // SAFETY: forwards the call.
     unsafe { signal_all(condition) };
     end();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine;
-use crate::value::{Bytes, Entry, Handle, Payload, Text, Value};
+use crate::value::{Bytes, Handle, Payload, TableEntry, Text, Value};
 
 const MAGIC: [u8; 4] = *b"iv8c";
 
@@ -66,8 +66,8 @@ pub fn buffer_of(value: Value) -> Option<Arc<Vec<u8>>> {
     };
     let Value::Payload(payload) = value else { return None };
     match payload.table.into_iter().next() {
-        Some(Entry::Buffer(Bytes::Own(bytes))) => Some(bytes),
-        Some(Entry::Buffer(lent)) => lent.read(|bytes| Arc::new(bytes.to_vec())),
+        Some(TableEntry::Buffer(Bytes::Own(bytes))) => Some(bytes),
+        Some(TableEntry::Buffer(lent)) => lent.read(|bytes| Arc::new(bytes.to_vec())),
         _ => None,
     }
 }

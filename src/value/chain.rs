@@ -42,9 +42,27 @@ impl Chain {
         self.root.is_some()
     }
 
+    /// The same chain without a thread that waits at the root.
+    pub fn not_awaited(self) -> Self {
+        let without =
+            |root: Arc<Root>| Arc::new(Root { environment: root.environment, active: AtomicBool::new(false) });
+        Self { root: self.root.map(without), ..self }
+    }
+
     /// Whether the thread of `environment` waits at the root and can serve a request now.
     pub fn waits_in(&self, environment: u64) -> bool {
         self.root.as_ref().is_some_and(|root| root.environment == environment && root.active.load(Ordering::Acquire))
+    }
+
+    /// Whether a host's thread waits at the root.
+    pub fn is_awaited(&self) -> bool {
+        self.root.as_ref().is_some_and(|root| root.active.load(Ordering::Acquire))
+    }
+
+    /// The chain of a job that runs nested in one of the chain `below`. A host's thread that waits for that one waits for this one as well, although
+    /// its own root no longer waits: it must serve the requests of both.
+    pub fn nested_in(self, below: &Self) -> Self {
+        if self.is_awaited() || !below.is_awaited() { self } else { Self { root: below.root.clone(), ..self } }
     }
 
     /// Whether nothing else knows the chain, so that no request of it exists, and none will.
@@ -57,5 +75,29 @@ impl Chain {
         if let Some(root) = &self.root {
             root.active.store(false, Ordering::Release);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Chain;
+
+    #[test]
+    fn a_nested_job_belongs_to_the_call_that_waits_for_it() {
+        const ENVIRONMENT: u64 = 7;
+        let [ended, awaited] = [(); 2].map(|()| Chain::rooted(ENVIRONMENT));
+        ended.end();
+        for of_ended in [ended.clone().in_async_context(3), Chain::of_request(3)] {
+            let nested = of_ended.clone().nested_in(&awaited);
+            assert!(nested.waits_in(ENVIRONMENT) && nested.request() == 3);
+            assert!(!of_ended.nested_in(&ended).is_awaited());
+        }
+        let outlived = awaited.clone().not_awaited();
+        assert!(outlived.is_rooted() && !outlived.is_awaited() && outlived.nested_in(&awaited).is_awaited());
+        let other = Chain::rooted(ENVIRONMENT + 1);
+        assert!(other.clone().nested_in(&awaited).waits_in(ENVIRONMENT + 1));
+        let nested = ended.nested_in(&awaited);
+        awaited.end();
+        assert!(!nested.is_awaited() && nested.is_rooted() && nested.nested_in(&other).waits_in(ENVIRONMENT + 1));
     }
 }

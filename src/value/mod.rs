@@ -75,14 +75,14 @@ pub struct BigInt {
 #[derive(Clone, Debug)]
 pub struct Payload {
     pub bytes: Arc<Vec<u8>>,
-    pub table: Vec<Entry>,
+    pub table: Vec<TableEntry>,
     /// Buffers were moved into it and can be moved on.
     pub moved: bool,
 }
 
 /// One row of a [`Payload`]'s table.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum TableEntry {
     /// The contents of an `ArrayBuffer`.
     Buffer(Bytes),
     /// Memory that both sides see.
@@ -185,7 +185,7 @@ impl Payload {
 
     /// The payload of an `ArrayBuffer`.
     pub fn buffer(bytes: Arc<Vec<u8>>) -> Self {
-        let table = vec![Entry::Buffer(Bytes::Own(bytes))];
+        let table = vec![TableEntry::Buffer(Bytes::Own(bytes))];
         Self { bytes: Arc::new(Self::ONLY_BUFFER.to_vec()), table, moved: false }
     }
 
@@ -194,9 +194,9 @@ impl Payload {
             .table
             .iter()
             .map(|entry| match entry {
-                Entry::Buffer(buffer) => buffer.len(),
-                Entry::Shared(_) => HANDLE,
-                Entry::Value(value) => value.byte_size(),
+                TableEntry::Buffer(buffer) => buffer.len(),
+                TableEntry::Shared(_) => HANDLE,
+                TableEntry::Value(value) => value.byte_size(),
             })
             .sum();
         self.bytes.len() + buffers

@@ -1,7 +1,7 @@
 //! Estimates the memory that a value will take in a heap, from its serialized bytes: an empty object has three of these and takes dozens in a
 //! heap. What a host keeps for a guest is charged by this estimate, and what a guest sends to another guest is limited by it.
 
-use super::{Entry, Payload, Value};
+use super::{Payload, TableEntry, Value};
 
 // The same figures as `WEIGHT` in `surface/host/wire/leaf-reader.js`, which `bench/heap-cost.mjs` measures. Names of properties count as
 // strings here, since the walk does not know which names it has seen.
@@ -69,9 +69,9 @@ impl Payload {
             .table
             .iter()
             .map(|entry| match entry {
-                Entry::Buffer(buffer) => BUFFER + buffer.len(),
-                Entry::Shared(_) => BUFFER,
-                Entry::Value(value) => value.weight_in(heap),
+                TableEntry::Buffer(buffer) => BUFFER + buffer.len(),
+                TableEntry::Shared(_) => BUFFER,
+                TableEntry::Value(value) => value.weight_in(heap),
             })
             .sum();
         Walk { bytes: &self.bytes, weight: table, heap }.weigh()
@@ -223,9 +223,9 @@ mod tests {
     use super::{
         BUFFER, ELEMENT, ERROR, FILLED, MAP_ITEM, MAP_TABLE, OBJECT, PROPERTY, SPARSE, SPARSE_TABLE, STRING, UNKNOWN,
     };
-    use crate::value::{Entry, Payload, Value};
+    use crate::value::{Payload, TableEntry, Value};
 
-    fn weight(bytes: &[u8], table: Vec<Entry>) -> usize {
+    fn weight(bytes: &[u8], table: Vec<TableEntry>) -> usize {
         Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table, moved: false })).weight()
     }
 
@@ -240,7 +240,7 @@ mod tests {
     fn strings_and_buffers_count_their_bytes() {
         let text = [b"\"\xe8\x07".as_slice(), &[b'o'; 1000]].concat();
         assert_eq!(weight(&text, vec![]), STRING + 1000);
-        assert_eq!(weight(b"t\0", vec![Entry::Buffer(vec![0; 5000].into())]), OBJECT + BUFFER + 5000);
+        assert_eq!(weight(b"t\0", vec![TableEntry::Buffer(vec![0; 5000].into())]), OBJECT + BUFFER + 5000);
         assert_eq!(weight(&[b"B\xe8\x07".as_slice(), &[b'A'; 1000]].concat(), vec![]), OBJECT + BUFFER + 1000);
     }
 

@@ -4,7 +4,7 @@ use encoding_rs::{CoderResult, Decoder, DecoderResult, Encoding};
 
 use super::arguments::{ascii, number, string, utf8};
 use super::buffer::Bytes;
-use super::shared::Shared;
+use super::state::WebState;
 use crate::convert::{self, Exchange};
 use crate::isolate::GuestRealm;
 use crate::ops;
@@ -60,14 +60,14 @@ pub fn encoding_of<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, args: 
 
 /// `beginStream()`: the number of a new stream.
 pub fn begin_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &GuestRealm, _args: &Args<'s>) -> Returned<'s> {
-    let id = Shared::of(scope)?.begin_stream();
+    let id = WebState::of(scope)?.begin_stream();
     Ok(v8::Integer::new_from_unsigned(scope, id).into())
 }
 
 /// `endStream(id)`
 pub fn end_stream<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &GuestRealm, args: &Args<'s>) -> Returned<'s> {
     let id = number(scope, args, 0);
-    if Shared::of(scope)?.streams().remove(&id).is_some() {
+    if WebState::of(scope)?.streams().remove(&id).is_some() {
         scope.adjust_amount_of_external_allocated_memory(-STREAM_BYTES);
     }
     Ok(v8::undefined(scope).into())
@@ -79,13 +79,13 @@ pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, args: &Args
     let name = utf8(scope, args.get(0), CHUNK)?.unwrap_or_default();
     let encoding = Encoding::for_label(name.as_bytes()).ok_or_else(ops::malformed)?;
     let (flags, id) = (number(scope, args, 1), number(scope, args, 2));
-    let shared = Shared::of(scope)?;
-    let open = if id == 0 { None } else { shared.streams().remove(&id) };
+    let state = WebState::of(scope)?;
+    let open = if id == 0 { None } else { state.streams().remove(&id) };
     if open.is_some() {
         scope.adjust_amount_of_external_allocated_memory(-STREAM_BYTES);
     }
     let most = at.guest.remote()?.settings.memory_limit / STREAM_BYTES as usize;
-    if open.is_none() && flags & STREAM != 0 && shared.streams().len() >= most {
+    if open.is_none() && flags & STREAM != 0 && state.streams().len() >= most {
         return Err(Fault::coded(ErrorClass::RangeError, "Too many streams are being decoded", Code::Limit));
     }
     let bytes = Bytes::of(scope, args.get(3));
@@ -111,7 +111,7 @@ pub fn decode<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, args: &Args
     };
     drop(bytes);
     if let Some(decoder) = decoder {
-        shared.streams().insert(id, decoder);
+        state.streams().insert(id, decoder);
         scope.adjust_amount_of_external_allocated_memory(STREAM_BYTES);
     }
     match text {

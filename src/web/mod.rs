@@ -8,7 +8,7 @@ mod clone;
 mod coding;
 mod form;
 mod objects;
-mod shared;
+mod state;
 mod url;
 
 use std::time::Instant;
@@ -138,8 +138,8 @@ fn native_object<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v
 
 /// Makes what the functions share, for a guest that began at `began`. Call it before any guest code. Contexts of one isolate share it.
 pub fn begin(isolate: &mut v8::Isolate, names: Names, began: Instant) {
-    if !names.is_empty() && shared::Shared::of(isolate).is_err() {
-        shared::Shared::begin(isolate, began);
+    if !names.is_empty() && state::WebState::of(isolate).is_err() {
+        state::WebState::begin(isolate, began);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::arguments::{ascii, string};
 use super::buffer::Bytes;
-use super::shared::Shared;
+use super::state::WebState;
 use crate::isolate::GuestRealm;
 use crate::ops;
 use crate::value::{Code, ErrorClass, Fault};
@@ -47,6 +47,6 @@ pub fn random_uuid<'s>(scope: &mut v8::PinScope<'s, '_>, at: &GuestRealm, _args:
 
 /// `now()`: whole milliseconds, no finer than `Date.now()`.
 pub fn now<'s>(scope: &mut v8::PinScope<'s, '_>, _at: &GuestRealm, _args: &Args<'s>) -> Returned<'s> {
-    let elapsed = Shared::of(scope)?.began.elapsed().as_millis();
+    let elapsed = WebState::of(scope)?.began.elapsed().as_millis();
     Ok(v8::Number::new(scope, elapsed as f64).into())
 }

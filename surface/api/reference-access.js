@@ -257,7 +257,7 @@ function createAccess(core) {
         }
       }
       if (record.local) {
-        return applyLocal(record.value, self, carriers, bits, mode);
+        return applyLocal(record.value, self, carriers, bits, mode, timeout, deadline);
       }
     } catch (error) {
       return core.refuse(mode, error);
@@ -348,8 +348,11 @@ function createAccess(core) {
    * @param {any} args from `transferAll`, or undefined
    * @param {number} bits
    * @param {number} mode
+   * @param {number} timeout
+   * @param {number} deadline
    */
-  const applyLocal = (target, self, args, bits, mode) => perform(mode, () => local.apply(target, self, args, bits, mode === MODE.IGNORED));
+  const applyLocal = (target, self, args, bits, mode, timeout, deadline) =>
+    perform(mode, () => local.apply(target, self, args, bits, mode === MODE.IGNORED, timeout, deadline));
 
   return freeze({ applyTo, copy, get, remove, set });
 }

@@ -113,7 +113,8 @@ function createHostBinding(native, sandboxes) {
     get: (target, key, bits) => exchange().local.get(target, key, bits),
     set: (target, key, value) => exchange().local.set(target, key, value),
     delete: (target, key) => exchange().local.delete(target, key),
-    apply: (target, receiver, args, bits, discarded) => exchange().local.apply(target, receiver, args, bits, discarded),
+    apply: (target, receiver, args, bits, discarded, timeout, deadline) =>
+      exchange().local.apply(target, receiver, args, bits, discarded, timeout, deadline),
   };
 
   return {

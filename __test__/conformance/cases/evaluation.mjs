@@ -8,7 +8,7 @@ const RESULTS = [
 const NOT_TRANSFERABLE = ['({})', '[1]', 'Symbol()', 'Promise.resolve(1)', 'new Map()', 'new Date()', 'new SharedArrayBuffer(1)', 'new Error("x")', '/x/'];
 const BUSY = 'for (;;);';
 
-export default ({ test, assert, expect, sides }) => {
+export default ({ ivm, test, assert, expect, sides }) => {
   test('eval returns the last value', async ({ open }) => {
     const { context } = open();
     for (const [code, value] of RESULTS) assert.equal(context.evalSync(`{ ${code} }`), value, code);
@@ -131,6 +131,19 @@ export default ({ test, assert, expect, sides }) => {
     script.runIgnored(context, { timeout: 20 });
     spin.applyIgnored(undefined, [], { timeout: 20 });
     assert.equal(await context.eval('3'), 3);
+  });
+
+  test('timeout stops what a guest applies in its own isolate', ({ open }) => {
+    const { context } = open();
+    context.global.setSync('ivm', ivm);
+    const outcome = (code) => context.evalSync(`
+      var spin = new ivm.Reference(() => { for (;;); });
+      var caught = (call) => { try { return call(); } catch (error) { return error.message; } };
+      ${code}`);
+    assert.equal(outcome('caught(() => spin.applySync(undefined, [], { timeout: 20 }))'), 'Script execution timed out.');
+    assert.equal(outcome('caught(() => new ivm.Reference(() => { throw new Error("own"); }).applySync(undefined, [], { timeout: 1000 }))'), 'own');
+    assert.equal(outcome('new ivm.Reference((a, b) => a + b).applySync(undefined, [1, 2], { timeout: 1000 })'), 3);
+    assert.equal(context.evalSync('4'), 4);
   });
 
   test('timeout covers microtasks', ({ open }) => {

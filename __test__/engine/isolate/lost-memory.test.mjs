@@ -37,6 +37,22 @@ describe('a guest for which V8 has no memory', { skip }, () => {
       assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
   }
 
+  test('what V8 has of functions beside the heap is returned', () => passes(`${METER}
+    ivm.configureEngine({ terminationGrace: 50 });
+    const kept = () => process.memoryUsage.rss() - stats().lostBytes;
+    const round = async (count) => {
+      const stuck = make(192);
+      stuck.evalSync("globalThis.kept = []; for (let i = 0; i < 350; i += 1) kept.push((0, eval)('[' + '() => {},'.repeat(2_000) + ']//' + i)); 0");
+      lose(stuck, 'Array.prototype.every.call({ length: 2 ** 53 - 1 }, Object)', { timeout: 50 });
+      assert.ok(await until(() => stats().lostThreads === count && stats().lostRunning === 0), JSON.stringify(stats()));
+    };
+    await round(1);
+    const before = kept();
+    for (let count = 2; count <= 4; count += 1) await round(count);
+    // 16 bytes for each function would be 33 MB.
+    assert.ok(await until(() => kept() - before < 18e6), String(kept() - before));
+    assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
+
   test('what is returned does not count for a limit of the process for its data', () => passes(`${METER}
     const { readFileSync } = await import('node:fs');
     const data = () => Number(/VmData:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;

@@ -245,6 +245,33 @@ test('deref returns the value itself in its own isolate', () => withContext(({ c
   assert.throws(() => once.deref(), RELEASED);
 }));
 
+test('limits of a call that a guest makes in its own isolate', async () => {
+  await withContext(async ({ context }) => {
+    context.global.setSync('ivm', ivm);
+    const prelude = `
+      globalThis.seen = [];
+      var spin = new ivm.Reference(() => { try { for (;;); } finally { seen.push('finally'); } });
+      var caught = (call) => { try { return call(); } catch (error) { return error.code; } };`;
+    assert.equal(context.evalSync(`${prelude} caught(() => spin.applySync(undefined, [], { deadline: 20 }))`), 'ERR_ISOLATE_DEADLINE');
+    assert.equal(context.evalSync(`${prelude} caught(() => spin.applySync(undefined, [], { timeout: 20 })) + seen.length`), 'ERR_ISOLATE_TIMEOUT0');
+    const outer = () => context.evalSync(`${prelude} caught(() => spin.applySync(undefined, [], { timeout: 60_000 })); seen.push('after')`, { timeout: 50 });
+    assert.throws(outer, { code: 'ERR_ISOLATE_TIMEOUT' });
+    assert.equal(context.evalSync('seen.length'), 0);
+    const thrown = `${prelude} var value = {}; caught(() => { try { new ivm.Reference(() => { throw value; }).applySync(undefined, [], { timeout: 1000 }); } catch (error) { return error === value; } })`;
+    assert.equal(context.evalSync(thrown), true);
+    const later = `${prelude} spin.apply(undefined, [], { timeout: 20 }).then(() => 'none', (error) => error.code)`;
+    assert.equal(await context.eval(later, { promise: true }), 'ERR_ISOLATE_TIMEOUT');
+    // The asynchronous call on whose behalf it runs continues.
+    context.global.setSync('here', context);
+    const inner = 'try { here.evalSync("for (;;);", { timeout: 20 }); } catch (error) { return error.code; }';
+    assert.equal(await context.eval(`Promise.resolve().then(() => { ${inner} })`, { promise: true }), 'ERR_ISOLATE_TIMEOUT');
+    const nested = `${prelude}
+      var inner = new ivm.Reference(() => caught(() => spin.applySync(undefined, [], { timeout: 60_000 })));
+      caught(() => inner.applySync(undefined, [], { timeout: 30 }))`;
+    assert.equal(context.evalSync(nested), 'ERR_ISOLATE_TIMEOUT');
+  });
+});
+
 test('derefInto passes the value itself to its isolate', () => withContext(({ context }) => {
   const object = context.evalSync('globalThis.object = { a: 1 }', { reference: true });
   assert.equal(context.evalClosureSync('return $0 === object', [object.derefInto()]), true);

@@ -39,7 +39,7 @@ const WAYS = {
     homeApply: 'returns', homeApplyPromise: 'waitsForPromises', homeApplySync: 'returns', homeApplyIgnored: 'discards', homeFunction: 'returns',
     homeFunctionAsync: 'callerOfGuest', homeFunctionIgnored: 'discards', resolver: 'waits', resolverSync: 'returns', resolverImport: 'waits', inspector: 'discards',
   },
-  sandboxes: { global: 'waits', globalDeep: 'waits', onLog: 'discards', tool: 'waits', toolAfterEnd: 'leaves', onLogAgent: 'discards' },
+  sandboxes: { global: 'waits', globalDeep: 'waits', onLog: 'discards', tool: 'waits', toolAfterEnd: 'leaves', schema: 'waits', approve: 'waits', onLogAgent: 'discards' },
   subprocess: { toolApart: 'waits', onLogApart: 'discards' },
   plugins: {
     method: 'waits', methodNotAwaited: 'leaves', metrics: 'waits', returned: 'waits', cacheGet: 'waits', cacheSet: 'waits', contextLogger: 'discardsResult',

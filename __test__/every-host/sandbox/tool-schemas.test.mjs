@@ -292,10 +292,11 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
       const code = (items) => `return await t.f(${items}).then(() => "valid", ({ message }) => message)`;
       const unique = [
         '[[], {}, "[", "{", [1], { 0: 1 }, [[1]], [1, 2], { 1: 2 }, [[1], 2], "1", 1, null, [null]]',
+        String.raw`["1", "\"1", "\"\"1", 1, "#1", "\"#1", "##1", "null", null, "true", true, { 1: 1 }, { "#1": 1 }, { "\"1": 1 }]`,
         '[Array.from({ length: 64 }, () => 1), Array.from({ length: 65 }, () => 1), [Array.from({ length: 64 }, () => 1), 1]]',
         '[{ a: 1, b: 2 }, { a: 2, b: 1 }, { a: { b: 1 } }, { a: {}, b: 1 }]',
       ];
-      const equal = ['[{ a: 1, b: [2] }, 0, { b: [2], a: 1 }]', '[[{}], [{}]]', '["1", 1, "1"]',
+      const equal = ['[{ a: 1, b: [2] }, 0, { b: [2], a: 1 }]', '[[{}], [{}]]', '["1", 1, "1"]', '["#1", "#1"]', '[0, 1.5, -0]', '[1e400, Infinity]',
         '[Object.fromEntries(Array.from({ length: 200 }, (_, i) => ["k" + i, i])), Object.fromEntries(Array.from({ length: 200 }, (_, i) => ["k" + (199 - i), 199 - i]))]'];
       for (const items of unique) assert.equal(await resultOf(new Sandbox(), code(items), withSchema({ uniqueItems: true }), async () => 1), 'valid', items);
       for (const items of equal) assert.match(await resultOf(new Sandbox(), code(items), withSchema({ uniqueItems: true }), async () => 1), /must not have equal items/, items);

@@ -194,3 +194,24 @@ test('the values of a tool are no longer asked for when its call is over', { tim
   assert.equal(error.code, 'ERR_ISOLATE_DEADLINE');
   await finished;
 });
+
+test('promises in what nothing receives are reported', async () => {
+  const rejecting = (message) => ({ list: [Promise.reject(new Error(message))] });
+  const schema = { [Symbol.for('vercel.ai.schema')]: true, jsonSchema: {}, validate: ({ valid }) => ({ ...rejecting(`validated ${valid}`), ...(valid ? { success: true } : { success: false, error: new Error('no') }) }) };
+  const tools = {
+    checked: { inputSchema: schema, execute: () => 1 },
+    several: { async* execute() { yield rejecting('first'); yield rejecting('second'); yield 'last'; } },
+    failing: { async* execute() { yield rejecting('before'); throw new Error('end'); } },
+  };
+  const reports = [];
+  const listener = ({ error, origin }) => reports.push([origin, error.message]);
+  subscribe('isolated-v8:unhandled-host-error', listener);
+  try {
+    const code = `const tried = (promise) => promise.catch(({ message }) => message);
+      return [await tried(tools.checked({ valid: true })), await tried(tools.checked({ valid: false })), await tools.several(), await tried(tools.failing())]`;
+    assert.deepEqual((await createCodeTool({ tools }).execute({ code }, {})).result, [1, 'no', 'last', 'end']);
+    assert.deepEqual(reports, ['validated true', 'validated false', 'first', 'second', 'before'].map((message) => ['tool', message]));
+  } finally {
+    unsubscribe('isolated-v8:unhandled-host-error', listener);
+  }
+});

@@ -96,6 +96,33 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     const after = sleeps();
     assert.ok(after - before < 50, before + ' and ' + after);`));
 
+  test('mark and sweep on the thread of their caller, and elsewhere once no call comes', () => here(`
+    const { readdirSync, readFileSync } = await import('node:fs');
+    const read = (task, file) => readFileSync('/proc/self/task/' + task + '/' + file, 'utf8');
+    // How long the threads that run guests have run, in milliseconds.
+    const busy = () => readdirSync('/proc/self/task')
+      .filter((task) => read(task, 'comm') === 'isolated-v8\\n')
+      .reduce((sum, task) => sum + Number(read(task, 'schedstat').split(' ')[0]) / 1e6, 0);
+    await context.eval('const kept = []');
+    const churn = (calls) => {
+      for (let call = 0; call < calls; call += 1) context.evalSync('kept.push(Array.from({ length: 400 }, (_, i) => ({ i }))); if (kept.length > 1000) kept.splice(0, 500)');
+    };
+    const [before, began] = [busy(), process.cpuUsage()];
+    assert.ok(before > 0);
+    churn(8_000);
+    const { user, system } = process.cpuUsage(began);
+    const share = (busy() - before) / ((user + system) / 1000);
+    assert.ok(share < 0.04, String(share));
+    // In some of the pauses, there is something to mark.
+    let pauses = 0;
+    for (let round = 0; round < 100 && pauses < 2; round += 1) {
+      churn(200);
+      const rests = busy();
+      await sleep(150);
+      if (busy() > rests) pauses += 1;
+    }
+    assert.equal(pauses, 2);`));
+
   test('call other isolates, also through the host', () => here(`
     const other = new ivm.Isolate();
     const second = other.createContextSync();

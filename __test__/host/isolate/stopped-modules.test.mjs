@@ -153,6 +153,31 @@ describe('other modules', () => {
     clearTimeout(alive);`));
 });
 
+test('what waits for a stopped module takes no time of other calls', () => holds(`
+  context.evalSync('var open; var gate = new Promise((resolve) => { open = resolve; });');
+  let isResolved = false;
+  modules.it = make('await gate; for (;;);');
+  const limits = { promise: true, timeout: 10_000 };
+  const importer = isolate.compileModuleSync('try { await import("it"); } catch { for (;;); }');
+  importer.instantiateSync(context, (specifier) => { isResolved = true; return modules[specifier]; });
+  const waiting = [modules.it.evaluate(limits), importer.evaluate(limits)].map((evaluation) => assert.rejects(evaluation));
+  await waitFor(() => isResolved);
+  for (let turn = 0; turn < 3; turn += 1) await context.eval('1');
+  // The module continues after this call was stopped.
+  const stopped = context.eval('open(); for (;;);', { timeout: 500 });
+  const next = context.eval('6 * 7', { timeout: 1_000 });
+  await assert.rejects(stopped, TIMEOUT);
+  assert.equal(await next, 42);
+  await Promise.all(waiting);
+  clearTimeout(alive);`));
+
+test('a module whose evaluation follows a stopped synchronous call is stopped', () => holds(`
+  ivm.configureEngine({ syncCalls: 'thread' });
+  modules.it = make('await 1; for (;;);');
+  context.global.setSync('evaluate', new ivm.Callback(() => modules.it.evaluateSync()));
+  assert.throws(() => context.evalSync('Promise.resolve().then(() => evaluate()); for (;;);', { timeout: 200 }), TIMEOUT);
+  await isStopped(modules.it);`));
+
 test('a module with more than 100,000 imports is refused', () => holds(`
   const imports = (count) => Array.from({ length: count }, (_, index) => 'import"' + index.toString(36) + '";').join('');
   const LIMIT = { name: 'RangeError', code: 'ERR_ISOLATE_LIMIT', message: 'Module has more than 100000 imports' };

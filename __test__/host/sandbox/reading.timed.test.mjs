@@ -7,6 +7,7 @@ import { createExecutor } from '../../../adapters/codemode.js';
 import { Gaps } from '../../hostile/measure.mjs';
 import ivm from '../../../index.mjs';
 import { hostContext, IsolatedVmSandbox, manifest } from '../../sandbox/plugin-helper.mjs';
+import { indices } from '../../wire/collisions.mjs';
 
 const { createSandbox, IsolatedVMSandbox, SubprocessSandbox } = ivm;
 
@@ -64,6 +65,9 @@ const TEXTS = {
   'beginnings of comments': `${'/*'.repeat(MANY / 2)}1`,
   'a name without an end': `async ${'a'.repeat(MANY)}`,
   'fences': '```js\n'.repeat(MANY / 6),
+  'a long fence, and shorter ones': `${'`'.repeat(MANY / 2)}js\n x${'`'.repeat(MANY / 2 - 1)}x${'`'.repeat(MANY / 2 - 1)}`,
+  'a long fence within a line, and shorter ones': `Run ${'`'.repeat(MANY / 2)}js x${'`'.repeat(MANY / 2 - 1)}x${'`'.repeat(MANY / 2 - 1)}`,
+  'fences of languages whose names collide': `~~~${indices(50_000).join('\n~~~')}`,
 };
 
 for (const [kind, execute] of Object.entries(SANDBOXES)) {

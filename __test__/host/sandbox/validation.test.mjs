@@ -1,9 +1,10 @@
-// What the validation of a tool's params keeps in memory.
+// What the validation of a tool's params takes: memory and time.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readJsonSchema } from '../../../surface/host/sandbox/tools/json-schema.js';
 import { issuesOf } from '../../../surface/host/sandbox/tools/validation.js';
+import { doubles, indices } from '../../wire/collisions.mjs';
 
 const ENDING = { until: Infinity, stopped() {} };
 const issues = async (schema, params) => issuesOf(readJsonSchema(schema, 'schema'), params, ENDING);
@@ -50,3 +51,17 @@ test('it is limited', async () => {
   many.not.allOf[0].properties.list.items.allOf.length = 20;
   assert.deepEqual(await issues(many, { list }), []);
 });
+
+for (const [what, colliding] of [['numbers', doubles(25_000)], ['texts', indices(25_000)], ['names', indices(25_000).map((name) => ({ [name]: 1 }))]]) {
+  test(`items are compared in time in proportion to their number, even if they collide: ${what}`, async () => {
+    const taken = async (list) => {
+      const start = process.cpuUsage();
+      assert.deepEqual(await issues({ uniqueItems: true }, list), []);
+      const { user, system } = process.cpuUsage(start);
+      return (user + system) / 1000;
+    };
+    const plain = await taken(colliding.map((item) => (typeof item === 'object' ? { [`k${Object.keys(item)[0]}`]: 1 } : `k${item}`)));
+    const time = await taken(colliding);
+    assert.ok(time < 10 * plain + 200, `${plain.toFixed(1)} ms, then ${time.toFixed(1)} ms`);
+  });
+}

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import ivm from '../../../index.mjs';
 import { createExecutor } from '../../../adapters/codemode.js';
 import { createIsolateDriver } from '../../../adapters/tanstack-ai.js';
+import { indices } from '../../wire/collisions.mjs';
 import { cloned } from '../../wire/helper.mjs';
 import { errorOf, hostContext, IsolatedVmSandbox, manifest, rememberingLogger, until } from '../../sandbox/plugin-helper.mjs';
 
@@ -143,6 +144,28 @@ describe('the check of URLs', () => {
       assert.equal(check.refused, refused);
       if (what.includes('texts')) assert.ok(turns > 2, `${turns} turns`);
       assert.equal(done(new UrlCheck(['example.org'], args, new Work(URL_LIMITS))).refused, refused);
+    });
+  }
+
+  test('compares no more names in one piece than the whole check may visit', () => {
+    const names = new Map(range(200_000, (index) => [`k${index}`, 1]));
+    for (const holder of [new Map([['port', 80], ...names]), { port: 80, headers: names }, { port: 80, ...Object.fromEntries(range(10, (index) => [`headers${'-'.repeat(index)}`, new Map([...names].slice(0, 20_000))])) }]) {
+      let steps = 0;
+      const check = new UrlCheck(['example.org'], [holder], { spend() { steps += 1; }, isSliceOver: false });
+      assert.equal(check.run(true), true);
+      assert.equal(check.refused, '(too many values)');
+      assert.ok(steps < 120_000, `${steps} steps`);
+    }
+  });
+
+  for (const [what, argOf] of [['headers', (names) => ({ headers: ['port', 80, ...names.flatMap((name) => [name, 1])] })], ['entries', (names) => [['port', 80], ...names.map((name) => [name, 1])]]]) {
+    test(`takes no longer for names that collide: ${what}`, () => {
+      const taken = (names) => fastest(() => {
+        done(new UrlCheck(['example.org'], [argOf(names)], new Work(URL_LIMITS)));
+      });
+      const names = indices(25_000);
+      const [plain, colliding] = [taken(names.map((name) => `k${name}`)), taken(names)];
+      assert.ok(colliding < 10 * plain + 100, `${plain.toFixed(1)} ms, then ${colliding.toFixed(1)} ms`);
     });
   }
 });

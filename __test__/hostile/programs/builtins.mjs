@@ -40,6 +40,9 @@ export const programs = [
   { name: 'a typed array that is sorted', memory: 128, code: 'const a = new Float64Array(2 ** 22); for (let i = 0; i < a.length; i += 4096) a[i] = -i; for (;;) a.sort();', ends: SLOW },
   { name: 'fill of a typed array', memory: 128, code: 'const a = new Uint8Array(2 ** 26); for (;;) a.fill(1);', ends: SLOW },
   { name: 'indexOf of a typed array', memory: 128, code: 'const a = new Uint8Array(2 ** 26); for (;;) a.indexOf(1);', ends: SLOW },
+  // Nearly all of the time is spent in the C library.
+  { name: 'copyWithin without a loop', memory: 80, peak: 320, code: `const a = new Uint8Array(2 ** 26).fill(1); ${'a.copyWithin(1, 0); '.repeat(5_000)}`, ends: SLOW, timeout: 500 },
+  { name: 'fill without a loop', memory: 80, peak: 320, code: `const a = new Uint8Array(2 ** 26); ${'a.fill(1); '.repeat(5_000)}`, ends: SLOW, timeout: 500 },
   { name: 'set of a typed array from an array-like', code: 'new Uint8Array(9).set({ length: 2 ** 53 - 1 })', ends: 'RangeError: offset is out of bounds' },
   { name: 'a typed array from an array-like', code: 'new Uint8Array({ length: 2 ** 31 })', ends: 'RangeError: Array buffer allocation failed' },
   { name: 'Object.fromEntries', code: 'Object.fromEntries({ [Symbol.iterator]: () => ({ next: () => ({ done: false, value: ["x", 1] }) }) })', ends: 'timeout' },

@@ -16,7 +16,18 @@ const LOOP_OF_LOOPS = one([3, 64, 3, 64, 12, 1, 11, 11]);
 const CALLS_ITSELF = one([16, 0]);
 const CALLS_TWICE = one([16, 0, 16, 0]);
 const UNREACHABLE = one([0]);
+// V8's optimizing compiler counts tail calls as none, so it leaves out the checks of functions that make no others.
+const TAIL_CALLS_ITSELF = one([18, 0]);
+const TAIL_CALLS_EACH_OTHER = `[${HEAD},${TYPE},3,3,2,0,0,7,5,1,1,102,0,0,10,11,2,4,0,18,1,11,4,0,18,0,11]`;
+const TAIL_CALLS_A_TABLE = `[${HEAD},${TYPE},3,2,1,0,4,4,1,112,0,1,7,5,1,1,102,0,0,9,7,1,0,65,0,11,1,0,10,9,1,7,0,65,0,19,0,0,11]`;
 const GROWS = one([3, 64, 65, 1, 64, 0, 26, 12, 0, 11], '5,3,1,0,1,');
+/** Each of 50 modules has a function that makes a tail call of the next one's. */
+const RING = `const t = new WebAssembly.Table({ initial: 50, element: 'anyfunc' });
+  for (let i = 0; i < 50; i++) {
+    const bytes = [${HEAD},${TYPE},2,9,1,1,109,1,116,1,112,0,50,3,2,1,0,7,5,1,1,102,0,0,10,9,1,7,0,65,(i + 1) % 50,19,0,0,11];
+    t.set(i, new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(bytes)), { m: { t } }).exports.f);
+  }
+  t.get(0)();`;
 /** A module of `count` functions, each of `length` additions. */
 const MODULE = `
   const leb = (n) => { const out = []; do { const b = n & 127; n >>>= 7; out.push(n ? b | 128 : b); } while (n); return out; };
@@ -38,6 +49,11 @@ export const programs = [
   { name: 'loop around JavaScript', code: `const f = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(${UNREACHABLE}))).exports.f; for (;;) try { f(); } catch {}` },
   { name: 'recursion', code: run(CALLS_ITSELF), ends: 'RangeError: Maximum call stack size exceeded' },
   { name: 'branching recursion, again and again', code: `const f = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(${CALLS_TWICE}))).exports.f; for (;;) try { f(); } catch {}` },
+  // As long as one of the functions is not optimized, V8 checks there.
+  { name: 'a tail call of itself', code: run(TAIL_CALLS_ITSELF), ends: ['unresponsive', 'timeout'], timeout: 2_000 },
+  { name: 'tail calls of each other', code: run(TAIL_CALLS_EACH_OTHER), ends: ['unresponsive', 'timeout'], timeout: 2_000 },
+  { name: 'a tail call through a table', code: run(TAIL_CALLS_A_TABLE), ends: ['unresponsive', 'timeout'], timeout: 2_000 },
+  { name: 'tail calls through many modules', code: RING, ends: ['unresponsive', 'timeout'], timeout: 2_000 },
   { name: 'a trap', code: run(UNREACHABLE), ends: 'RuntimeError: unreachable' },
   // Each refusal costs V8 several collections, and it checks for termination every few hundred iterations.
   { name: 'memory.grow in a loop', code: run(GROWS), ends: ['timeout', 'unresponsive'], timeout: 150 },

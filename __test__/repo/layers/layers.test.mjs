@@ -36,7 +36,7 @@ test('reads the imports of this repository', () => {
   assert.ok(!rust.graph.has('src/isolate/tests.rs'));
   assert.ok(script.graph.get('surface/host/wire/reader.js').has('surface/host/wire/pausable-reader.js'));
   assert.ok(rust.structs.some(({ name, fields }) => name === 'Remote' && fields === 15));
-  assert.ok(rust.functions.some(({ file, name, parameters }) => file === 'src/isolate/thread/entry.rs' && name === 'run' && parameters === 4));
+  assert.ok(rust.functions.some(({ file, name, parameters }) => file === 'src/isolate/thread/job_execution.rs' && name === 'run' && parameters === 4));
   assert.ok(script.functions.some(({ name, parameters }) => name === 'putAside' && parameters === 7));
 });
 

@@ -19,7 +19,7 @@ const KNOWN = {
   'engine/icu/caches.rs': 'the last table, read just after it was written',
   'engine/linux.rs': "the thread's number",
   'engine/start.rs': 'only while the engine starts',
-  'host/shared.rs': 'the request of the guest that was suspended last',
+  'host/environment_handle.rs': 'the request of the guest that was suspended last',
   'isolate/thread/caller_thread.rs': 'the guests of this thread',
   'isolate/thread/parking.rs': 'only for snapshots',
   'ops/snapshot.rs': 'only for snapshots',

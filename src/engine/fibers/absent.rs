@@ -27,6 +27,10 @@ impl Entered {
     }
 }
 
+pub fn works_on_heap(_task: &v8::Task) -> bool {
+    false
+}
+
 pub fn limit_stack(_isolate: &v8::Isolate) {}
 
 #[derive(Clone, Copy)]

@@ -2,6 +2,7 @@
 //! this must run on the heap's thread, because they walk its pages. V8 also keeps a sum, but does not expose the heap. So the linker
 //! redirects a function that each isolate calls once on its heap to this module (`build.rs`).
 
+mod functions;
 mod pages;
 
 use std::cell::Cell;
@@ -10,6 +11,8 @@ use std::ptr::{self, NonNull};
 
 #[cfg_attr(windows, allow(unused_imports, reason = "unused on Windows"))]
 pub use pages::shrink as shrink_page;
+
+pub use functions::Functions;
 
 thread_local! {
     /// The heap that was created last on this thread.

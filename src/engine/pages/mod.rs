@@ -8,6 +8,7 @@
 
 #![cfg_attr(windows, allow(dead_code, reason = "unused on Windows"))]
 
+mod code_regions;
 #[cfg(not(windows))]
 mod table;
 
@@ -20,13 +21,16 @@ use super::address_space;
 use crate::native::{self, Guard, NativeQuota, Share, ShareGuard, context, lock};
 use crate::value::{Budget, Charge};
 
+#[cfg_attr(not(target_os = "linux"), allow(unused_imports, reason = "there no thread can be suspended"))]
+pub use code_regions::contain as contain_code;
+
 /// What an isolate may use.
-struct Owner {
+struct OwnedBudgets {
     memory: Arc<Budget>,
     space: Arc<Budget>,
 }
 
-impl Owner {
+impl OwnedBudgets {
     fn unlimited() -> Self {
         let [memory, space] = [(); 2].map(|()| Budget::new(usize::MAX));
         Self { memory, space }
@@ -169,8 +173,8 @@ fn report(too_much: bool) {
 /// Space for an allocation of the guest, from `reserve`; null if its isolate may have no more.
 fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mut c_void {
     // V8's own compiler threads have no owner. Nothing is refused to them.
-    let for_guest = || native::current().filter(|_| what == Use::Code).map(|_| Owner::unlimited());
-    let Some(Owner { memory, space }) = Owner::current().or_else(for_guest) else { return reserve() };
+    let for_guest = || native::current().filter(|_| what == Use::Code).map(|_| OwnedBudgets::unlimited());
+    let Some(OwnedBudgets { memory, space }) = OwnedBudgets::current().or_else(for_guest) else { return reserve() };
     let share = if what == Use::Stack { Share::of_current(size / STACK_SHARE) } else { None };
     if share.as_ref().is_some_and(|share| !share.is_within_limit()) {
         return std::ptr::null_mut();
@@ -195,7 +199,11 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
         let quota = if what == Use::Code { native::current() } else { None };
         let held = share.map(Share::hold).into_iter().collect();
         let region = Region { what, size, used: 0, memory, _space: charges, code: 0, quota, held };
-        regions().insert(start as usize, region);
+        let mut regions = regions();
+        if what == Use::Code {
+            code_regions::add(start as usize, size);
+        }
+        regions.insert(start as usize, region);
     }
     start
 }
@@ -205,7 +213,14 @@ fn forget(start: usize) -> Option<Use> {
     if COUNT.load(Ordering::Acquire) == 0 {
         return None;
     }
-    let region = { regions() }.remove(&start)?;
+    let region = {
+        let mut regions = regions();
+        let region = regions.remove(&start)?;
+        if region.what == Use::Code {
+            code_regions::remove(start, region.size);
+        }
+        region
+    };
     COUNT.fetch_sub(1, Ordering::Release);
     CODE.fetch_sub(region.code, Ordering::Relaxed);
     region.memory.give_back(region.used);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use super::realm::Realm;
-use crate::convert::{Exchange, HostMemoryHolder};
+use crate::convert::{Exchange, HostMemoryHolder, PlainLists};
 use crate::isolate::guest::Guest;
 use crate::isolate::remote::Remote;
 use crate::value::{Budget, Fault, Owner, SharedMemory, Value};
@@ -108,6 +108,10 @@ impl Exchange for GuestRealm {
             return Ok(None);
         }
         self.binding()?.identify(scope, self, object)
+    }
+
+    fn plain_lists(&self) -> &PlainLists {
+        &self.realm.plain_lists
     }
 
     fn limit(&self) -> usize {

@@ -47,7 +47,7 @@ const MAX_SPARE_SLOTS: usize = 4_096;
 /// What runs in an isolate.
 #[derive(Default)]
 struct Running {
-    /// One per entry on the stack.
+    /// One per running job.
     chains: RefCell<Vec<(Chain, Limits)>>,
     /// The host's event loop stays alive until the running job ends.
     keeps_host_alive: Cell<bool>,
@@ -285,12 +285,16 @@ impl Guest {
         }
     }
 
-    /// Returns true for the outermost entry.
+    /// Returns true for the outermost job.
     pub(super) fn push_chain(&self, chain: Chain, limits: Limits) -> bool {
         if limits.is_some() {
             self.running.last_limits.set(limits);
         }
         let mut chains = self.running.chains.borrow_mut();
+        let chain = match chains.last() {
+            Some((below, _)) => chain.nested_in(below),
+            None => chain,
+        };
         chains.push((chain, limits));
         chains.len() == 1
     }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
+use crate::convert::PlainLists;
 use crate::native::lock;
 use crate::value::Callable;
 
@@ -11,11 +12,13 @@ use crate::value::Callable;
 pub struct Realm {
     pub context: v8::Global<v8::Context>,
     pub loaders: Loaders,
+    pub plain_lists: PlainLists,
 }
 
 impl Realm {
     pub(in crate::isolate) fn new(scope: &v8::Isolate, context: v8::Local<'_, v8::Context>) -> Arc<Self> {
-        Arc::new(Self { context: v8::Global::new(scope, context), loaders: Loaders::default() })
+        let context = v8::Global::new(scope, context);
+        Arc::new(Self { context, loaders: Loaders::default(), plain_lists: PlainLists::default() })
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Membership {
 }
 
 /// The relatives of an isolate.
-pub struct Children<R> {
+pub struct CreatedIsolates<R> {
     /// Isolates that the guest has created.
     made: Mutex<Vec<Weak<R>>>,
     /// All descendants below the same root; set when the guest creates the first isolate, or if a guest has created this one.
@@ -36,7 +36,7 @@ pub struct Children<R> {
     membership: Mutex<Membership>,
 }
 
-impl<R> Default for Children<R> {
+impl<R> Default for CreatedIsolates<R> {
     fn default() -> Self {
         Self { made: Mutex::default(), descendants: OnceLock::new(), membership: Mutex::default() }
     }
@@ -53,7 +53,7 @@ fn upgraded<R>(list: &[Weak<R>]) -> Vec<Arc<R>> {
     list.iter().filter_map(Weak::upgrade).collect()
 }
 
-impl<R> Children<R> {
+impl<R> CreatedIsolates<R> {
     /// Called when the V8 side is gone.
     pub fn take_membership(&self) -> Membership {
         std::mem::take(&mut *lock(&self.membership))
@@ -97,12 +97,12 @@ impl<R> Children<R> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Children, MAX_DESCENDANTS, MEMORY_SHARE};
+    use super::{CreatedIsolates, MAX_DESCENDANTS, MEMORY_SHARE};
 
     const OWN: usize = 100;
 
     #[derive(Default)]
-    struct Isolate(Children<Isolate>);
+    struct Isolate(CreatedIsolates<Isolate>);
 
     impl Isolate {
         fn make(&self, memory: usize) -> Option<Arc<Isolate>> {

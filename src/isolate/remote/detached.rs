@@ -67,7 +67,7 @@ impl DetachedWork {
         if !began && !self.compiles.load(Ordering::Relaxed) {
             return false;
         }
-        if !matches!(kind, Kind::Background | Kind::Timer) {
+        if !matches!(kind, Kind::Background | Kind::Heap | Kind::Timer) {
             self.compiled_in_a_row.store(0, Ordering::Relaxed);
         } else if began {
             self.compiled_in_a_row.fetch_add(1, Ordering::Relaxed);

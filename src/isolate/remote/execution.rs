@@ -11,12 +11,12 @@ use crate::engine::GuestThread;
 use crate::native::{context, locks};
 
 /// Gives an isolate the thread that a change of its state requires.
-pub trait Worker: Send + Sync {
+pub trait Executor: Send + Sync {
     fn perform(&self, action: Action<Box<Body>>);
 }
 
 pub struct Execution {
-    worker: Weak<dyn Worker>,
+    executor: Weak<dyn Executor>,
     /// Set once the V8 isolate exists.
     v8: OnceLock<v8::IsolateHandle>,
     /// The thread that works for the isolate.
@@ -81,6 +81,11 @@ impl CallerThread {
         self.wanted.load(Ordering::Relaxed) && self.wanted.swap(false, Ordering::Relaxed)
     }
 
+    /// Whether a thread of a host has ever entered the isolate.
+    pub fn has_entered(&self) -> bool {
+        self.count.load(Ordering::Relaxed) != 0
+    }
+
     pub fn is_entered(&self) -> bool {
         self.thread.load(Ordering::Acquire) != 0
     }
@@ -92,9 +97,9 @@ impl CallerThread {
 }
 
 impl Execution {
-    pub fn new(worker: Weak<dyn Worker>) -> Self {
+    pub fn new(executor: Weak<dyn Executor>) -> Self {
         Self {
-            worker,
+            executor,
             v8: OnceLock::default(),
             thread: GuestThread::default(),
             delayed_tasks: DelayedTasks::default(),
@@ -104,8 +109,8 @@ impl Execution {
 
     /// Does what a transition requires.
     pub fn perform(&self, action: Action<Box<Body>>) {
-        if let Some(worker) = self.worker.upgrade() {
-            worker.perform(action);
+        if let Some(executor) = self.executor.upgrade() {
+            executor.perform(action);
         }
     }
 

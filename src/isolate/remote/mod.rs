@@ -7,7 +7,6 @@ pub(super) mod creation_queue;
 pub(super) mod delayed_tasks;
 pub(super) mod descendants;
 pub(super) mod detached;
-pub(super) mod entries;
 pub(super) mod execution;
 pub(super) mod keep_alives;
 pub(super) mod lifecycle;
@@ -19,6 +18,7 @@ pub(super) mod pending;
 pub(super) mod promises;
 pub(super) mod reason;
 pub(super) mod registry;
+pub(super) mod running_jobs;
 pub(super) mod settings;
 pub(super) mod slots;
 pub(super) mod undelivered;
@@ -31,18 +31,18 @@ use std::sync::{Arc, Weak};
 use accounts::Accounts;
 use body::Body;
 use creation::Creation;
-use descendants::Children;
+use descendants::CreatedIsolates;
 use detached::DetachedWork;
-use entries::Entries;
 use execution::Execution;
 use keep_alives::KeepAlives;
 use lifecycle::{Effects, Event, Lifecycle};
 use listeners::EndListeners;
-use mailbox::{Inbox, Mailbox};
+use mailbox::{Mailbox, Queues};
 use outcomes::Outcomes;
 use promises::Promises;
 use reason::Stop;
 use registry::MemoryObserver;
+use running_jobs::RunningJobs;
 use settings::Settings;
 use slots::Slots;
 
@@ -57,7 +57,7 @@ pub struct Remote {
     pub settings: Settings,
     pub(super) lifecycle: Lifecycle<Box<Body>>,
     pub(super) mailbox: Mailbox,
-    pub(super) entries: Entries,
+    pub(super) running_jobs: RunningJobs,
     pub(super) execution: Execution,
     pub slots: Slots,
     pub accounts: Accounts,
@@ -66,7 +66,7 @@ pub struct Remote {
     pub inspector: Inspector,
     pub promises: Promises,
     pub(super) detached: DetachedWork,
-    pub(super) children: Children<Remote>,
+    pub(super) created_isolates: CreatedIsolates<Remote>,
     pub(super) creation: Creation,
 }
 
@@ -110,7 +110,7 @@ impl Remote {
         !self.is_disposed() && self.detached.exists()
     }
 
-    /// Outcomes in the inbox that settle promises of the guest.
+    /// Queued outcomes that settle promises of the guest.
     pub fn outcomes(&self) -> &Outcomes {
         &self.detached.outcomes
     }
@@ -193,10 +193,15 @@ impl Remote {
         self.lifecycle.is_gone()
     }
 
+    /// Whether no caller waits for any running job of the guest.
+    pub fn has_answered_all(&self) -> bool {
+        self.running_jobs.are_answered()
+    }
+
     /// Queues `job`. If the isolate has ended, the job is answered with that error.
     pub fn post(&self, job: Job) {
-        if let Some(inbox) = self.queue(job) {
-            self.signal(inbox);
+        if let Some(queues) = self.queue(job) {
+            self.signal(queues);
         }
     }
 
@@ -204,10 +209,10 @@ impl Remote {
     /// because waking it takes longer than a short task. Call [`Remote::flush_wake_ups`] then; without it, the thread finds the task when its idle
     /// time is over.
     pub fn enqueue_without_wake(&self, job: Job) -> bool {
-        let Some(inbox) = self.queue(job) else { return false };
+        let Some(queues) = self.queue(job) else { return false };
         // With sessions, the thread's idle time is unlimited.
-        if !inbox.can_wait() || self.inspector.port.has_sessions() {
-            self.signal(inbox);
+        if !queues.can_wait() || self.inspector.port.has_sessions() {
+            self.signal(queues);
             return false;
         }
         self.mailbox.touch();
@@ -219,11 +224,11 @@ impl Remote {
         self.mailbox.wake(self.mailbox.lock());
     }
 
-    /// Puts `job` into the inbox, or answers it if the isolate has ended.
-    fn queue(&self, mut job: Job) -> Option<Guard<'_, Inbox>> {
-        let mut inbox = self.mailbox.lock();
+    /// Queues `job`, or answers it if the isolate has ended.
+    pub(super) fn queue(&self, mut job: Job) -> Option<Guard<'_, Queues>> {
+        let mut queues = self.mailbox.lock();
         if let Some(reason) = self.stop_reason() {
-            drop(inbox);
+            drop(queues);
             job.completion.complete(Err(reason.refusal(job.kind == Kind::Call)));
             return None;
         }
@@ -235,18 +240,18 @@ impl Remote {
         if job.kind == Kind::Detached {
             self.detached.begin();
         }
-        self.mailbox.push(&mut inbox, job);
-        Some(inbox)
+        self.mailbox.push(&mut queues, job);
+        Some(queues)
     }
 
     /// Makes sure that a thread looks at the isolate's state again.
-    pub(super) fn signal(&self, inbox: Guard<'_, Inbox>) {
+    pub(super) fn signal(&self, queues: Guard<'_, Queues>) {
         if self.lifecycle.needs_thread() {
-            let Effects { action, .. } = self.transition(&inbox, Event::Work);
-            drop(inbox);
+            let Effects { action, .. } = self.transition(&queues, Event::Work);
+            drop(queues);
             self.execution.perform(action);
         } else {
-            self.mailbox.notify(inbox);
+            self.mailbox.notify(queues);
             self.notify_caller();
         }
     }
@@ -267,8 +272,8 @@ impl Remote {
         self.notify_caller();
     }
 
-    /// Changes the state, and counts the isolate as idle or not. The lock of the inbox makes that one step.
-    pub(super) fn transition(&self, _inbox: &Inbox, event: Event<Box<Body>>) -> Effects<Box<Body>> {
+    /// Changes the state, and counts the isolate as idle or not. The lock of the queues makes that one step.
+    pub(super) fn transition(&self, _inbox: &Queues, event: Event<Box<Body>>) -> Effects<Box<Body>> {
         let was_idle = self.lifecycle.is_idle();
         let effects = self.lifecycle.transition(event);
         match (was_idle, self.lifecycle.is_idle()) {

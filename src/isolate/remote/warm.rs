@@ -23,10 +23,10 @@ impl Remote {
 
     /// The isolate is about to be taken: borrows a thread for it in advance.
     pub fn prewarm(&self) {
-        let inbox = self.mailbox.lock();
+        let queues = self.mailbox.lock();
         if self.lifecycle.is_idle() {
             self.creation.prewarm();
-            self.signal(inbox);
+            self.signal(queues);
         }
     }
 

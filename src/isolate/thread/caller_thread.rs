@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use super::current::as_current;
 use super::deferred_disposal::{self, DeferredDisposal};
-use super::entry;
+use super::heap_tasks;
 use super::host_polls;
+use super::job_execution;
 use super::run;
-use super::suspension::Suspended;
+use super::suspension::FiberGuest;
 use crate::engine::{self, Entered};
 use crate::isolate::guest::Guest;
 use crate::isolate::job::Job;
@@ -31,7 +32,7 @@ struct GuestFiber {
     /// No other fiber has had it.
     id: usize,
     native: Box<Fiber>,
-    guest: Suspended,
+    guest: FiberGuest,
     /// What the guest begins with.
     job: Cell<Option<(Box<Body>, Box<Job>)>>,
     /// What it returns.
@@ -103,16 +104,16 @@ impl Remote {
     /// Takes the V8 side, if the isolate is idle or just about to be.
     fn enter_body(&self) -> Option<Box<Body>> {
         for _ in 0..2 {
-            let inbox = self.mailbox.lock();
-            if let Action::Enter(body) = self.transition(&inbox, Event::Enter).action {
+            let queues = self.mailbox.lock();
+            if let Action::Enter(body) = self.transition(&queues, Event::Enter).action {
                 self.execution.caller.enter();
                 return Some(body);
             }
             // If a thread of ours has it, that returns it as soon as there is no work.
             self.execution.caller.want();
-            let is_empty = inbox.is_empty();
-            drop(inbox);
-            let has_work = !is_empty || self.entries.runs(None);
+            let is_empty = queues.is_empty();
+            drop(queues);
+            let has_work = !is_empty || self.running_jobs.runs(None);
             if has_work || !spin(SPIN, || self.lifecycle.is_idle()) {
                 return None;
             }
@@ -240,7 +241,7 @@ impl GuestFiber {
         Some(Rc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             native,
-            guest: Suspended::default(),
+            guest: FiberGuest::default(),
             job: Cell::default(),
             body: Cell::default(),
             current: Cell::default(),
@@ -358,7 +359,7 @@ fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &mut Body, job: Box<J
             guest.tidy(remote);
             fiber.guest.guest.set(&raw const guest);
             v8::scope!(let scope, isolate);
-            entry::run(scope, &guest, remote, *job);
+            job_execution::run(scope, &guest, remote, *job);
             fiber.guest.guest.set(ptr::null());
         });
     });
@@ -368,17 +369,17 @@ fn run_job(fiber: &GuestFiber, remote: &Arc<Remote>, body: &mut Body, job: Box<J
 impl Remote {
     /// The call that has entered the isolate is over. If there is more work, a thread of ours continues.
     fn take_back(self: &Arc<Self>, body: Box<Body>) {
-        let inbox = self.mailbox.lock();
+        let mut queues = self.mailbox.lock();
         self.execution.caller.exit();
-        let body = if inbox.is_empty() && !self.is_disposed() {
-            match self.transition(&inbox, Event::Rest(body)).action {
+        let body = if queues.is_empty() && !self.is_disposed() {
+            match self.transition(&queues, Event::Rest(body)).action {
                 Action::Continue(body) => body,
-                _ => return,
+                _ => return heap_tasks::watch(self, &mut queues),
             }
         } else {
             body
         };
-        drop(inbox);
+        drop(queues);
         if self.is_disposed() {
             deferred_disposal::defer(DeferredDisposal::Stopped(body, Arc::clone(self)));
         } else {

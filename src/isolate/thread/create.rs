@@ -7,9 +7,8 @@ use crate::isolate::inspector::Inspector;
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::accounts::Accounts;
 use crate::isolate::remote::creation::{Creation, Prepare};
-use crate::isolate::remote::descendants::Children;
+use crate::isolate::remote::descendants::CreatedIsolates;
 use crate::isolate::remote::detached::DetachedWork;
-use crate::isolate::remote::entries::Entries;
 use crate::isolate::remote::execution::Execution;
 use crate::isolate::remote::keep_alives::KeepAlives;
 use crate::isolate::remote::lifecycle::Lifecycle;
@@ -18,6 +17,7 @@ use crate::isolate::remote::mailbox::Mailbox;
 use crate::isolate::remote::promises::Promises;
 use crate::isolate::remote::reason::Stop;
 use crate::isolate::remote::registry::Account;
+use crate::isolate::remote::running_jobs::RunningJobs;
 use crate::isolate::remote::settings::Settings;
 use crate::isolate::remote::slots::Slots;
 use crate::value::{Code, ErrorClass, Fault};
@@ -51,10 +51,10 @@ impl Remote {
             listeners: EndListeners::default(),
             promises: Promises::default(),
             detached: DetachedWork::default(),
-            entries: Entries::new(me.clone()),
+            running_jobs: RunningJobs::new(me.clone()),
             execution: Execution::new(me.clone()),
             inspector: Inspector::default(),
-            children: Children::default(),
+            created_isolates: CreatedIsolates::default(),
             creation,
         })
     }
@@ -81,13 +81,13 @@ impl Remote {
             let message = "`memoryLimit` must not be more than that of the isolate it is made in";
             return Err(Fault::coded(ErrorClass::RangeError, message, Code::Limit));
         }
-        let Some(place) = self.children.admit(settings.memory_limit, self.settings.memory_limit) else {
+        let Some(place) = self.created_isolates.admit(settings.memory_limit, self.settings.memory_limit) else {
             return Ok(None);
         };
         let types = self.accounts.quota.as_ref().map(|quota| Arc::clone(quota.types()));
         let references = Some(Arc::clone(&self.accounts.references));
         let made = Remote::create(Settings { types, references, ..settings });
-        self.children.add(&made, &made.children, place);
+        self.created_isolates.add(&made, &made.created_isolates, place);
         // From here on, stopping this isolate also stops the new one.
         if self.is_disposed() {
             made.stop(Stop::Disposed);

@@ -111,7 +111,9 @@ impl Drop for Remote {
         self.promises.abandon();
         self.detached.announce_drained();
         self.stop_children();
-        let membership = self.children.take_membership();
+        let membership = self.created_isolates.take_membership();
+        // Before the isolate that they belong to.
+        drop(self.mailbox.drain());
         if let Some(body) = self.lifecycle.take_idle() {
             if !self.creation.is_warm() {
                 registry::leave_idle();

@@ -52,7 +52,7 @@ impl Remote {
         self.execution.terminate();
         self.stop_children();
         self.fail_running(&reason.fault());
-        if self.entries.runs(None) {
+        if self.running_jobs.runs(None) {
             self.abandon_after(None, Grace::begin(&self.execution.thread));
         }
         self.execution.perform(action);
@@ -112,7 +112,7 @@ impl Remote {
     }
 
     fn fail_running(&self, fault: &Fault) {
-        self.entries.answer_all(fault);
+        self.running_jobs.answer_all(fault);
         self.listeners.announce_ended(fault);
     }
 
@@ -121,7 +121,7 @@ impl Remote {
     pub(in crate::isolate) fn abandon_after(&self, serial: Option<u64>, grace: Grace) {
         let remote = self.me.clone();
         clock::after(GRACE_CHECK, move || {
-            let Some(remote) = remote.upgrade().filter(|remote| remote.entries.runs(serial)) else { return };
+            let Some(remote) = remote.upgrade().filter(|remote| remote.running_jobs.runs(serial)) else { return };
             // It can stop only after its host's function has returned.
             if remote.execution.caller.is_waiting() {
                 return remote.abandon_after(serial, Grace::begin(&remote.execution.thread));
@@ -136,10 +136,10 @@ impl Remote {
         });
     }
 
-    /// The second stage of an expired limit: terminates execution from outside, if the entry `serial` still runs; `None`: any entry.
+    /// The second stage of an expired limit: terminates execution from outside, if the job `serial` still runs; `None`: any job.
     fn terminate_call(&self, serial: Option<u64>) {
         // Under the lock, because `leave` cancels terminations under it.
-        let stack = self.entries.lock();
+        let stack = self.running_jobs.lock();
         if stack.runs(serial) {
             self.execution.terminate();
         }
@@ -182,7 +182,7 @@ impl Remote {
         self.stop_children();
         dispose();
         self.execution.delayed_tasks.clear();
-        drop(self.children.take_membership());
+        drop(self.created_isolates.take_membership());
         self.promises.abandon();
         self.accounts.account.recover();
         self.accounts.account.end(reason.end());
@@ -287,13 +287,13 @@ impl Remote {
 
     /// A descendant that was stopped, perhaps with its creator, and will be gone soon.
     pub fn ending_relative(&self) -> Option<Arc<Remote>> {
-        self.children.relatives().into_iter().find(|member| member.is_disposed() && !member.is_gone())
+        self.created_isolates.relatives().into_iter().find(|member| member.is_disposed() && !member.is_gone())
     }
 
     /// Ends the isolates that the guest has created.
     pub(in crate::isolate) fn stop_children(&self) {
         let reason = self.stop_reason().filter(|reason| *reason == Stop::Environment).unwrap_or(Stop::Disposed);
-        for made in self.children.take_made() {
+        for made in self.created_isolates.take_made() {
             made.stop(reason);
         }
     }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::current::{CurrentIsolate, address_of};
 use super::deferred_disposal::{self, DeferredDisposal};
-use super::entry;
+use super::heap_tasks;
+use super::job_execution;
 use super::memory;
 use super::sessions::open_inspector;
 use super::snapshot_creator;
@@ -19,7 +20,7 @@ use crate::isolate::job::{IsolateScope, Job, Kind};
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::body::Body;
 use crate::isolate::remote::creation_queue;
-use crate::isolate::remote::execution::Worker;
+use crate::isolate::remote::execution::Executor;
 use crate::isolate::remote::lifecycle::{Action, Event};
 use crate::isolate::remote::pending::Caused;
 use crate::isolate::remote::reason::Stop;
@@ -167,7 +168,7 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
                         let detached = job.kind == Kind::Detached;
                         guest.tidy(remote);
                         v8::scope!(let scope, &mut *locker);
-                        entry::run(scope, &guest, remote, job);
+                        job_execution::run(scope, &guest, remote, job);
                         if detached {
                             remote.finish_detached();
                         }
@@ -190,11 +191,13 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
             remote.yield_to_waiter();
             return deferred_disposal::end(remote, *body);
         }
-        let inbox = remote.mailbox.lock();
-        if inbox.is_empty() && !remote.is_disposed() {
+        let mut queues = remote.mailbox.lock();
+        if queues.is_empty() && !remote.is_disposed() {
             drop(thread_guard);
-            let Action::Continue(refused) = remote.transition(&inbox, Event::Rest(body)).action else { return };
-            drop(inbox);
+            let Action::Continue(refused) = remote.transition(&queues, Event::Rest(body)).action else {
+                return heap_tasks::watch(remote, &mut queues);
+            };
+            drop(queues);
             (body, thread_guard) = (refused, remote.execution.thread.take());
         }
     }
@@ -261,7 +264,7 @@ enum Next {
     Ended,
 }
 
-impl Worker for Remote {
+impl Executor for Remote {
     fn perform(&self, action: Action<Box<Body>>) {
         let Some(me) = self.me.upgrade() else { return };
         match action {
@@ -286,6 +289,9 @@ impl Remote {
             if self.execution.caller.take_wanted() {
                 return Next::Idle { wanted: true };
             }
+            if let Some(job) = self.mailbox.take_heap_task() {
+                return Next::Job(job);
+            }
             // V8's profiler, which sessions may have started, samples the thread it was started on.
             let limit = if self.inspector.port.has_sessions() { None } else { Some(IDLE_TIMEOUT) };
             if !self.spin(version) && !self.expect_work(version) && !self.mailbox.park(version, limit) {
@@ -295,25 +301,28 @@ impl Remote {
     }
 }
 
-/// A job that runs a task of V8's platform.
-fn platform_job(task: v8::Task, completion: Arc<dyn Completion>) -> Job {
+/// Queues a task of V8's platform.
+fn post(remote: &Remote, task: v8::Task, completion: Arc<dyn Completion>) {
+    let is_on_caller = remote.execution.caller.has_entered();
+    let kind = if is_on_caller && engine::works_on_heap(&task) { Kind::Heap } else { Kind::Background };
     let work = Box::new(|_: &mut IsolateScope<'_, '_>| {
         task.run();
         Ok(Value::Undefined)
     });
-    Job::new(Kind::Background, completion, work)
+    let job = Job::new(kind, completion, work);
+    if kind == Kind::Heap { heap_tasks::post(remote, job) } else { remote.post(job) }
 }
 
 impl TaskSink for Remote {
     fn post(&self, task: v8::Task, delay: Duration) {
         if delay.is_zero() {
-            Remote::post(self, platform_job(task, Arc::new(NoCompletion)));
+            post(self, task, Arc::new(NoCompletion));
         } else {
             let me = self.me.clone();
             let pending = self.pending_event();
             self.execution.delayed_tasks.add(self.accounts.quota.as_ref(), delay, move || {
                 if let Some(remote) = me.upgrade() {
-                    remote.post(platform_job(task, Caused::by(pending, Arc::new(NoCompletion))));
+                    post(&remote, task, Caused::by(pending, Arc::new(NoCompletion)));
                 }
             });
         }

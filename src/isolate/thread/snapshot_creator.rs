@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::current::address_of;
-use super::entry;
+use super::job_execution;
 use super::memory;
 use super::parking::{UNWRITABLE, await_snapshot, unsupported};
 use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
@@ -113,9 +113,14 @@ fn leave_behind(
     let (caller, deadline) = (Arc::clone(&job.completion), job.limits.deadline);
     {
         v8::scope!(let scope, isolate);
-        entry::run(scope, &guest, remote, Job { completion: Arc::clone(&outcome) as Arc<dyn Completion>, ..job });
+        job_execution::run(
+            scope,
+            &guest,
+            remote,
+            Job { completion: Arc::clone(&outcome) as Arc<dyn Completion>, ..job },
+        );
     }
-    // Until here, the job's entry enforces the deadline.
+    // Until here, the running job enforces the deadline.
     let late = deadline.map(|deadline| answer_late(deadline, &caller));
     let outcome = lock(&outcome.0).take().unwrap_or(Err(Fault::Stopped));
     // A termination may still be pending.

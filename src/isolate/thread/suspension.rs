@@ -22,7 +22,7 @@ static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
 /// A guest on a fiber, as the thread that resumes it sees it.
 #[derive(Default)]
-pub struct Suspended {
+pub struct FiberGuest {
     /// The isolate whose guest it is, and its number; 0 for none.
     pub remote: RefCell<Option<Arc<Remote>>>,
     isolate: Cell<u64>,
@@ -38,7 +38,7 @@ pub struct Suspended {
     pub polls_host: Cell<bool>,
 }
 
-impl Suspended {
+impl FiberGuest {
     /// A guest of this isolate begins.
     pub fn begin(&self, remote: &Arc<Remote>) {
         self.remote.replace(Some(Arc::clone(remote)));
@@ -93,15 +93,15 @@ impl Suspended {
 /// The guest that runs on a fiber of this thread. The thread keeps the fiber until its guest is done or left, so it outlives everything that runs
 /// on it.
 #[inline(always)]
-fn running<'fiber>() -> Option<&'fiber Suspended> {
-    let running = context::with(|context| context.fiber.get()).cast::<Suspended>();
+fn running<'fiber>() -> Option<&'fiber FiberGuest> {
+    let running = context::with(|context| context.fiber.get()).cast::<FiberGuest>();
     // SAFETY: as above. Each fiber sets what its context has here.
     unsafe { running.as_ref() }
 }
 
 /// A guest that runs on a fiber of this thread.
 pub struct RunningGuest<'a> {
-    pub fiber: &'a Suspended,
+    pub fiber: &'a FiberGuest,
     pub guest: &'a Rc<Guest>,
     pub remote: &'a Remote,
 }
@@ -114,7 +114,7 @@ pub fn running_guest<'a>(
 ) -> Option<RunningGuest<'a>> {
     let (fiber, remote) = context::with(|context| (context.fiber.get(), context.isolate.get()));
     // SAFETY: as in `running`.
-    let fiber = unsafe { fiber.cast::<Suspended>().as_ref() }?;
+    let fiber = unsafe { fiber.cast::<FiberGuest>().as_ref() }?;
     if !fiber.entered.get()?.is_of(isolate) {
         return None;
     }

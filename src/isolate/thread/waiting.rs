@@ -2,18 +2,49 @@
 
 use std::rc::Rc;
 
-use super::entry;
+use super::job_execution;
 use super::sessions::drain;
 use crate::isolate::guest::Guest;
-use crate::isolate::job::{IsolateScope, Job};
+use crate::isolate::job::{IsolateScope, Job, Limits};
 use crate::isolate::remote::Remote;
+use crate::isolate::remote::running_jobs::Paused;
 use crate::value::{Awaited, Fault, Outcome};
 
 impl Guest {
     /// Runs `job` nested in the running job.
     pub fn run_nested(self: &Rc<Self>, scope: &mut IsolateScope<'_, '_>, job: Job) -> Result<(), Fault> {
         let remote = self.remote()?;
-        entry::run(scope, self, &remote, job);
+        job_execution::run(scope, self, &remote, job);
+        Ok(())
+    }
+
+    /// Runs `work` as a part of the running job, under `limits` in addition to those of the job. `work` returns `None` if it was stopped. An
+    /// error if one of `limits` has expired, or if the job has to stop.
+    pub fn run_limited<'s, 'i, T>(
+        self: &Rc<Self>,
+        scope: &mut v8::PinScope<'s, 'i>,
+        limits: Limits,
+        work: impl FnOnce(&mut v8::PinScope<'s, 'i>) -> Option<T>,
+    ) -> Result<T, Fault> {
+        job_execution::run_limited(scope, self, &self.remote()?, limits, work)
+    }
+
+    /// Runs `job` nested in one that waits, for a `host` or not, and has `paused` timeouts. They stay paused if a host waits for the job: it spends its
+    /// own time. Otherwise they must end the job, because the waiting one cannot continue before.
+    #[cold]
+    fn serve(
+        self: &Rc<Self>,
+        scope: &mut IsolateScope<'_, '_>,
+        job: Job,
+        host: bool,
+        paused: &mut Paused,
+    ) -> Result<(), Fault> {
+        if job.chain.is_awaited() {
+            return self.run_nested(scope, job);
+        }
+        self.with_remote(|remote| remote.running_jobs.resume(paused))?;
+        self.run_nested(scope, job)?;
+        *paused = self.with_remote(|remote| remote.running_jobs.pause(host))?;
         Ok(())
     }
 
@@ -32,7 +63,7 @@ impl Guest {
         reply: &impl Awaited,
         host: bool,
     ) -> Outcome {
-        let paused = remote.entries.pause(host);
+        let mut paused = remote.running_jobs.pause(host);
         let outcome = loop {
             let version = remote.mailbox.version();
             // First: an answer may have come, and a stopped guest must not continue with it.
@@ -49,7 +80,8 @@ impl Guest {
             }
             match remote.mailbox.take_call() {
                 Some(job) => {
-                    if let Err(fault) = self.run_nested(scope, job) {
+                    if let Err(fault) = self.serve(scope, job, host, &mut paused) {
+                        reply.give_up();
                         break Err(fault);
                     }
                 }
@@ -63,7 +95,7 @@ impl Guest {
                 }
             }
         };
-        remote.entries.resume(&paused);
+        remote.running_jobs.resume(&paused);
         outcome
     }
 }

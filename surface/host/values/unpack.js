@@ -121,6 +121,8 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
     outcomes ??= new Uint8Array(native.outcome);
     try {
       const length = outcomes[MAX_OUTCOME] | (outcomes[MAX_OUTCOME + 1] << 8);
+      const list = codec().shortList(outcomes, length);
+      if (list !== undefined) return list;
       // A view of its own: what is left of a longer value is not part of this one.
       return wire(new Uint8Array(native.outcome, 0, length), NO_TABLE);
     } finally {

@@ -6,6 +6,7 @@ const { MAX_WEIGHT } = require('./leaf-reader.js');
 const { FIXED_TIME } = require('./pausable-reader.js');
 const { Reader } = require('./reader.js');
 const { mayHaveRegexps } = require('./regexp-cost.js');
+const { shortList } = require('./short-list.js');
 const { isOneByte } = require('./sink.js');
 const { Writer } = require('./writer.js');
 
@@ -36,4 +37,4 @@ function deserialize(bytes, table, hooks, work) {
   return new Reader(bytes, table, hooks, 0, work).run();
 }
 
-module.exports = { deserialize, FIXED_TIME, isOneByte, MAX_WEIGHT, mayHaveRegexps, Reader, serialize };
+module.exports = { deserialize, FIXED_TIME, isOneByte, MAX_WEIGHT, mayHaveRegexps, Reader, serialize, shortList };

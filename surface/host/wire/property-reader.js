@@ -12,7 +12,7 @@ const {
   addedNames, BYTES_PER_CHARACTER, EMPTY, hasShape, INDEXED, isDistinct, learn, likelyPlace, makeTable, MIN_TABLE, NAMES, names, newShape, noteDistinct, numbers, placeOf,
   shapes, shapeWith, TABLE,
 } = require('./shapes.js');
-const { latin1Slice, SHORT } = require('./source.js');
+const { latin1Slice, oneByteText } = require('./short-text.js');
 const { findRun, stringsOf } = require('./string-runs.js');
 const { TAG } = require('./tags.js');
 
@@ -153,7 +153,7 @@ class PropertyReader extends LeafReader {
       this.nameNumber = numbers[place + 1];
       return names[place + 1];
     }
-    return this.newName(place, length > SHORT ? latin1Slice(bytes, start, this.position) : this.shortString(start, length));
+    return this.newName(place, oneByteText(bytes, start, length));
   }
 
   /**
@@ -428,7 +428,7 @@ class PropertyReader extends LeafReader {
         const end = at + size;
         if (size > 127 || end > this.end) break;
         this.weight += WEIGHT.STRING + 1 + size;
-        this.element(array, index, size > SHORT ? latin1Slice(bytes, at, end) : this.shortString(at, size));
+        this.element(array, index, oneByteText(bytes, at, size));
         at = end;
       } else if (isConstant(tag)) {
         this.element(array, index, constantOf(tag));

@@ -7,10 +7,9 @@ const { TextDecoder } = require('node:util');
 const { cutOff, uncurryThis } = require('../../core/primordials.js');
 const { LongBigInt, magnitudeOf, PIECE } = require('./long-bigint.js');
 const { malformed, unreadable } = require('./refusal.js');
+const { oneByteText } = require('./short-text.js');
 const { TAG, VERSION } = require('./tags.js');
 
-const { fromCharCode } = String;
-const latin1Slice = uncurryThis(Buffer.prototype.latin1Slice);
 const ucs2Slice = uncurryThis(Buffer.prototype.ucs2Slice);
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
 const decode = uncurryThis(TextDecoder.prototype.decode);
@@ -20,8 +19,6 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const MAX_BIGINT = 2 ** 24;
 /** Bytes of padding that are skipped in one piece. */
 const MAX_PADDING = 4096;
-/** Up to this length, JavaScript creates a string faster than a call into the host does. */
-const SHORT = 12;
 
 /** Assembles the first doubles: creating a view of all the bytes would take longer than reading most values. */
 const doubleBytes = new Uint8Array(8);
@@ -186,43 +183,7 @@ class Source {
     this.require(length);
     const start = this.position;
     this.position += length;
-    return length > SHORT ? latin1Slice(this.bytes, start, this.position) : this.shortString(start, length);
-  }
-
-  /**
-   * @param {number} at
-   * @param {number} length up to SHORT
-   */
-  shortString(at, length) {
-    const { bytes: b } = this;
-    switch (length) {
-      case 0: return '';
-      case 1: return fromCharCode(b[at]);
-      case 2: return fromCharCode(b[at], b[at + 1]);
-      case 3: return fromCharCode(b[at], b[at + 1], b[at + 2]);
-      case 4: return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3]);
-      case 5: return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4]);
-      case 6: return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5]);
-      case 7: return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6]);
-      case 8:
-        return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6], b[at + 7]);
-      case 9:
-        return fromCharCode(b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6], b[at + 7], b[at + 8]);
-      case 10:
-        return fromCharCode(
-          b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6], b[at + 7], b[at + 8], b[at + 9],
-        );
-      case 11:
-        return fromCharCode(
-          b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6], b[at + 7], b[at + 8], b[at + 9],
-          b[at + 10],
-        );
-      default:
-        return fromCharCode(
-          b[at], b[at + 1], b[at + 2], b[at + 3], b[at + 4], b[at + 5], b[at + 6], b[at + 7], b[at + 8], b[at + 9],
-          b[at + 10], b[at + 11],
-        );
-    }
+    return oneByteText(this.bytes, start, length);
   }
 
   twoByteString() {
@@ -249,4 +210,4 @@ class Source {
 
 cutOff(Source);
 
-module.exports = { latin1Slice, SHORT, Source };
+module.exports = { Source };

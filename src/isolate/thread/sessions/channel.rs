@@ -103,7 +103,7 @@ impl Channel {
     /// guest.
     fn wait_for_room(&self) -> bool {
         let Some(remote) = self.remote.upgrade() else { return false };
-        let paused = remote.entries.pause(true);
+        let paused = remote.running_jobs.pause(true);
         let found = loop {
             let version = remote.mailbox.version();
             if !self.backlog.is_full() {
@@ -114,7 +114,7 @@ impl Channel {
             }
             remote.sleep(version);
         };
-        remote.entries.resume(&paused);
+        remote.running_jobs.resume(&paused);
         found
     }
 }

@@ -12,7 +12,7 @@ use v8::inspector::{Channel as V8Channel, V8InspectorClient, V8InspectorClientIm
 
 use channel::Channel;
 
-use super::entry;
+use super::job_execution;
 use crate::convert::cap;
 use crate::isolate::clock;
 use crate::isolate::guest::Guest;
@@ -154,12 +154,12 @@ impl V8InspectorClientImpl for Client {
                 break;
             }
             if let Some(job) = remote.mailbox.take_call() {
-                entry::run(scope, &guest, &remote, job);
+                job_execution::run(scope, &guest, &remote, job);
                 continue;
             }
-            let paused = remote.entries.pause(true);
+            let paused = remote.running_jobs.pause(true);
             remote.sleep(version);
-            remote.entries.resume(&paused);
+            remote.running_jobs.resume(&paused);
         }
         self.pause.set(Pause::None);
         remote.inspector.pauses.end();

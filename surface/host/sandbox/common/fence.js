@@ -6,6 +6,8 @@
 const LANGUAGES = new Map(Object.entries({
   '': false, js: false, javascript: false, mjs: false, cjs: false, node: false, jsx: false, ts: true, typescript: true, mts: true, cts: true, tsx: true,
 }));
+/** Only texts of letters are looked up: Deno's engine takes long for those that look like array indices, since their hashes are not seeded. */
+const LETTERS = /^[a-z]*$/;
 const MIN_RUN = 3;
 const MAX_INDENT = 3;
 const SPACE = 0x20;
@@ -33,6 +35,9 @@ const WORD = /^[\w+#-]*/;
  * @property {string} info what follows, at most `MAX_INFO` characters
  */
 
+/** @param {string} language */
+const isKnown = (language) => LETTERS.test(language) && LANGUAGES.has(language);
+
 /** @param {string} info */
 const languageOf = (info) => (/** @type {RegExpExecArray} */ (WORD.exec(info)))[0].toLowerCase();
 
@@ -47,6 +52,25 @@ function runLength(text, from, mark) {
     end += 1;
   }
   return end - from;
+}
+
+/**
+ * The next run of at least `least` of a fence's characters. Engines take quadratic time to search a text for many equal characters.
+ * @param {string} text
+ * @param {number} from
+ * @param {string} mark
+ * @param {number} least
+ * @returns {number} its position, -1 if there is none
+ */
+function nextRun(text, from, mark, least) {
+  for (let at = text.indexOf(mark, from); at >= 0;) {
+    const run = runLength(text, at, mark);
+    if (run >= least) {
+      return at;
+    }
+    at = text.indexOf(mark, at + run);
+  }
+  return -1;
 }
 
 /**
@@ -69,7 +93,7 @@ function nextFence(text, from) {
       const content = at + run;
       const info = text.slice(content, Math.min(end, content + MAX_INFO)).trim();
       // A line of JavaScript may start with `~`.
-      if (run >= MIN_RUN && (mark === BACKTICK || LANGUAGES.has(info.toLowerCase()))) {
+      if (run >= MIN_RUN && (mark === BACKTICK || isKnown(info.toLowerCase()))) {
         return { start, content, end, mark, run, info };
       }
     }
@@ -105,7 +129,7 @@ function onOneLine(text, { content, end, mark, run, info }) {
   }
   const to = content + line.length - run;
   const language = languageOf(info);
-  const hasLanguage = language !== '' && LANGUAGES.has(language) && text[content + language.length] === ' ';
+  const hasLanguage = language !== '' && isKnown(language) && text[content + language.length] === ' ';
   return part(text, hasLanguage ? content + language.length : content, to, hasLanguage && LANGUAGES.get(language) === true);
 }
 
@@ -153,13 +177,13 @@ function closeOf(text, from, { mark, run }) {
   if (close !== undefined) {
     return { at: close.start, line: close };
   }
-  for (let at = text.indexOf(mark.repeat(run), from); at >= 0;) {
+  for (let at = nextRun(text, from, mark, run); at >= 0;) {
     const after = at + runLength(text, at, mark);
     const end = text.indexOf('\n', after);
     if (text.slice(after, end < 0 ? text.length : end).trim() === '') {
       return { at, line: undefined };
     }
-    at = end < 0 ? -1 : text.indexOf(mark.repeat(run), end);
+    at = end < 0 ? -1 : nextRun(text, end, mark, run);
   }
   return { at: text.length, line: undefined };
 }
@@ -185,7 +209,7 @@ function withinLine(text) {
   const end = next < 0 ? text.length : next;
   const info = text.slice(content, Math.min(end, content + MAX_INFO)).trim();
   const language = languageOf(info);
-  if (!LANGUAGES.has(language)) {
+  if (!isKnown(language)) {
     return undefined;
   }
   const isTypeScript = LANGUAGES.get(language) === true;
@@ -193,7 +217,7 @@ function withinLine(text) {
     // `nextFence` finds those at the start of a line.
     return next < 0 || text.slice(before, at).trim() === '' ? undefined : part(text, end, closeOf(text, end + 1, { mark: BACKTICK, run }).at, isTypeScript);
   }
-  const close = text.indexOf(BACKTICK.repeat(run), content);
+  const close = nextRun(text, content, BACKTICK, run);
   return language === '' || close < 0 || close > end ? undefined : part(text, content + language.length, close, isTypeScript);
 }
 
@@ -221,7 +245,7 @@ function findCode(text) {
       const isAtEnd = text.slice(end).trim() === '';
       return (isInCode ? undefined : withinLine(text)) ?? part(text, 0, isAtEnd ? start : text.length, false);
     }
-    if (isOpening && LANGUAGES.has(language)) {
+    if (isOpening && isKnown(language)) {
       const found = part(text, end, closes, LANGUAGES.get(language) === true);
       if (language !== '') {
         return found;

@@ -90,6 +90,20 @@ function isMultiple(value, factor) {
 /** Parts of a list or object that are compared as one text. */
 const CHUNK = 64;
 
+const MARKED = /^["#\d]/;
+
+/**
+ * A key for a primitive value. As keys, numbers could collide in the tables of engines, and so could texts that look like array indices, since some
+ * engines do not seed the hashes of these. So a number becomes a text, and a text that begins like such a text, or with a digit, gets a mark.
+ * @param {unknown} value
+ */
+function keyOf(value) {
+  if (typeof value === 'number') {
+    return `#${value}`;
+  }
+  return typeof value === 'string' && MARKED.test(value) ? `"${value}` : value;
+}
+
 /** Gives equal values the same number, in time in proportion to their size. */
 class Identities {
   #work;
@@ -135,7 +149,7 @@ class Identities {
       throw tooDeep();
     }
     if (typeof value !== 'object' || value === null) {
-      return this.#numberOf(this.#primitives, value);
+      return this.#numberOf(this.#primitives, keyOf(value));
     }
     const known = this.#objects.get(value);
     if (known !== undefined) {
@@ -180,7 +194,7 @@ class Identities {
         yield;
       }
       const name = String(keys[index]);
-      names.set(this.#numberOf(this.#primitives, name), name);
+      names.set(this.#numberOf(this.#primitives, keyOf(name)), name);
     }
     // In any order, as long as it is the same for equal objects. Sorting numbers takes a fraction of the time of sorting texts.
     const sorted = Float64Array.from(names.keys()).toSorted();

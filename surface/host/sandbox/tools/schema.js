@@ -65,8 +65,13 @@ function standardCheck(standard, name) {
       throw new TypeError(`The schema of the tool ${JSON.stringify(name)} gave no result`);
     }
     const issues = member(result, 'issues');
+    const value = issues ? undefined : member(result, 'value');
+    if (value === undefined) {
+      // Nothing receives what else it may have.
+      discard(ORIGIN.TOOL, result);
+    }
     if (!issues) {
-      return member(result, 'value');
+      return value;
     }
     throw refusal(name, Array.isArray(issues) ? issues.slice(0, MAX_ISSUES).map(describe) : ['not valid']);
   };

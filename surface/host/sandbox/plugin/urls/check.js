@@ -5,7 +5,7 @@
 const { types } = require('node:util');
 const { CODE } = require('../../../../core/error.js');
 const { EVENT, ROLE, Visitor } = require('../../../values/visit.js');
-const { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, REQUESTS, SERVER, SOCKETS } = require('./members.js');
+const { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, SERVER, SOCKETS } = require('./members.js');
 const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
 
 const { isArray } = Array;
@@ -84,7 +84,7 @@ class UrlCheck {
   #elsewhere = undefined;
   /** The names that lists with one element become as keys. @type {Map<object, string>} */
   #listNames = new Map();
-  /** The names that have a value in each container. @type {Map<object, Set<string>>} */
+  /** The names of `RELATED` that have a value in each container: others could collide in a table. @type {Map<object, Set<string>>} */
   #names = new Map();
   /** the properties of the visitor's root */ #root = ARGUMENTS;
   /** Visits all parts as often as they occur. @type {InstanceType<typeof Visitor> | undefined} */ #unfolding = undefined;
@@ -440,7 +440,15 @@ class UrlCheck {
     if (found === undefined) {
       found = new Set();
       this.#names.set(holder, found);
-      this.#addNames(found, holder, false);
+      let left = URL_LIMITS.steps;
+      this.#addNames(found, holder, false, (steps = 1) => {
+        // It is one piece of work. With more parts, the whole check would take too many steps.
+        left -= steps;
+        if (left < 0) {
+          throw new Forbidden(TOO_MUCH);
+        }
+        this.#work.spend(steps * STEPS_PER_NAME);
+      });
     }
     return names.some((name) => /** @type {Set<string>} */ (found).has(name));
   }
@@ -449,8 +457,9 @@ class UrlCheck {
    * @param {Set<string>} names
    * @param {any} holder an object, a map, a list or set of entries, or a list of names and values in turn
    * @param {boolean} isHeaders whether it is the headers of another container: only the host in it counts
+   * @param {(steps?: number) => void} spend called for each part
    */
-  #addNames(names, holder, isHeaders) {
+  #addNames(names, holder, isHeaders, spend) {
     /**
      * @param {unknown} key
      * @param {unknown} value
@@ -461,13 +470,14 @@ class UrlCheck {
         names.add(name === 'host' ? ':authority' : '');
         return;
       }
-      names.add(name);
+      if (RELATED.has(name)) {
+        names.add(name);
+      }
       if (HEADERS.has(name) && typeof value === 'object') {
-        this.#addNames(names, value, true);
+        this.#addNames(names, value, true, spend);
       }
     };
-    const work = this.#work;
-    const visitor = new Visitor(holder, { spend: (steps = 1) => work.spend(steps * STEPS_PER_NAME) });
+    const visitor = new Visitor(holder, { spend });
     visitor.next();
     for (let event = visitor.next(); event !== EVENT.LEAVE && event !== EVENT.END; event = visitor.next()) {
       const { role, key, value } = visitor;

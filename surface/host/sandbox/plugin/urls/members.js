@@ -20,16 +20,21 @@ const PROTOCOLS = new Set(['protocol', ':scheme']);
 /** Members that, together with a port, make an object the options of a request. */
 const REQUESTS = Object.freeze(['path', 'pathname', 'protocol', 'method', 'headers']);
 const HEADERS = new Set(['headers', 'rawheaders']);
+/** Members whose presence changes what others mean. */
+const RELATED = new Set([...PLACES, ...AUTHORITIES, ...REQUESTS]);
 /** A few more characters than the longest name above. */
 const MAX_NAME = 40;
+/** All names above have letters. Others are not looked up: Deno's engine takes long for texts that look like array indices, since their hashes are not seeded. */
+const LETTER = /[a-z]/i;
+
 /**
  * A member's name in lower case, without hyphens and underscores.
  * @param {any} key
- * @returns {string}
+ * @returns {string} empty if it certainly has no meaning
  */
 function nameOf(key) {
   const text = types.isStringObject(key) ? String(key) : key;
-  return typeof text === 'string' && text.length <= MAX_NAME ? text.toLowerCase().replace(/[-_]/g, '') : '';
+  return typeof text === 'string' && text.length <= MAX_NAME && LETTER.test(text) ? text.toLowerCase().replace(/[-_]/g, '') : '';
 }
 
-module.exports = { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, REQUESTS, SERVER, SOCKETS };
+module.exports = { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, SERVER, SOCKETS };

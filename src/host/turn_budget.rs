@@ -9,7 +9,7 @@ const TURN: Duration = Duration::from_millis(8);
 const SHARE: Duration = Duration::from_millis(1);
 
 /// How a turn of the event loop is shared among isolates.
-pub struct Share {
+pub struct TurnBudget {
     until: Instant,
     now: Instant,
     /// The isolate of the last event, and when its turn started.
@@ -17,7 +17,7 @@ pub struct Share {
     since: Instant,
 }
 
-impl Share {
+impl TurnBudget {
     pub fn begin() -> Self {
         let now = Instant::now();
         Self { until: now + TURN, now, origin: 0, since: now }

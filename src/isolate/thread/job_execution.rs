@@ -15,9 +15,9 @@ use crate::isolate::guest::Guest;
 use crate::isolate::job::{IsolateScope, Job, Kind, Limits};
 use crate::isolate::policy;
 use crate::isolate::remote::Remote;
-use crate::isolate::remote::entries::{Enforcer, Interrupted};
 use crate::isolate::remote::lifecycle::Event;
 use crate::isolate::remote::reason::Expired;
+use crate::isolate::remote::running_jobs::{Enforcer, Interrupted};
 use crate::native::ticks;
 use crate::value::{Chain, Charge, Completion, Fault, NoCompletion, Outcome, Text, Value};
 
@@ -27,7 +27,7 @@ const LONG: Duration = Duration::from_millis(1);
 impl Enforcer for Remote {
     /// First stage: the running code is interrupted.
     fn expire(self: Arc<Self>, serial: u64, expired: Expired) {
-        let mut stack = self.entries.lock();
+        let mut stack = self.running_jobs.lock();
         if !stack.expire(serial, expired) {
             return;
         }
@@ -44,30 +44,32 @@ impl Remote {
     /// The caller no longer waits for `completion`: answers it with [`Fault::aborted`] and stops the work for it.
     pub fn abort(self: &Arc<Self>, completion: &Arc<dyn Completion>) {
         completion.complete(Err(Fault::aborted()));
-        if let Some(serial) = self.entries.of(completion) {
+        if let Some(serial) = self.running_jobs.of(completion) {
             Arc::clone(self).expire(serial, Expired::Aborted);
         }
     }
 
-    /// Removes entry `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a
+    /// Removes job `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a
     /// host. If a limit has expired, also returns the call for which the stopped code ran.
     fn leave(&self, serial: u64, request: i64, outcome: Outcome) -> (Outcome, Option<i64>) {
-        let mut stack = self.entries.lock();
-        let Some((entry, outer)) = self.entries.remove(&mut stack, serial) else { return (outcome, None) };
+        let mut stack = self.running_jobs.lock();
+        let Some((running, outer)) = self.running_jobs.remove(&mut stack, serial) else { return (outcome, None) };
         if let Some(reason) = self.stop_reason() {
             return (Err(reason.fault()), None);
         }
-        // Under the lock: no stage can terminate execution between the removal of the entry and this call.
-        if entry.expired.is_some() && outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
+        // Under the lock: no stage can terminate execution between the removal of the job and this call.
+        if running.expired.is_some() && outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
             self.execution.cancel_termination();
         }
+        let is_outermost = stack.is_empty();
         drop(stack);
-        match (entry.expired, outcome) {
+        match (running.expired, outcome) {
             (Some(expired), _) => {
                 let Interrupted { stack, request } =
-                    entry.interrupted.unwrap_or(Interrupted { stack: Text::from(""), request });
+                    running.interrupted.unwrap_or(Interrupted { stack: Text::from(""), request });
                 let fault = expired.fault(stack);
-                if matches!(expired, Expired::Timeout) && request != 0 {
+                // The code that called a nested job continues, and so does the asynchronous call that it belongs to.
+                if is_outermost && matches!(expired, Expired::Timeout) && request != 0 {
                     self.promises.fail(request, &fault);
                 }
                 (Err(fault), Some(request))
@@ -87,18 +89,18 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     let limits = match kind {
         Kind::Call | Kind::Task | Kind::Timer => limits,
         Kind::Detached => limits.renewed(),
-        Kind::Background => guest.last_limits().renewed(),
+        Kind::Background | Kind::Heap => guest.last_limits().renewed(),
     };
     let request = chain.request();
-    let serial = remote.entries.enter(limits, &completion, charge);
-    // The entry now has an alarm of its own.
+    let serial = remote.running_jobs.enter(limits, &completion, charge);
+    // The job now has an alarm of its own.
     drop(overdue);
-    // After `enter`: from here on, an abort also stops the entry.
+    // After `enter`: from here on, an abort also stops the job.
     if completion.is_complete() {
         let _ = remote.leave(serial, request, Err(Fault::Stopped));
         return;
     }
-    // After `enter`: from here on, stopping the isolate also answers the entry and waits for it.
+    // After `enter`: from here on, stopping the isolate also answers the job and waits for it.
     if remote.is_disposed() {
         return completion.complete(remote.leave(serial, request, Err(Fault::Stopped)).0);
     }
@@ -106,7 +108,8 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     let last_evaluation = guest.modules.last_evaluation();
     let began = ticks::now();
     let ran = remote.accounts.meter.set_running_at(true, || began);
-    let profiling = if outermost && kind != Kind::Background { Profiling::start(scope, guest, remote) } else { None };
+    let is_of_v8 = matches!(kind, Kind::Background | Kind::Heap);
+    let profiling = if outermost && !is_of_v8 { Profiling::start(scope, guest, remote) } else { None };
     let mut outcome = {
         v8::scope!(let scope, scope);
         work(scope)
@@ -143,7 +146,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         remote.note_detached(scope, kind);
     }
     let stopped = outermost && remote.is_stopping();
-    let aborted = stopped && remote.entries.was_aborted(serial);
+    let aborted = stopped && remote.running_jobs.was_aborted(serial);
     let (outcome, stopped_request) = remote.leave(serial, request, outcome);
     if let Some(request) = stopped_request {
         guest.stop_modules(scope, request, last_evaluation);
@@ -156,13 +159,37 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         if remote.execution.caller.is_entered() {
             finish_on_thread(remote, limits);
         } else {
-            finish_microtasks(scope, guest, remote, limits.renewed());
+            finish_microtasks(scope, guest, remote, limits);
         }
     }
 }
 
-/// Does the same on a thread of ours, before any other work: the caller has the outcome, and its thread has other work. The microtasks run after an
-/// empty job, under its limits.
+/// Runs `work` as a part of the running job, under `limits` in addition to those of the job. `work` returns `None` if it was stopped. An error
+/// if one of `limits` has expired, or if the job has to stop.
+pub fn run_limited<'s, 'i, T>(
+    scope: &mut v8::PinScope<'s, 'i>,
+    guest: &Rc<Guest>,
+    remote: &Arc<Remote>,
+    limits: Limits,
+    work: impl FnOnce(&mut v8::PinScope<'s, 'i>) -> Option<T>,
+) -> Result<T, Fault> {
+    let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
+    let serial = remote.running_jobs.enter(limits, &completion, Charge::default());
+    guest.push_chain(guest.chain(), limits.within(guest.limits()));
+    let done = if remote.is_stopping() { None } else { work(scope) };
+    guest.pop_chain();
+    let outcome = if done.is_some() { Ok(Value::Undefined) } else { Err(Fault::Stopped) };
+    let (outcome, _) = remote.leave(serial, 0, outcome);
+    if remote.is_stopping() {
+        guest.terminate(scope);
+        return Err(Fault::Stopped);
+    }
+    outcome?;
+    done.ok_or(Fault::Stopped)
+}
+
+/// Like [`finish_microtasks`], but on a thread of the library and before any other work: the caller has the outcome, and its thread has other
+/// work. The microtasks run after an empty job, under its limits.
 fn finish_on_thread(remote: &Remote, limits: Limits) {
     let work = Box::new(|_: &mut IsolateScope<'_, '_>| Ok(Value::Undefined));
     remote.post(Job::new(Kind::Call, Arc::new(NoCompletion), work).limited(limits.renewed()));
@@ -177,12 +204,28 @@ fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fau
     Some(rejection)
 }
 
+/// How often the microtasks of those that wait for a module run at once, after a limit has stopped that module.
+const MAX_ROUNDS: u32 = 2;
+
 /// Runs the microtasks that a stopped job has left in the queue, under `limits`: promises that other calls await may depend on them, and
 /// the next call must not pay for them. Drops the microtasks that remain when a limit expires.
 fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) {
+    for _ in 0..MAX_ROUNDS {
+        if !finish_round(scope, guest, remote, limits.renewed()) {
+            return;
+        }
+    }
+    // The rest runs after the next job.
+    let work = Box::new(|_: &mut IsolateScope<'_, '_>| Ok(Value::Undefined));
+    remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
+}
+
+/// The same once. True if a limit has stopped modules: those that wait for them have microtasks now.
+fn finish_round(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) -> bool {
     let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
-    let serial = remote.entries.enter(limits, &completion, Charge::default());
+    let serial = remote.running_jobs.enter(limits, &completion, Charge::default());
     guest.push_chain(Chain::default(), limits);
+    let last_evaluation = guest.modules.last_evaluation();
     if !remote.is_stopping() {
         scope.perform_microtask_checkpoint();
     }
@@ -195,14 +238,7 @@ fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote
     guest.pop_chain();
     // Nothing waits for the outcome.
     let (_, stopped_request) = remote.leave(serial, 0, Err(Fault::Stopped));
-    let last_evaluation = guest.modules.last_evaluation();
-    if let Some(request) = stopped_request
-        && guest.stop_modules(scope, request, last_evaluation)
-    {
-        // After the next job, V8 runs the microtasks of those that wait for these modules.
-        let work = Box::new(|_: &mut IsolateScope<'_, '_>| Ok(Value::Undefined));
-        remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
-    }
+    stopped_request.is_some_and(|request| guest.stop_modules(scope, request, last_evaluation))
 }
 
 /// V8 calls this on the guest's thread, between two instructions of the guest.
@@ -215,7 +251,7 @@ unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut 
     let (Ok(remote), Some(realm)) = (guest.remote(), guest.realms.any()) else {
         return;
     };
-    let noted = remote.entries.note_interrupted(|| {
+    let noted = remote.running_jobs.note_interrupted(|| {
         // SAFETY: the interrupt runs inside V8 on this isolate's thread, as a callback scope requires.
         v8::callback_scope!(unsafe let scope, &mut isolate);
         let context = v8::Local::new(scope, &realm.context);

@@ -63,9 +63,9 @@ thread_local! {
 }
 
 /// The environment as seen from any thread.
-pub struct Shared {
+pub struct EnvironmentHandle {
     pub(super) id: u64,
-    pub(super) me: Weak<Shared>,
+    pub(super) me: Weak<EnvironmentHandle>,
     queue: Mutex<Queue>,
     pub(super) waiting: Waiting,
     /// Events of an isolate have to wait. Written under the queue's lock.
@@ -84,10 +84,10 @@ pub struct Shared {
     pub(super) pressure: Pressure,
 }
 
-impl Shared {
+impl EnvironmentHandle {
     /// An environment that is being opened.
     pub(super) fn open() -> Arc<Self> {
-        Arc::new_cyclic(|me| Shared {
+        Arc::new_cyclic(|me| EnvironmentHandle {
             id: next_owner_id(),
             me: me.clone(),
             queue: Mutex::default(),
@@ -136,16 +136,16 @@ impl Shared {
         let me = self.me.clone();
         let taken = self.signal.taken.load(Ordering::SeqCst);
         clock::after(delay, move || {
-            let Some(shared) = me.upgrade() else { return };
-            if shared.signalled.load(Ordering::SeqCst) && shared.signal.raise() {
-                let progresses = shared.signal.taken.load(Ordering::SeqCst) != taken;
-                shared.repeat_signal_after(if progresses { FIRST_REPEAT } else { (delay * 2).min(MAX_REPEAT) });
+            let Some(handle) = me.upgrade() else { return };
+            if handle.signalled.load(Ordering::SeqCst) && handle.signal.raise() {
+                let progresses = handle.signal.taken.load(Ordering::SeqCst) != taken;
+                handle.repeat_signal_after(if progresses { FIRST_REPEAT } else { (delay * 2).min(MAX_REPEAT) });
                 return;
             }
-            shared.signal.watched.store(false, Ordering::SeqCst);
+            handle.signal.watched.store(false, Ordering::SeqCst);
             // An event that came just now has found the alarm set.
-            if shared.signalled.load(Ordering::SeqCst) && shared.signal.raise() {
-                shared.watch_signal();
+            if handle.signalled.load(Ordering::SeqCst) && handle.signal.raise() {
+                handle.watch_signal();
             }
         });
     }
@@ -359,7 +359,7 @@ impl Shared {
     }
 }
 
-impl Wake for Shared {
+impl Wake for EnvironmentHandle {
     /// Wakes a thread that waits in a sync call.
     fn wake(&self) {
         if self.is_own_thread() {
@@ -371,7 +371,7 @@ impl Wake for Shared {
     }
 }
 
-impl Owner for Shared {
+impl Owner for EnvironmentHandle {
     fn id(&self) -> u64 {
         self.id
     }
@@ -399,7 +399,7 @@ impl Owner for Shared {
 /// Events that may wait for the environment's thread before guests have to wait.
 const MAX_EVENTS: usize = 1_000;
 
-impl Host for Shared {
+impl Host for EnvironmentHandle {
     fn register(&self, isolate: &Arc<dyn Owner>) {
         if let Some(remote) = Remote::from_owner(isolate) {
             self.add_isolate(&remote);

@@ -9,14 +9,14 @@ use crate::isolate;
 use crate::native::{Guard, lock};
 use crate::value::Fault;
 
-pub struct Shared {
+pub struct WebState {
     /// `performance.now()` counts from here.
     pub began: Instant,
     streams: Mutex<HashMap<u32, encoding_rs::Decoder>>,
     last_stream: AtomicU32,
 }
 
-impl Shared {
+impl WebState {
     /// Makes it, for a guest that began at `began`.
     pub fn begin(isolate: &mut v8::Isolate, began: Instant) {
         isolate::attach(isolate, Arc::new(Self { began, streams: Mutex::default(), last_stream: AtomicU32::new(0) }));

@@ -18,12 +18,12 @@ struct Timer {
 
 /// Enforces limits.
 pub trait Enforcer: Send + Sync {
-    /// A limit of the entry `serial` has expired.
+    /// A limit of the job `serial` has expired.
     fn expire(self: Arc<Self>, serial: u64, expired: Expired);
 }
 
 /// A running job with its timers.
-pub struct Entry {
+pub struct RunningJob {
     serial: u64,
     completion: Arc<dyn Completion>,
     timeout: Option<Timer>,
@@ -33,7 +33,7 @@ pub struct Entry {
     pub expired: Option<Expired>,
     /// What was running when the limit expired.
     pub interrupted: Option<Interrupted>,
-    /// Held until the entry ends or its isolate is abandoned.
+    /// Held until the job ends or its isolate is abandoned.
     charge: Charge,
 }
 
@@ -46,19 +46,19 @@ pub struct Interrupted {
     pub request: i64,
 }
 
-/// Serials of the entries whose timeouts were paused.
+/// Serials of the jobs whose timeouts were paused.
 pub struct Paused(Vec<u64>);
 
 #[derive(Default)]
-pub struct Stack {
-    entries: Vec<Entry>,
+pub struct JobStack {
+    jobs: Vec<RunningJob>,
     serial: u64,
     /// When the limits are looked at next: not after the first of them expires. Most calls end long before, so the alarm of one serves others
     /// after it.
     alarm: Option<(Instant, Alarm)>,
 }
 
-impl Entry {
+impl RunningJob {
     /// The limit that expires first, and when; `None` if one has expired.
     fn due(&self) -> Option<(Instant, Expired)> {
         if self.reported || self.expired.is_some() {
@@ -70,9 +70,9 @@ impl Entry {
     }
 }
 
-impl Stack {
+impl JobStack {
     fn next_due(&self) -> Option<Instant> {
-        self.entries.iter().filter_map(Entry::due).map(|(due, _)| due).min()
+        self.jobs.iter().filter_map(RunningJob::due).map(|(due, _)| due).min()
     }
 
     /// Whether the alarm comes too late for a limit that expires at this time.
@@ -80,53 +80,62 @@ impl Stack {
         self.alarm.as_ref().is_none_or(|(time, _)| due < *time)
     }
 
-    /// Records that a limit of the entry `serial` has expired. False if the entry has ended, or one has expired before.
+    /// Records that a limit of the job `serial` has expired. False if the job has ended, or one has expired before.
     pub fn expire(&mut self, serial: u64, expired: Expired) -> bool {
-        let entry = self.entries.iter_mut().find(|entry| entry.serial == serial && entry.expired.is_none());
-        entry.map(|entry| entry.expired = Some(expired)).is_some()
+        let job = self.jobs.iter_mut().find(|job| job.serial == serial && job.expired.is_none());
+        job.map(|job| job.expired = Some(expired)).is_some()
     }
 
-    /// Whether the entry `serial` runs; `None`: any entry.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Whether the job `serial` runs; `None`: any job.
     pub fn runs(&self, serial: Option<u64>) -> bool {
-        self.entries.iter().any(|entry| serial.is_none_or(|serial| entry.serial == serial))
+        self.jobs.iter().any(|job| serial.is_none_or(|serial| job.serial == serial))
     }
 }
 
-pub struct Entries {
+pub struct RunningJobs {
     enforcer: Weak<dyn Enforcer>,
-    stack: Arc<Mutex<Stack>>,
-    /// At least one entry has a timeout, which is paused while the guest waits.
+    stack: Arc<Mutex<JobStack>>,
+    /// At least one job has a timeout, which is paused while the guest waits.
     timed: AtomicBool,
 }
 
-impl Entries {
+impl RunningJobs {
     pub fn new(enforcer: Weak<dyn Enforcer>) -> Self {
         Self { enforcer, stack: Arc::default(), timed: AtomicBool::new(false) }
     }
 
-    pub fn lock(&self) -> Guard<'_, Stack> {
+    pub fn lock(&self) -> Guard<'_, JobStack> {
         lock(&self.stack)
     }
 
-    /// Whether the entry `serial` runs; `None`: any entry.
+    /// Whether the job `serial` runs; `None`: any job.
     pub fn runs(&self, serial: Option<u64>) -> bool {
         self.lock().runs(serial)
     }
 
+    /// Whether all running jobs have outcomes already: their callers have ended, or do not wait any more.
+    pub fn are_answered(&self) -> bool {
+        self.lock().jobs.iter().all(|job| job.completion.is_complete())
+    }
+
     pub fn was_aborted(&self, serial: u64) -> bool {
         let stack = self.lock();
-        stack.entries.iter().any(|entry| entry.serial == serial && matches!(entry.expired, Some(Expired::Aborted)))
+        stack.jobs.iter().any(|job| job.serial == serial && matches!(job.expired, Some(Expired::Aborted)))
     }
 
     pub fn answer_all(&self, fault: &Fault) {
-        let give_up = |entry: &mut Entry| (Arc::clone(&entry.completion), std::mem::take(&mut entry.charge));
-        let entries: Vec<_> = self.lock().entries.iter_mut().map(give_up).collect();
-        for (completion, _charge) in entries {
+        let give_up = |job: &mut RunningJob| (Arc::clone(&job.completion), std::mem::take(&mut job.charge));
+        let jobs: Vec<_> = self.lock().jobs.iter_mut().map(give_up).collect();
+        for (completion, _charge) in jobs {
             completion.complete(Err(fault.clone()));
         }
     }
 
-    /// The guest starts to wait. Pauses its timeouts if `timeouts` is true. Pass the result to [`Entries::resume`].
+    /// The guest starts to wait. Pauses its timeouts if `timeouts` is true. Pass the result to [`RunningJobs::resume`].
     #[inline]
     pub fn pause(&self, timeouts: bool) -> Paused {
         if timeouts && self.timed.load(Ordering::Acquire) { self.pause_timed() } else { Paused(Vec::new()) }
@@ -134,12 +143,12 @@ impl Entries {
 
     fn pause_timed(&self) -> Paused {
         let now = Instant::now();
-        let pauses = |entry: &mut Entry| entry.timeout.as_mut().is_some_and(|timer| timer.pause(now));
-        let paused = |entry: &mut Entry| pauses(entry).then_some(entry.serial);
-        Paused(self.lock().entries.iter_mut().filter_map(paused).collect())
+        let pauses = |job: &mut RunningJob| job.timeout.as_mut().is_some_and(|timer| timer.pause(now));
+        let paused = |job: &mut RunningJob| pauses(job).then_some(job.serial);
+        Paused(self.lock().jobs.iter_mut().filter_map(paused).collect())
     }
 
-    /// Resumes the timeouts that [`Entries::pause`] has paused, and no others: entries that began since then have timeouts of their own.
+    /// Resumes the timeouts that [`RunningJobs::pause`] has paused, and no others: jobs that began since then have timeouts of their own.
     #[inline]
     pub fn resume(&self, Paused(paused): &Paused) {
         if !paused.is_empty() {
@@ -150,9 +159,9 @@ impl Entries {
     fn resume_timed(&self, paused: &[u64]) {
         let now = Instant::now();
         let mut stack = self.lock();
-        for entry in &mut stack.entries {
-            if paused.contains(&entry.serial)
-                && let Some(timer) = &mut entry.timeout
+        for job in &mut stack.jobs {
+            if paused.contains(&job.serial)
+                && let Some(timer) = &mut job.timeout
             {
                 timer.since.get_or_insert(now);
             }
@@ -163,13 +172,13 @@ impl Entries {
     }
 
     /// Makes sure that the limits are looked at when this one expires.
-    fn watch(&self, stack: &mut Stack, due: Instant) {
+    fn watch(&self, stack: &mut JobStack, due: Instant) {
         if stack.is_late(due) {
             stack.alarm = Some(set_alarm(due, Arc::downgrade(&self.stack), self.enforcer.clone()));
         }
     }
 
-    /// A job begins, whose outcome `completion` gets. Returns the serial of its entry.
+    /// A job begins, whose outcome `completion` gets. Returns its serial.
     pub fn enter(&self, limits: Limits, completion: &Arc<dyn Completion>, charge: Charge) -> u64 {
         let mut stack = self.lock();
         stack.serial += 1;
@@ -178,7 +187,7 @@ impl Entries {
         if timeout.is_some() {
             self.timed.store(true, Ordering::Release);
         }
-        let entry = Entry {
+        let job = RunningJob {
             serial,
             completion: Arc::clone(completion),
             timeout,
@@ -188,40 +197,40 @@ impl Entries {
             interrupted: None,
             charge,
         };
-        if let Some((due, _)) = entry.due() {
+        if let Some((due, _)) = job.due() {
             self.watch(&mut stack, due);
         }
-        stack.entries.push(entry);
+        stack.jobs.push(job);
         serial
     }
 
-    /// The entry whose outcome `completion` gets.
+    /// The serial of the job whose outcome `completion` gets.
     pub fn of(&self, completion: &Arc<dyn Completion>) -> Option<u64> {
         let stack = self.lock();
-        stack.entries.iter().find(|entry| Arc::ptr_eq(&entry.completion, completion)).map(|entry| entry.serial)
+        stack.jobs.iter().find(|job| Arc::ptr_eq(&job.completion, completion)).map(|job| job.serial)
     }
 
-    /// Removes the entry `serial`. Also returns why an entry below it has expired, if one has.
-    pub fn remove(&self, stack: &mut Stack, serial: u64) -> Option<(Entry, Option<Expired>)> {
-        let position = stack.entries.iter().rposition(|entry| entry.serial == serial)?;
-        let entry = stack.entries.remove(position);
-        if entry.timeout.is_some() {
-            let timed = stack.entries.iter().any(|entry| entry.timeout.is_some());
+    /// Removes the job `serial`. Also returns why a job below it has expired, if one has.
+    pub fn remove(&self, stack: &mut JobStack, serial: u64) -> Option<(RunningJob, Option<Expired>)> {
+        let position = stack.jobs.iter().rposition(|job| job.serial == serial)?;
+        let job = stack.jobs.remove(position);
+        if job.timeout.is_some() {
+            let timed = stack.jobs.iter().any(|job| job.timeout.is_some());
             self.timed.store(timed, Ordering::Release);
         }
-        Some((entry, stack.entries.iter().find_map(|entry| entry.expired)))
+        Some((job, stack.jobs.iter().find_map(|job| job.expired)))
     }
 
-    /// Records the running code for every expired entry that has none yet. True if there was one.
+    /// Records the running code for every expired job that has none yet. True if there was one.
     pub fn note_interrupted(&self, capture: impl FnOnce() -> Interrupted) -> bool {
-        let unnoted = |entry: &Entry| entry.expired.is_some() && entry.interrupted.is_none();
-        if !self.lock().entries.iter().any(unnoted) {
+        let unnoted = |job: &RunningJob| job.expired.is_some() && job.interrupted.is_none();
+        if !self.lock().jobs.iter().any(unnoted) {
             return false;
         }
         // Without the lock: V8 may collect garbage here, find the heap full and stop the isolate.
         let interrupted = capture();
-        for entry in self.lock().entries.iter_mut().filter(|entry| unnoted(entry)) {
-            entry.interrupted = Some(interrupted.clone());
+        for job in self.lock().jobs.iter_mut().filter(|job| unnoted(job)) {
+            job.interrupted = Some(interrupted.clone());
         }
         true
     }
@@ -240,20 +249,20 @@ impl Timer {
     }
 }
 
-fn set_alarm(time: Instant, stack: Weak<Mutex<Stack>>, enforcer: Weak<dyn Enforcer>) -> (Instant, Alarm) {
+fn set_alarm(time: Instant, stack: Weak<Mutex<JobStack>>, enforcer: Weak<dyn Enforcer>) -> (Instant, Alarm) {
     (time, clock::at(time, move || look(stack, enforcer)))
 }
 
 /// Looks which limits have expired, and when the next one does.
-fn look(shared: Weak<Mutex<Stack>>, enforcer: Weak<dyn Enforcer>) {
+fn look(shared: Weak<Mutex<JobStack>>, enforcer: Weak<dyn Enforcer>) {
     let Some(stack) = shared.upgrade() else { return };
     let mut stack = lock(&stack);
     let now = Instant::now();
     let mut expired = Vec::new();
-    for entry in &mut stack.entries {
-        if let Some((due, why)) = entry.due().filter(|(due, _)| *due <= now) {
-            entry.reported = true;
-            expired.push((due, entry.serial, why));
+    for job in &mut stack.jobs {
+        if let Some((due, why)) = job.due().filter(|(due, _)| *due <= now) {
+            job.reported = true;
+            expired.push((due, job.serial, why));
         }
     }
     let next = stack.next_due();
@@ -273,7 +282,7 @@ mod tests {
     use std::sync::{Arc, Mutex, Weak};
     use std::time::Duration;
 
-    use super::{Enforcer, Entries, Expired, Limits};
+    use super::{Enforcer, Expired, Limits, RunningJobs};
     use crate::native::lock;
     use crate::value::{Charge, Completion, NoCompletion};
 
@@ -285,16 +294,16 @@ mod tests {
         }
     }
 
-    fn entries() -> (Arc<Expiries>, Entries, Receiver<u64>) {
+    fn jobs() -> (Arc<Expiries>, RunningJobs, Receiver<u64>) {
         let (sender, receiver) = channel();
         let expiries = Arc::new(Expiries(Mutex::new(sender)));
         let enforcer: Weak<dyn Enforcer> = Arc::<Expiries>::downgrade(&expiries);
-        (expiries, Entries::new(enforcer), receiver)
+        (expiries, RunningJobs::new(enforcer), receiver)
     }
 
-    fn enter(entries: &Entries, timeout: Option<Duration>) -> u64 {
+    fn enter(jobs: &RunningJobs, timeout: Option<Duration>) -> u64 {
         let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
-        entries.enter(Limits::new(timeout, None), &completion, Charge::default())
+        jobs.enter(Limits::new(timeout, None), &completion, Charge::default())
     }
 
     const SHORT: Duration = Duration::from_millis(20);
@@ -302,44 +311,42 @@ mod tests {
 
     #[test]
     fn a_paused_timeout_does_not_expire() {
-        let (_expiries, entries, expired) = entries();
-        let outer = enter(&entries, Some(SHORT));
-        let paused = entries.pause(true);
-        let inner = enter(&entries, Some(SHORT));
+        let (_expiries, jobs, expired) = jobs();
+        let outer = enter(&jobs, Some(SHORT));
+        let paused = jobs.pause(true);
+        let inner = enter(&jobs, Some(SHORT));
         assert_eq!(expired.recv_timeout(LONG), Ok(inner));
         assert!(expired.try_recv().is_err());
-        entries.resume(&paused);
+        jobs.resume(&paused);
         assert_eq!(expired.recv_timeout(LONG), Ok(outer));
     }
 
     #[test]
     fn the_alarm_of_a_call_that_has_ended_serves_those_after_it() {
-        let (_expiries, entries, expired) = entries();
-        let remove = |serial| assert!(entries.remove(&mut entries.lock(), serial).is_some());
-        remove(enter(&entries, Some(SHORT)));
-        let second = enter(&entries, Some(SHORT * 2));
+        let (_expiries, jobs, expired) = jobs();
+        let remove = |serial| assert!(jobs.remove(&mut jobs.lock(), serial).is_some());
+        remove(enter(&jobs, Some(SHORT)));
+        let second = enter(&jobs, Some(SHORT * 2));
         assert_eq!(expired.recv_timeout(LONG), Ok(second));
         remove(second);
-        remove(enter(&entries, Some(LONG)));
-        let third = enter(&entries, Some(SHORT));
+        remove(enter(&jobs, Some(LONG)));
+        let third = enter(&jobs, Some(SHORT));
         assert_eq!(expired.recv_timeout(LONG), Ok(third));
         assert!(expired.try_recv().is_err());
     }
 
     #[test]
-    fn an_entry_expires_once_and_until_it_ends() {
-        let (_expiries, entries, _expired) = entries();
-        let (outer, inner) = (enter(&entries, None), enter(&entries, None));
-        let mut stack = entries.lock();
+    fn a_job_expires_once_and_until_it_ends() {
+        let (_expiries, jobs, _expired) = jobs();
+        let (outer, inner) = (enter(&jobs, None), enter(&jobs, None));
+        let mut stack = jobs.lock();
         assert!(stack.expire(outer, Expired::Aborted) && !stack.expire(outer, Expired::Timeout));
-        let removed = entries.remove(&mut stack, inner);
-        assert!(removed.is_some_and(|(entry, below)| entry.expired.is_none() && below.is_some()));
-        assert!(entries.remove(&mut stack, inner).is_none() && !stack.expire(inner, Expired::Timeout));
+        let removed = jobs.remove(&mut stack, inner);
+        assert!(removed.is_some_and(|(job, below)| job.expired.is_none() && below.is_some()));
+        assert!(jobs.remove(&mut stack, inner).is_none() && !stack.expire(inner, Expired::Timeout));
         assert!(stack.runs(Some(outer)) && !stack.runs(Some(inner)) && stack.runs(None));
-        let removed = entries.remove(&mut stack, outer);
-        assert!(
-            removed.is_some_and(|(entry, below)| matches!(entry.expired, Some(Expired::Aborted)) && below.is_none())
-        );
+        let removed = jobs.remove(&mut stack, outer);
+        assert!(removed.is_some_and(|(job, below)| matches!(job.expired, Some(Expired::Aborted)) && below.is_none()));
         assert!(!stack.runs(None));
     }
 }

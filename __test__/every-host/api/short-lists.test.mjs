@@ -1,0 +1,65 @@
+// Lists of primitives that a guest passes to its host, or returns. Short ones do not go through V8's serializer.
+
+/* oxlint-disable no-sparse-arrays -- holes travel */
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { ivm, withContext } from '../../api/ivm.mjs';
+
+const LISTS = [
+  '[]', '[1]', '["a", "b"]', '["$json", "items", 3, "name"]', '[true, false, null, undefined]', '[0, -0, -1, 1.5, NaN, Infinity, -Infinity, 2 ** 53]',
+  '[63, 64, -64, -65, 2 ** 30, -(2 ** 30), 2 ** 31 - 1, -(2 ** 31)]', '[2 ** 31, -(2 ** 31) - 1]', '[1.5, 2]', '["", "\\u00ff", "\\u0100", "\\ud800"]',
+  '["x".repeat(127), "x".repeat(128)]', '["left".repeat(3) + "right".repeat(4), "substring of a text".slice(3, 18)]',
+  '[1, 2, 3, 4, 5, 6, 7, 8]', '[1, 2, 3, 4, 5, 6, 7, 8, 9]', '[1, , 3]', '[, ]', 'Array(3)', '[1n, "a"]', '[[1], ["a"]]', '[{ a: 1 }, 2]',
+  'Object.assign(["a", 1], { named: 2 })', 'Object.assign([], { named: 2 })', 'Object.defineProperty(["a"], "hidden", { value: 1 })',
+  'Object.freeze(["a", 1])', 'Object.seal([1, 2])', 'new (class extends Array {})("a", "b")', 'Object.setPrototypeOf(["a", 1], null)',
+  'Object.defineProperty(["a", "b"], 1, { get: () => "got", enumerable: true })', 'Array.from({ length: 5 }, (_, i) => i % 2 ? i : "t" + i)',
+  '((list) => { list.length = 1; return list; })(["a", "b"])', '((list) => { delete list[0]; return list; })(["a", "b"])', 'JSON.parse(\'["a", 1]\')',
+];
+
+test('lists arrive as `structuredClone` copies them', () => withContext(({ context }) => {
+  const arrived = [];
+  context.global.setSync('take', new ivm.Callback((...args) => { arrived.push(...args); }));
+  for (let round = 0; round < 3; round += 1) {
+    for (const list of LISTS) {
+      const expected = structuredClone(new Function(`return ${list}`)());
+      const results = [context.evalSync(list, { copy: true }), context.evalSync(`(() => ${list})`, { reference: true }).applySync(undefined, [], { result: { copy: true } })];
+      context.evalSync(`take(${list}); take(1, ${list}, "a", ${list})`);
+      const [first, one, second, a, third, ...rest] = arrived.splice(0);
+      assert.deepEqual([one, a, rest], [1, 'a', []]);
+      for (const result of [...results, first, second, third]) {
+        assert.deepEqual(result, expected, list);
+        assert.deepEqual(Reflect.ownKeys(result), Reflect.ownKeys(expected), list);
+        assert.equal(Object.getPrototypeOf(result), Array.prototype, list);
+      }
+    }
+  }
+}));
+
+test('lists of other contexts, and of contexts with changed prototypes', () => withContext(({ isolate, context }) => {
+  const other = isolate.createContextSync();
+  const arrived = [];
+  for (const each of [context, other]) each.global.setSync('take', new ivm.Callback((list) => { arrived.push(list); }));
+  context.evalSync('globalThis.list = ["mine", 1]');
+  other.global.setSync('foreign', context.global.getSync('list', { reference: true }).derefInto());
+  other.evalSync('take(foreign); take(["own", 2]); foreign.push("more"); take(foreign); foreign.named = 3; take(foreign)');
+  context.evalSync('take(list); delete list.named; take(list)');
+  assert.deepEqual(arrived.splice(0), [['mine', 1], ['own', 2], ['mine', 1, 'more'], Object.assign(['mine', 1, 'more'], { named: 3 }), Object.assign(['mine', 1, 'more'], { named: 3 }), ['mine', 1, 'more']]);
+  const third = isolate.createContextSync();
+  third.global.setSync('take', new ivm.Callback((list) => { arrived.push(list); }));
+  third.evalSync(`
+    let calls = 0;
+    for (const key of [0, 1, 'length2', 'toJSON']) Object.defineProperty(Array.prototype, key, { get() { calls += 1; }, set() { calls += 1; }, configurable: true });
+    Object.defineProperty(Object.prototype, 'x', { get() { calls += 1; } });
+    take(['a', 1]); take([1, 2]); take([]);`);
+  assert.equal(third.evalSync('calls'), 0);
+  assert.deepEqual(arrived, [['a', 1], [1, 2], []]);
+}));
+
+test('lists that cannot be cloned, or whose getters throw', () => withContext(({ context }) => {
+  context.global.setSync('take', new ivm.Callback(() => assert.fail('called')));
+  assert.throws(() => context.evalSync('take(["a", Symbol("b")])'), { name: 'TypeError', message: /could not be cloned/ });
+  assert.throws(() => context.evalSync('take(["a", () => 1])'), { name: 'TypeError', message: /could not be cloned/ });
+  assert.throws(() => context.evalSync('take(["a"], Object.defineProperty(["b"], 0, { get() { throw new RangeError("mine"); }, enumerable: true }))'), { name: 'RangeError', message: 'mine' });
+  assert.throws(() => context.evalSync('[Symbol("b")]', { copy: true }), { name: 'TypeError', message: /could not be cloned/ });
+}));
