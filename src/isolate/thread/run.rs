@@ -90,7 +90,7 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
 /// How often to try again to start a thread.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// Until a thread is started, which then does what the pool has kept.
+/// Tries until a thread is started, which then does what the pool has kept.
 fn retry() {
     static TRYING: AtomicBool = AtomicBool::new(false);
     fn attempt() {
