@@ -187,8 +187,9 @@ async function child() {
   const fail = (what) => { console.log(`PROBLEM in round ${round} of seed ${seed}${isMainThread ? '' : ' in a worker'}: ${what}`); process.exit(3); };
 
   let [trace, ignored] = [[], []];
-  /** Calls whose text lies in the host's `gate`. A guest whose caller has ended may find the text of another call there, and repeat that. */
+  /** Calls whose text lies in the host's `gate` or in a guest's `text`, with those that they make. A guest whose caller has ended may find the text of another call there, and repeat that. */
   const sharing = new Set();
+  const share = (node) => { sharing.add(node.id); node.kids.forEach(share); };
   const noises = [];
   const guests = [];
   /** What a host function does. */
@@ -226,6 +227,7 @@ async function child() {
       case 'apply': return run.applySync(undefined, [text], node.limits);
       case 'copied': return context.evalSync(`({ get result() { return run(${JSON.stringify(text)}); } })`, { ...node.limits, copy: true }).result;
       default:
+        share(node);
         global.setSync('text', text);
         return script.runSync(context, node.limits);
     }
@@ -239,7 +241,7 @@ async function child() {
     // A guest whose caller has ended in an earlier round.
     if (node.id <= round * 100) return 0;
     trace.push(node.id);
-    if (node.way === 'getter') sharing.add(node.id);
+    if (node.way === 'getter') share(node);
     let sum = node.id;
     if (node.collects) collect();
     if (node.changes !== undefined) ivm.configureEngine({ syncCalls: node.changes });

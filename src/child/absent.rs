@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Job, ProcessTemplate};
+use super::{Execution, ProcessTemplate};
 use crate::protocol::message;
 use crate::value::{Code, Completion, ErrorClass, Fault};
 
@@ -11,8 +11,8 @@ fn unsupported() -> Fault {
     Fault::coded(ErrorClass::Error, message::NO_PROCESSES, Code::Unsupported)
 }
 
-pub fn start(job: Job) -> u64 {
-    job.completion.complete(Err(unsupported()));
+pub fn start(execution: Execution) -> u64 {
+    execution.requester.completion.complete(Err(unsupported()));
     0
 }
 

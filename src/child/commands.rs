@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use std::{io, mem};
 
-use super::execution::{Job, ProcessTemplate};
+use super::execution::{Execution, ProcessTemplate};
 use super::frame::Message;
 use super::spawn::Child;
 use super::waiting::Waker;
@@ -15,7 +15,7 @@ use crate::value::Completion;
 
 /// What the thread that serves all children is asked to do.
 pub enum Command {
-    Start(u64, Box<Job>, Instant),
+    Start(u64, Box<Execution>, Instant),
     /// The outcome of a call from the process with this number.
     Reply(u64, Vec<u8>),
     /// The outcomes of its calls are more than the process can hold.

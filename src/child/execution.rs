@@ -46,9 +46,9 @@ impl ProcessTemplate {
 }
 
 /// One execution in a process of its own.
-pub struct Job {
+pub struct Execution {
     pub template: ProcessTemplate,
-    /// A child has died of this job before it could begin.
+    /// A child has died of this execution before it could begin.
     pub again: bool,
     /// How many children of this template to keep ready for later jobs.
     pub pool: usize,

@@ -8,7 +8,7 @@ use isolated_v8_launcher::{Report, handover};
 
 use super::codec::{Reader, Writer};
 use crate::protocol::{self, MAX_DETAILS};
-use crate::sandbox::{self, Body, Sources};
+use crate::sandbox::{self, Sources, UserCode};
 use crate::value::{Code, Details, DetailsRoom, ErrorClass, Outcome, Text, Value};
 
 mod kind {
@@ -40,7 +40,7 @@ pub struct Task {
     pub max_lines: u32,
     pub max_length: u32,
     /// The modules that can be imported, and the code as a module.
-    pub modules: Option<(Sources, Body)>,
+    pub modules: Option<(Sources, UserCode)>,
     /// The tools: the names under which the guest finds each, and its index.
     pub tools: Vec<(Text, Text, u32)>,
 }
@@ -130,7 +130,7 @@ impl Task {
             Some(index) => {
                 let (text, main) = (reader.text()?, reader.text()?);
                 let (line, column) = (reader.number()? as i32, reader.number()? as i32);
-                Some((Sources { index, text }, Body { text: main, line, column }))
+                Some((Sources { index, text }, UserCode { text: main, line, column }))
             }
             None => None,
         };

@@ -24,13 +24,13 @@ pub struct Link {
     id: u64,
     /// A writer waits until the parent has read the bytes. This slows down a guest that sends faster than the parent reads.
     out: Mutex<UnixStream>,
-    calls: Mutex<Calls>,
+    calls: Mutex<PendingCalls>,
     /// What the parent accepts.
     limits: OnceLock<Limits>,
 }
 
 #[derive(Default)]
-struct Calls {
+struct PendingCalls {
     last: u32,
     pending: HashMap<u32, Arc<dyn Completion>>,
 }

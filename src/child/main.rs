@@ -21,7 +21,7 @@ use crate::guest;
 use crate::isolate::{self, Remote, Settings, clock};
 use crate::native::lock;
 use crate::sandbox::{
-    self, BUILTINS, Body, IsolateTemplate, LogStyle, Logging, Modules, Names, RealmTemplate, Spec, Supply, Tool,
+    self, BUILTINS, IsolateTemplate, LogStyle, Logging, Modules, Names, RealmTemplate, Spec, Supply, Tool, UserCode,
 };
 use crate::value::{Completion, Host, NoCompletion, Outcome, Text, Value};
 
@@ -242,7 +242,7 @@ fn spec_of(task: Task, template: &IsolateTemplate, link: &Arc<Link>) -> Spec {
     link.limit(Limits::new(template.memory_limit, max_output, max_length, tools.len()));
     let tools = tools.into_iter();
     Spec {
-        code: Body { text: code, line, column },
+        code: UserCode { text: code, line, column },
         modules: modules.map(|(sources, main)| Modules { sources, main }),
         max_output: max_output as usize,
         logging: Logging {
@@ -260,7 +260,7 @@ fn spec_of(task: Task, template: &IsolateTemplate, link: &Arc<Link>) -> Spec {
 /// An empty execution whose outcome is ignored.
 fn blank(template: IsolateTemplate, timeout: Duration) -> Spec {
     Spec {
-        code: Body { text: Text::from("'use strict'; return (async () => {})()"), line: 0, column: 0 },
+        code: UserCode { text: Text::from("'use strict'; return (async () => {})()"), line: 0, column: 0 },
         forms: Vec::new(),
         modules: None,
         template,

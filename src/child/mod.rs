@@ -16,6 +16,8 @@ pub mod splitter;
 #[cfg(unix)]
 mod arrivals;
 #[cfg(unix)]
+mod bound;
+#[cfg(unix)]
 mod calls;
 #[cfg(unix)]
 mod cause;
@@ -56,19 +58,10 @@ mod time;
 #[cfg(unix)]
 mod waiting;
 
-#[cfg(target_os = "macos")]
+#[cfg(target_os = "linux")]
 mod footprint;
 #[cfg(target_os = "linux")]
-mod group;
-#[cfg(target_os = "linux")]
 mod proof;
-#[cfg(target_os = "linux")]
-mod resident;
-
-#[cfg(target_os = "macos")]
-use footprint as bound;
-#[cfg(target_os = "linux")]
-use group as bound;
 
 #[cfg(not(unix))]
 mod absent;
@@ -76,6 +69,6 @@ mod absent;
 #[cfg(not(unix))]
 use absent as reactor;
 
-pub use execution::{Job, ProcessTemplate, Requester, environment};
+pub use execution::{Execution, ProcessTemplate, Requester, environment};
 pub use frame::Task;
 pub use reactor::{check_confinement, start, terminate, terminate_of};

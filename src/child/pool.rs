@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::cause::Cause;
-use super::execution::{Job, ProcessTemplate};
+use super::execution::{Execution, ProcessTemplate};
 use super::intake::Intake;
 use super::process::{Process, State, TURN, list_of};
 use super::running::{Retry, Running};
@@ -72,17 +72,17 @@ impl Pool {
         ends.chain(groups).chain(self.wanted.iter().map(|(_, _, time)| *time)).chain(starts).min()
     }
 
-    /// Gives the job to a child that is ready, or else to a new one. If a child died of the job before it could begin, a new child gets it:
+    /// Gives the execution to a child that is ready, or else to a new one. If a child died of the execution before it could begin, a new child gets it:
     /// the waiting ones may be dead too.
-    pub fn run(&mut self, id: u64, job: Job, began: Instant) {
-        let (template, wanted) = (job.template.clone(), job.pool);
-        let waiting = if job.again { None } else { self.warm(&template) };
+    pub fn run(&mut self, id: u64, execution: Execution, began: Instant) {
+        let (template, wanted) = (execution.template.clone(), execution.pool);
+        let waiting = if execution.again { None } else { self.warm(&template) };
         match waiting.and_then(|found| self.processes.get_mut(found)) {
-            Some(process) => process.run(id, job, began, true),
+            Some(process) => process.run(id, execution, began, true),
             None => {
-                let again = job.again;
+                let again = execution.again;
                 let (starting, waited) = self.starting(&template, !again);
-                starting.order = Some(Order { id, job: Box::new(job), began, waited });
+                starting.order = Some(Order { id, execution: Box::new(execution), began, waited });
             }
         }
         self.want(template, wanted);
@@ -121,8 +121,8 @@ impl Pool {
                 for (wanted, check) in checks {
                     process.check_confinement(wanted, check);
                 }
-                if let Some(Order { id, job, began, waited }) = order {
-                    process.run(id, *job, began, waited);
+                if let Some(Order { id, execution, began, waited }) = order {
+                    process.run(id, *execution, began, waited);
                 }
                 self.processes.push(process);
             }
@@ -178,10 +178,10 @@ impl Pool {
         displaced.map(|process| process.end(Cause::Terminated)).is_some()
     }
 
-    /// Gives another child the job that one has died of before it could begin.
-    pub fn retry(&mut self, Retry { id, job, began, checks }: Retry) {
-        let (template, wanted) = (job.template.clone(), job.pool);
-        self.run(id, job, began);
+    /// Gives another child the execution that one has died of before it could begin.
+    pub fn retry(&mut self, Retry { id, execution, began, checks }: Retry) {
+        let (template, wanted) = (execution.template.clone(), execution.pool);
+        self.run(id, execution, began);
         for check in checks {
             self.check_confinement(template.clone(), wanted, check);
         }
@@ -196,7 +196,8 @@ impl Pool {
             }
         }
         self.starting.retain_mut(|starting| {
-            let ended = starting.end_order(&Cause::Terminated, |order| which(order.id, order.job.requester.owner));
+            let ended =
+                starting.end_order(&Cause::Terminated, |order| which(order.id, order.execution.requester.owner));
             let stays = !ended || !starting.checks.is_empty();
             if !stays {
                 self.spawner.forget(starting.number);

@@ -9,7 +9,7 @@ use isolated_v8_launcher::Report;
 use super::arrivals::{Arrivals, Next};
 use super::cause::Cause;
 use super::commands::{Command, send};
-use super::execution::{Job, ProcessTemplate};
+use super::execution::{Execution, ProcessTemplate};
 use super::frame::{End, Limits, Message, Order};
 use super::intake::{Intake, Partial};
 use super::outbox::Outbox;
@@ -28,7 +28,7 @@ const EXIT_GRACE: Duration = Duration::from_millis(20);
 /// How long a child may take to report its confinement.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a waiting child may stay silent after it was given a job. It may be stopped, or busy with something that is not our code.
+/// How long a waiting child may stay silent after it was given an execution. It may be stopped, or busy with something that is not our code.
 const BEGINNING: Duration = Duration::from_secs(1);
 
 /// The interval at which the memory of a child is measured.
@@ -78,7 +78,7 @@ pub struct Process {
     warm: bool,
     arrivals: Arrivals,
     out: Outbox,
-    /// When it was last given a job, or last showed progress since.
+    /// When it was last given an execution, or last showed progress since.
     last_activity: Instant,
     /// It has closed the connection. It will end, or be ended at its deadline.
     silent: bool,
@@ -179,7 +179,7 @@ impl Process {
         }
     }
 
-    /// When another child gets the job, because this one has not begun for too long.
+    /// When another child gets the execution, because this one has not begun for too long.
     fn start_limit(&self) -> Option<Instant> {
         let time = if self.report.is_some() { BEGINNING } else { REPORT_TIMEOUT };
         self.running().filter(|running| running.is_unbegun()).map(|_| self.last_activity + time)
@@ -190,7 +190,7 @@ impl Process {
         self.checks.since.filter(|_| !self.checks.is_empty()).map(|since| since + REPORT_TIMEOUT)
     }
 
-    /// Handles the limits that have passed. Returns the job that another process must take over.
+    /// Handles the limits that have passed. Returns the execution that another process must take over.
     pub fn expire(&mut self, now: Instant) -> Option<Retry> {
         // Its message may have just arrived.
         self.receive(false);
@@ -211,7 +211,7 @@ impl Process {
         None
     }
 
-    /// The job that another child takes over, if this one could not begin.
+    /// The execution that another child takes over, if this one could not begin.
     pub fn retry(&mut self) -> Option<Retry> {
         let State::Running(running) = &mut self.state else { return None };
         if !running.is_unbegun() {
@@ -233,8 +233,8 @@ impl Process {
     }
 
     /// Gives the child its one execution. `waited`: it was not started for that.
-    pub fn run(&mut self, id: u64, job: Job, began: Instant, waited: bool) {
-        self.state = State::Running(Box::new(Running::new(self.number, id, job, began, waited)));
+    pub fn run(&mut self, id: u64, execution: Execution, began: Instant, waited: bool) {
+        self.state = State::Running(Box::new(Running::new(self.number, id, execution, began, waited)));
         // It is needed for more than its report now.
         self.warm = false;
         self.last_activity = Instant::now();

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use isolated_v8_launcher::Report;
 
-use super::resident;
+use super::footprint;
 
 /// Marks layers as inactive if the kernel contradicts them. `group` is the folder of the child's control group.
 pub fn check(process: libc::pid_t, group: Option<&str>, report: &mut Report) {
-    Process { folder: PathBuf::from(format!("/proc/{process}")), own: PathBuf::from("/proc/thread-self") }
+    ProcFolder { folder: PathBuf::from(format!("/proc/{process}")), own: PathBuf::from("/proc/thread-self") }
         .check(group, report);
 }
 
-struct Process {
+struct ProcFolder {
     folder: PathBuf,
     own: PathBuf,
 }
@@ -40,7 +40,7 @@ const LIMITS: [(&str, &str, u64); 5] = [
     ("descriptors", "Max open files", 64),
 ];
 
-impl Process {
+impl ProcFolder {
     fn check(&self, group: Option<&str>, report: &mut Report) {
         for (layer, name) in NAMESPACES {
             if let (Some(theirs), Some(ours)) = (namespace(&self.folder, name), namespace(&self.own, name))
@@ -49,10 +49,10 @@ impl Process {
                 report.contradict(layer, "it is in the namespace of its host");
             }
         }
-        if let Some(status) = resident::read(&self.folder.join("status")) {
+        if let Some(status) = footprint::read(&self.folder.join("status")) {
             check_status(&status, report);
         }
-        if let Some(limits) = resident::read(&self.folder.join("limits")) {
+        if let Some(limits) = footprint::read(&self.folder.join("limits")) {
             for (layer, name, most) in LIMITS {
                 // `unlimited` is not a number.
                 if hard(&limits, name).is_some_and(|limit| limit.parse::<u64>().map_or(true, |limit| limit > most)) {
@@ -61,7 +61,7 @@ impl Process {
             }
         }
         let member = |name: &str| {
-            let groups = resident::read(&self.folder.join("cgroup"))?;
+            let groups = footprint::read(&self.folder.join("cgroup"))?;
             Some(groups.lines().any(|line| line.rsplit('/').next() == Some(name)))
         };
         let name = group.and_then(|group| group.rsplit('/').next());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::cause::Cause;
 use super::commands::{Command, Commands, command, send};
-use super::execution::{Job, ProcessTemplate};
+use super::execution::{Execution, ProcessTemplate};
 use super::pool::Pool;
 use super::process::{Process, State};
 use super::running::Retry;
@@ -25,10 +25,10 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 const RETRY: Duration = Duration::from_millis(5);
 
 /// Starts an execution. Returns its number, for [`terminate`].
-pub fn start(job: Job) -> u64 {
+pub fn start(execution: Execution) -> u64 {
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
-    let completion = Arc::clone(&job.requester.completion);
-    if !command(Command::Start(id, Box::new(job), Instant::now()), start_thread) {
+    let completion = Arc::clone(&execution.requester.completion);
+    if !command(Command::Start(id, Box::new(execution), Instant::now()), start_thread) {
         completion.complete(Err(no_thread()));
     }
     id
@@ -104,7 +104,7 @@ fn run(commands: &Commands) {
 
 fn perform(pool: &mut Pool, command: Command) {
     match command {
-        Command::Start(id, job, began) => pool.run(id, *job, began),
+        Command::Start(id, execution, began) => pool.run(id, *execution, began),
         Command::Reply(number, frame) => {
             if let Some(process) = pool.of_number(number) {
                 process.answered(frame);
@@ -136,7 +136,7 @@ enum Event {
     Ended,
 }
 
-/// Returns the job that another process must take over.
+/// Returns the execution that another process must take over.
 fn handle(process: &mut Process, event: Event) -> Option<Retry> {
     if process.is_decoding() {
         // It has sent its last message.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::calls::Calls;
-use super::execution::{Job, ProcessTemplate, Requester};
+use super::execution::{Execution, ProcessTemplate, Requester};
 use super::frame::{End, GROWTH, Limits, Message, Task};
 use super::time;
 use crate::ops::{self, op};
@@ -54,7 +54,7 @@ pub struct Start {
 /// An execution that starts again, under the same number and deadline.
 pub struct Retry {
     pub id: u64,
-    pub job: Job,
+    pub execution: Execution,
     pub began: Instant,
     /// They wait for the report of the child's confinement.
     pub checks: Vec<Arc<dyn Completion>>,
@@ -70,9 +70,9 @@ pub enum Step {
 }
 
 impl Running {
-    /// `waited`: the child `process` had waited for a job, so it may have died while it waited. A new child that dies would die again.
-    pub fn new(process: u64, id: u64, job: Job, began: Instant, waited: bool) -> Self {
-        let Job { mut task, again, pool, timeout, logging, requester, template } = job;
+    /// `waited`: the child `process` had waited for an execution, so it may have died while it waited. A new child that dies would die again.
+    pub fn new(process: u64, id: u64, execution: Execution, began: Instant, waited: bool) -> Self {
+        let Execution { mut task, again, pool, timeout, logging, requester, template } = execution;
         let memory = usize::try_from(template.memory).unwrap_or(usize::MAX);
         let limits = Limits::new(memory, task.max_output, task.max_length, requester.tools.len());
         let deadline = began + timeout;
@@ -196,13 +196,13 @@ impl Running {
         }
     }
 
-    /// Turns this back into the job that it came from.
+    /// Turns this back into the execution that it came from.
     pub fn retry(self: Box<Self>, template: ProcessTemplate, task: Task, checks: Vec<Arc<dyn Completion>>) -> Retry {
         self.calls.stop();
         let Self { id, deadline, began, requester, logs: Logs { logging, .. }, pool, .. } = *self;
         let timeout = deadline.saturating_duration_since(began);
-        let job = Job { template, again: true, pool, task, timeout, logging, requester };
-        Retry { id, job, began, checks }
+        let execution = Execution { template, again: true, pool, task, timeout, logging, requester };
+        Retry { id, execution, began, checks }
     }
 
     /// `cpu` is the processor time that the process has used since it was sent its task, `layers` its confinement.

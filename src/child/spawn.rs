@@ -16,7 +16,7 @@ use super::execution::ProcessTemplate;
 use super::time;
 use super::waiting::Ended;
 #[cfg(target_os = "linux")]
-use super::{proof, resident};
+use super::{footprint, proof};
 use crate::engine;
 
 /// A process that was started and has not been reaped. Dropping it kills and reaps the process.
@@ -31,7 +31,7 @@ pub struct Child {
     used: Duration,
     bound: Option<Bound>,
     #[cfg(target_os = "linux")]
-    footprint: Option<resident::Footprint>,
+    footprint: Option<footprint::Footprint>,
 }
 
 /// How a process has ended.
@@ -100,7 +100,7 @@ impl ProcessTemplate {
             used: Duration::ZERO,
             bound,
             #[cfg(target_os = "linux")]
-            footprint: settings.wants(resident::LAYER).then(|| resident::Footprint::new(settings.data)),
+            footprint: settings.wants(footprint::LAYER).then(|| footprint::Footprint::new(settings.data)),
         };
         child.socket.set_nonblocking(true)?;
         keep_quiet(&child.socket)?;
@@ -155,10 +155,10 @@ impl Child {
         bound::report(self.bound.as_ref(), self.pid, report);
         #[cfg(target_os = "linux")]
         {
-            report.layers.retain(|layer| layer.name != resident::LAYER);
+            report.layers.retain(|layer| layer.name != footprint::LAYER);
             match self.footprint {
                 Some(footprint) => footprint.report(self.pid, report),
-                None => report.add(resident::LAYER, false, "switched off"),
+                None => report.add(footprint::LAYER, false, "switched off"),
             }
             proof::check(self.pid, self.bound.as_ref().and_then(Bound::folder).as_deref(), report);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cause::Cause;
-use super::execution::{Job, ProcessTemplate};
+use super::execution::{Execution, ProcessTemplate};
 use super::running::Running;
 use crate::value::{Completion, ErrorClass, Fault};
 
@@ -27,7 +27,7 @@ pub struct Starting {
 /// An execution that waits to begin.
 pub struct Order {
     pub id: u64,
-    pub job: Box<Job>,
+    pub execution: Box<Execution>,
     pub began: Instant,
     /// The child was not started for it.
     pub waited: bool,
@@ -66,7 +66,7 @@ impl Starting {
     /// Ends the execution, if it has one that matches. Returns whether it had.
     pub fn end_order(&mut self, cause: &Cause, which: impl FnOnce(&Order) -> bool) -> bool {
         let Some(order) = self.order.take_if(|order| which(order)) else { return false };
-        let running = Box::new(Running::new(self.number, order.id, *order.job, order.began, false));
+        let running = Box::new(Running::new(self.number, order.id, *order.execution, order.began, false));
         running.complete(cause.end(), None, Duration::ZERO, "");
         true
     }
@@ -79,7 +79,7 @@ impl Starting {
     /// There is no such child.
     pub fn refuse(&mut self, fault: &Fault) {
         if let Some(order) = self.order.take() {
-            order.job.requester.completion.complete(Err(fault.clone()));
+            order.execution.requester.completion.complete(Err(fault.clone()));
         }
         for (_, check) in self.checks.drain(..) {
             check.complete(Err(fault.clone()));
@@ -89,6 +89,6 @@ impl Starting {
 
 impl Order {
     fn deadline(&self) -> Option<Instant> {
-        self.began.checked_add(self.job.timeout)
+        self.began.checked_add(self.execution.timeout)
     }
 }

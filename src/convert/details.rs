@@ -3,28 +3,25 @@
 use super::fault::describe;
 use super::primitive::{primitive_from_v8, primitive_to_v8};
 use super::text::{beginning, text_to_v8};
-use crate::protocol::MAX_DETAIL;
+use crate::protocol::{MAX_DETAIL, MAX_KEYS};
 use crate::value::{Details, DetailsRoom, Fault, is_cause};
 
 /// An error, and the error whose cause it is.
-pub struct Chain<'a> {
+pub struct ErrorChain<'a> {
     pub object: v8::Local<'a, v8::Object>,
-    pub outer: Option<&'a Chain<'a>>,
+    pub outer: Option<&'a ErrorChain<'a>>,
 }
 
-impl Chain<'_> {
+impl ErrorChain<'_> {
     fn contains(&self, object: v8::Local<'_, v8::Object>) -> bool {
         self.object == object || self.outer.is_some_and(|outer| outer.contains(object))
     }
 }
 
-/// The maximum number of properties that are looked at.
-const MAX_KEYS: u32 = 1_000;
-
 /// The details of the first error of a chain. `None` when the guest is being stopped.
 pub fn read(
     scope: &mut v8::PinScope<'_, '_>,
-    chain: &Chain<'_>,
+    chain: &ErrorChain<'_>,
     room: &mut DetailsRoom,
 ) -> Option<Option<Box<Details>>> {
     let object = chain.object;
@@ -87,7 +84,7 @@ fn data_property<'s>(
 fn read_cause(
     scope: &mut v8::PinScope<'_, '_>,
     cause: v8::Local<'_, v8::Value>,
-    outer: &Chain<'_>,
+    outer: &ErrorChain<'_>,
     room: &mut DetailsRoom,
 ) -> Option<Option<Fault>> {
     if let Some(primitive) = primitive_from_v8(scope, cause, MAX_DETAIL as usize).ok().flatten() {
@@ -97,7 +94,7 @@ fn read_cause(
     if !cause.is_native_error() || outer.contains(object) || !room.take_cause() {
         return Some(None);
     }
-    describe(scope, &Chain { object, outer: Some(outer) }, room).map(Some)
+    describe(scope, &ErrorChain { object, outer: Some(outer) }, room).map(Some)
 }
 
 /// Defines the details on a new error. `make` creates the error of a cause.

@@ -1,14 +1,11 @@
 //! Converts exceptions of a guest to neutral faults and back. Reading an error's properties can run guest code, so it must only be done
 //! where the guest's limits apply.
 
-use super::details::{self, Chain};
+use super::details::{self, ErrorChain};
 use super::primitive::{primitive_from_v8, primitive_to_v8};
 use super::text::{beginning, text_to_v8};
-use crate::protocol::{MAX_DETAIL, message};
+use crate::protocol::{BOUNDARY_FRAME, MAX_DETAIL, message};
 use crate::value::{Code, DetailsRoom, ErrorClass, ErrorFault, Fault, Text, Value};
-
-/// Separates the frames of two engines in a joined stack.
-const BOUNDARY: &str = "\n    at (<isolated-vm boundary>)";
 
 type Caught<'a, 'scope, 'obj, 'iso> = v8::PinnedRef<'a, v8::TryCatch<'scope, 'obj, v8::HandleScope<'iso>>>;
 
@@ -66,7 +63,7 @@ pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Loc
     }
     match v8::Local::<v8::Object>::try_from(exception) {
         Ok(object) => {
-            let chain = Chain { object, outer: None };
+            let chain = ErrorChain { object, outer: None };
             describe(scope, &chain, &mut DetailsRoom::default()).unwrap_or(Fault::Stopped)
         }
         Err(_) => Fault::error(message::NOT_AN_ERROR),
@@ -75,7 +72,11 @@ pub fn fault_from_exception(scope: &mut v8::PinScope<'_, '_>, exception: v8::Loc
 
 /// The part of a thrown object, or of the cause of one, that is preserved. Standard errors are recognized by their constructor's name, others
 /// by a message or a stack. Standard errors may have been given another name. `None` when the guest is being stopped.
-pub(super) fn describe(scope: &mut v8::PinScope<'_, '_>, chain: &Chain<'_>, room: &mut DetailsRoom) -> Option<Fault> {
+pub(super) fn describe(
+    scope: &mut v8::PinScope<'_, '_>,
+    chain: &ErrorChain<'_>,
+    room: &mut DetailsRoom,
+) -> Option<Fault> {
     let object = chain.object;
     let made_by = object.get_constructor_name();
     let made_by = beginning(scope, made_by, MAX_NAME).to_string();
@@ -156,7 +157,7 @@ pub fn exception_from_fault<'s>(
         Fault::Error(error) => error,
     };
     let own = current_frames(scope);
-    error_object(scope, error, &format!("{BOUNDARY}{own}"))
+    error_object(scope, error, &format!("\n{BOUNDARY_FRAME}{own}"))
 }
 
 /// The error object for a fault. `frames` follow those of the fault.

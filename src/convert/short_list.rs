@@ -6,10 +6,11 @@ use std::mem;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
 
+use crate::protocol::MAX_SHORT_LIST;
 use crate::value::Payload;
 
 /// Elements of the longest list.
-const MAX_ELEMENTS: usize = 8;
+const MAX_ELEMENTS: usize = MAX_SHORT_LIST as usize;
 
 /// Characters of the longest string: its length takes one byte.
 const MAX_CHARACTERS: usize = 127;

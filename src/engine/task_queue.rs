@@ -15,17 +15,17 @@ fn is_past(since: Instant, now: Instant) -> bool {
 }
 
 /// The isolate that a task runs for; 0 for none.
-pub type Owner = usize;
+pub type TaskOwner = usize;
 
 struct Waiting<T> {
     task: T,
-    owner: Owner,
+    owner: TaskOwner,
     since: Instant,
 }
 
 struct Running {
     number: u64,
-    owner: Owner,
+    owner: TaskOwner,
     since: Instant,
     /// The system's number of the thread.
     thread: i32,
@@ -59,7 +59,7 @@ impl<T> TaskQueue<T> {
         self.waiting.is_empty()
     }
 
-    pub fn add(&mut self, task: T, owner: Owner, now: Instant) {
+    pub fn add(&mut self, task: T, owner: TaskOwner, now: Instant) {
         self.waiting.push_back(Waiting { task, owner, since: now });
     }
 
@@ -72,7 +72,7 @@ impl<T> TaskQueue<T> {
     /// The same for a free helper: only a late task, and none of an isolate for which a long one runs. So each isolate keeps one thread busy.
     pub fn take_late(&mut self, now: Instant, thread: i32) -> Option<(T, Ticket)> {
         let has_long =
-            |owner: Owner| owner != 0 && self.running.iter().any(|it| it.owner == owner && is_past(it.since, now));
+            |owner: TaskOwner| owner != 0 && self.running.iter().any(|it| it.owner == owner && is_past(it.since, now));
         let place = self.waiting.iter().position(|it| is_past(it.since, now) && !has_long(it.owner))?;
         let late = self.waiting.remove(place)?;
         self.free -= 1;

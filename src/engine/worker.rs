@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::linux;
-use super::task_queue::{Owner, TaskQueue, Ticket};
+use super::task_queue::{TaskOwner, TaskQueue, Ticket};
 use super::threads;
 use crate::native::{self, Guard, NativeQuota, lock};
 
@@ -128,13 +128,13 @@ unsafe impl Send for Waiting {}
 
 impl Waiting {
     /// The isolate that a task runs for which `counted` has returned.
-    fn owner(&self) -> Owner {
+    fn owner(&self) -> TaskOwner {
         // SAFETY: the task is not deleted before it has run. Only `counted` makes tasks with these functions.
         unsafe {
             if self.0.is_null() || !ptr::eq((*self.0).functions, &raw const TABLE.functions) {
                 return 0;
             }
-            Arc::as_ptr(&(*self.0.cast::<Counted>()).quota) as Owner
+            Arc::as_ptr(&(*self.0.cast::<Counted>()).quota) as TaskOwner
         }
     }
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use napi_sys as sys;
 
 use super::call_info::CallInfo;
-use super::environment::{Local, Next};
+use super::environment::{Environment, Next};
 use super::functions::Functions;
-use super::js::{Js, JsResult, JsValue};
+use super::js::{Js, JsResult, JsValue, Refused};
 use super::{carrier, direct_calls, engine as whole, events, execution, replies, subprocess, warm};
 use crate::engine;
 use crate::isolate::caller_thread::{self, Progress};
@@ -30,9 +30,9 @@ const CHECK: Duration = Duration::from_millis(100);
 const ARGS: usize = 14;
 
 /// A function that calls `body` with the arguments. Throws a TypeError if `body` is refused without a pending exception.
-fn function<'a, F>(js: Js<'a>, local: &'static Local, name: &CStr, body: F) -> JsResult<JsValue<'a>>
+fn function<'a, F>(js: Js<'a>, local: &'static Environment, name: &CStr, body: F) -> JsResult<JsValue<'a>>
 where
-    F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
+    F: for<'s> Fn(Js<'s>, &'static Environment, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
 {
     function_of::<F, ARGS>(js, local, name, body)
 }
@@ -40,15 +40,15 @@ where
 /// The same for a function that is called with up to `SHORT` arguments.
 fn function_of<'a, F, const SHORT: usize>(
     js: Js<'a>,
-    local: &'static Local,
+    local: &'static Environment,
     name: &CStr,
     _body: F,
 ) -> JsResult<JsValue<'a>>
 where
-    F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
+    F: for<'s> Fn(Js<'s>, &'static Environment, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
 {
     let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
-    // SAFETY: `_body` is a value of `F`. A `Local` lives forever, and this one belongs to the environment of `js`: `open`, the only caller,
+    // SAFETY: `_body` is a value of `F`. An `Environment` lives forever, and this one belongs to that of `js`: `open`, the only caller,
     // has just opened it there. That environment calls the function on its own thread.
     unsafe { js.function(name, Some(callback::<F, SHORT>), data) }
 }
@@ -56,13 +56,13 @@ where
 /// Calls the function of type `F`.
 ///
 /// # Safety
-/// Only for the host, with a `Local` of its environment as data, and only if there is a value of `F`.
+/// Only for the host, with an `Environment` of its environment as data, and only if there is a value of `F`.
 unsafe extern "C" fn callback<F, const SHORT: usize>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
 ) -> sys::napi_value
 where
-    F: for<'s> Fn(Js<'s>, &'static Local, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
+    F: for<'s> Fn(Js<'s>, &'static Environment, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
 {
     const { assert!(size_of::<F>() == 0, "it must not capture anything") };
     // SAFETY: a value without a size can be read from any aligned address. There is one, which may be copied.
@@ -72,7 +72,7 @@ where
         let call = unsafe { CallInfo::<SHORT>::read(js, info) };
         let result = call.and_then(|call| {
             // SAFETY: guaranteed by the caller.
-            let local = unsafe { &*call.data.cast::<Local>() };
+            let local = unsafe { &*call.data.cast::<Environment>() };
             body(js, local, call.args())
         });
         or_throw(js, result, c"isolated-v8: malformed call of the native binding")
@@ -95,10 +95,8 @@ fn or_throw(js: Js<'_>, result: JsResult<JsValue<'_>>, message: &CStr) -> sys::n
 }
 
 /// `invoke(op, mode, request, handle, ...args)`.
-pub fn invoke<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [op, mode, request, handle, rest @ ..] = args else {
-        return Err(super::js::Refused);
-    };
+pub fn invoke<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [op, mode, request, handle, rest @ ..] = args else { return Err(Refused) };
     let op = js.read_number(*op)? as u32;
     let mode = js.read_number(*mode)? as u32;
     let request = js.read_number(*request)? as i64;
@@ -116,7 +114,7 @@ pub fn invoke<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> Js
 
 struct HostCaller<'a> {
     js: Js<'a>,
-    local: &'static Local,
+    local: &'static Environment,
 }
 
 impl Caller for HostCaller<'_> {
@@ -140,7 +138,13 @@ impl Caller for HostCaller<'_> {
     }
 }
 
-fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepared: Prepared) -> JsResult<JsValue<'a>> {
+fn finish<'a>(
+    js: Js<'a>,
+    local: &'static Environment,
+    mode: u32,
+    request: i64,
+    prepared: Prepared,
+) -> JsResult<JsValue<'a>> {
     match mode {
         mode::SYNC => {
             let origin = prepared.remote();
@@ -179,7 +183,7 @@ fn finish<'a>(js: Js<'a>, local: &'static Local, mode: u32, request: i64, prepar
 }
 
 /// Writes the carrier of a sync call's outcome, which is read at once.
-fn write_result<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValue<'a>> {
+fn write_result<'a>(js: Js<'a>, local: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
     if let Ok(Value::Payload(payload)) = &outcome
         && payload.table.is_empty()
         && let Some(carrier) = local.arena.outcome(js, &payload.bytes)?
@@ -203,7 +207,7 @@ fn ends_with_host(prepared: &Prepared) -> bool {
 }
 
 /// Waits for the outcome on this thread, and serves the callee's requests meanwhile.
-fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prepared) -> Outcome {
+fn wait(js: Js<'_>, local: &'static Environment, callee: &Weak<Remote>, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
@@ -281,25 +285,21 @@ fn wait(js: Js<'_>, local: &'static Local, callee: &Weak<Remote>, prepared: Prep
 
 /// `installGlobals(mode, request, context, globals)`: installs globals of sandboxes in a context, as `CONTEXT_GLOBALS` declares them. The
 /// outcome is a reference to a list of functions for the library's code in the context, see `sandbox::install`.
-pub fn install_globals<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [mode, request, context, record, ..] = args else {
-        return Err(super::js::Refused);
-    };
+pub fn install_globals<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [mode, request, context, record, ..] = args else { return Err(Refused) };
     let mode = js.read_number(*mode)? as u32;
     let request = js.read_number(*request)? as i64;
     let Some(Value::Handle(Handle::Context(context))) = local.handle(js.read_number(*context)? as usize) else {
-        return Err(super::js::Refused);
+        return Err(Refused);
     };
-    let globals = ContextGlobals::read(execution::read(js, local, *record, &[])?).map_err(|_| super::js::Refused)?;
+    let globals = ContextGlobals::read(execution::read(js, local, *record, &[])?).map_err(|_| Refused)?;
     finish(js, local, mode, request, sandbox::install(&context, globals))
 }
 
 /// `runAsActor(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
 /// the function behind the reference `begin` creates from the arguments. A clone of the script's last value settles `request`.
-pub fn run_as_actor<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [request, context, begin, code, file, timeout, deadline, rest @ ..] = args else {
-        return Err(super::js::Refused);
-    };
+pub fn run_as_actor<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, context, begin, code, file, timeout, deadline, rest @ ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
     let context = local.handle(js.read_number(*context)? as usize);
     let begin = local.handle(js.read_number(*begin)? as usize);
@@ -314,7 +314,7 @@ pub fn run_as_actor<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>])
         Ok(Value::String(file)),
     ) = (context, begin, code, file)
     else {
-        return Err(super::js::Refused);
+        return Err(Refused);
     };
     let mut arguments = Vec::with_capacity(rest.len());
     for carrier in rest {
@@ -329,41 +329,35 @@ pub fn run_as_actor<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>])
 
 /// `adoptModule(request, context, code, file)`: settles `request` with the specifier by which the code, named `file` in stacks, is
 /// imported, if it is a module.
-pub fn adopt<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [request, context, code, file, ..] = args else {
-        return Err(super::js::Refused);
-    };
+pub fn adopt<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, context, code, file, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
     let context = local.handle(js.read_number(*context)? as usize);
     let (code, file) = (carrier::read(js, local, *code)?, carrier::read(js, local, *file)?);
     let (Some(Value::Handle(Handle::Context(context))), Ok(Value::String(code)), Ok(Value::String(file))) =
         (context, code, file)
     else {
-        return Err(super::js::Refused);
+        return Err(Refused);
     };
     finish(js, local, mode::ASYNC, request, sandbox::adopt(&context, code, file))
 }
 
 /// `abort(request)`: aborts a call whose number has the bit `ABORTABLE`, or the promise that resulted from it.
-pub fn abort<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [request, ..] = args else {
-        return Err(super::js::Refused);
-    };
+pub fn abort<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, ..] = args else { return Err(Refused) };
     local.abort(js.read_number(*request)? as i64);
     js.undefined()
 }
 
 /// `release(handle)`: the surface no longer has a wrapper for the handle.
-pub fn release<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [handle, ..] = args else {
-        return Err(super::js::Refused);
-    };
+pub fn release<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [handle, ..] = args else { return Err(Refused) };
     local.release(js.read_number(*handle)? as usize);
     js.undefined()
 }
 
 /// `disowned()`: the slots of the surface's table that are no longer held. Each is returned once.
-pub fn disowned<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn disowned<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let disowned = local.handle.disowned.take();
     let slots: Result<Vec<_>, _> = disowned.into_iter().map(|slot| js.number(f64::from(slot))).collect();
     js.array(&slots?)
@@ -371,15 +365,13 @@ pub fn disowned<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) ->
 
 /// `pause()`: the surface reads, in several turns, the value that it was just given. Events of the same isolate wait until it calls
 /// `resume` with the number that this returns.
-pub fn pause<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn pause<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     js.number(local.pause() as f64)
 }
 
 /// `wanted(number)`: whether the value that is being read is still wanted, as one of `WANTED`.
-pub fn is_wanted<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [number, ..] = args else {
-        return Err(super::js::Refused);
-    };
+pub fn is_wanted<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [number, ..] = args else { return Err(Refused) };
     let id = js.read_number(*number)? as u64;
     js.number(f64::from(match local.is_wanted(js, id) {
         false => wanted::NO,
@@ -389,17 +381,15 @@ pub fn is_wanted<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) ->
 }
 
 /// `resume(number)`: the value was read.
-pub fn resume<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [number, ..] = args else {
-        return Err(super::js::Refused);
-    };
+pub fn resume<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [number, ..] = args else { return Err(Refused) };
     local.handle.end_reading(js.read_number(*number)? as u64);
     js.undefined()
 }
 
 /// `limits()`: milliseconds until the deadline of the call whose outcome was just given to the surface, or that waits while a request is
 /// served, and the call's `timeout`; infinite if it has none.
-pub fn limits<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn limits<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let Limits { timeout, deadline } = local.context.limits.get();
     let milliseconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1_000.0);
     let left = deadline.map(|deadline| deadline.time.saturating_duration_since(Instant::now()));
@@ -410,19 +400,19 @@ pub fn limits<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> J
 }
 
 /// `drain()`: handles the events that were left for another turn.
-pub fn drain<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn drain<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     local.handle_events(js);
     js.undefined()
 }
 
-/// `serveNext()`: see [`Local::serve_next`].
-fn serve_next<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+/// `serveNext()`: see [`Environment::serve_next`].
+fn serve_next<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     local.serve_next(js);
     js.undefined()
 }
 
 /// `flushWakeUps()`: wakes the sleeping isolates that were called in this turn.
-pub fn flush_wake_ups<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn flush_wake_ups<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     local.flush_wake_ups();
     js.undefined()
 }
@@ -441,12 +431,12 @@ pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info)
 
 /// Opens the environment with these arguments of `open`.
 fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'a>> {
-    let [host, ..] = call.args() else { return Err(super::js::Refused) };
+    let [host, ..] = call.args() else { return Err(Refused) };
     let is_set = |name| js.read_boolean(js.property(*host, name)?);
     if is_set(c"exposesGc")? {
         engine::expose_gc();
     }
-    let local = Local::open(Functions::of(js, *host)?, crate::guest::settings());
+    let local = Environment::open(Functions::of(js, *host)?, crate::guest::settings());
     events::attach(js, local)?;
     if is_set(c"missesSignals")? {
         local.signal().set_repeats();

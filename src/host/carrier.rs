@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::environment::Local;
+use super::environment::Environment;
 use super::js::{Js, JsResult, JsType, JsValue};
 use super::{shared_memory, strings};
 use crate::ops::Transfer;
@@ -24,7 +24,7 @@ fn malformed() -> Fault {
 }
 
 /// Reads a carrier. The outer result is the host's refusal, the inner one the outcome that the carrier represents.
-pub fn read(js: Js<'_>, local: &Local, value: JsValue<'_>) -> JsResult<Outcome> {
+pub fn read(js: Js<'_>, local: &Environment, value: JsValue<'_>) -> JsResult<Outcome> {
     // Most are numbers, so this saves the question for the type.
     if let Some(number) = js.number_of(value)? {
         return Ok(Ok(Value::Number(number)));
@@ -40,7 +40,7 @@ pub fn read(js: Js<'_>, local: &Local, value: JsValue<'_>) -> JsResult<Outcome> 
     }))
 }
 
-fn read_tagged(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcome> {
+fn read_tagged(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<Outcome> {
     let number = |index: u32| js.read_number(js.element(array, index)?);
     let tag = number(0)? as u32;
     let value = match tag {
@@ -126,7 +126,7 @@ fn only(bytes: &[u8], entry: TableEntry) -> Value {
     Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table: vec![entry], moved: false }))
 }
 
-fn read_payload(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outcome> {
+fn read_payload(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<Outcome> {
     let bytes = js.take_bytes(js.element(array, 1)?)?;
     let rows = js.element(array, 2)?;
     let (mut table, mut moved) = (Vec::new(), false);
@@ -143,7 +143,7 @@ fn read_payload(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Outco
     Ok(Ok(Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table, moved }))))
 }
 
-fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<TableEntry, Fault>> {
+fn read_entry(js: Js<'_>, local: &Environment, row: JsValue<'_>) -> JsResult<Result<TableEntry, Fault>> {
     let tag = js.read_number(js.element(row, 0)?)? as u32;
     Ok(Ok(match tag {
         tag::BUFFER | tag::MOVE => {
@@ -193,7 +193,7 @@ fn read_entry(js: Js<'_>, local: &Local, row: JsValue<'_>) -> JsResult<Result<Ta
     }))
 }
 
-fn read_fault(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Fault> {
+fn read_fault(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<Fault> {
     let text = |index: u32| -> JsResult<Option<Text>> {
         let value = js.element(array, index)?;
         Ok(if js.type_of(value)? == JsType::String { Some(js.read_text(value)?) } else { None })
@@ -210,7 +210,7 @@ fn read_fault(js: Js<'_>, local: &Local, array: JsValue<'_>) -> JsResult<Fault> 
     })))
 }
 
-fn read_details(js: Js<'_>, local: &Local, list: JsValue<'_>) -> JsResult<Option<Box<Details>>> {
+fn read_details(js: Js<'_>, local: &Environment, list: JsValue<'_>) -> JsResult<Option<Box<Details>>> {
     if js.type_of(list)? != JsType::Object {
         return Ok(None);
     }
@@ -230,7 +230,7 @@ fn read_details(js: Js<'_>, local: &Local, list: JsValue<'_>) -> JsResult<Option
 }
 
 /// Writes the carrier of an outcome.
-pub fn write<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValue<'a>> {
+pub fn write<'a>(js: Js<'a>, local: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
     match outcome {
         Ok(value) => write_value(js, local, value),
         Err(fault) => write_fault(js, local, fault),
@@ -238,7 +238,7 @@ pub fn write<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValu
 }
 
 /// As [`write`]. If the host has no room for the value, writes a fault instead, so that no caller waits forever.
-pub fn write_or_refuse<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsResult<JsValue<'a>> {
+pub fn write_or_refuse<'a>(js: Js<'a>, local: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
     write(js, local, outcome).or_else(|_| {
         js.clear_exception();
         write_fault(js, local, Fault::beyond("The value could not be brought into the host"))
@@ -246,7 +246,7 @@ pub fn write_or_refuse<'a>(js: Js<'a>, local: &Local, outcome: Outcome) -> JsRes
 }
 
 /// Writes the carrier of a value that others have as well.
-pub fn write_shared<'a>(js: Js<'a>, local: &Local, value: &Value) -> JsResult<JsValue<'a>> {
+pub fn write_shared<'a>(js: Js<'a>, local: &Environment, value: &Value) -> JsResult<JsValue<'a>> {
     match value {
         Value::Number(number) => js.number(*number),
         Value::String(text) if strings::is_copied(&local.adopted, text) => js.text(text),
@@ -254,7 +254,7 @@ pub fn write_shared<'a>(js: Js<'a>, local: &Local, value: &Value) -> JsResult<Js
     }
 }
 
-fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<'a>> {
+fn write_value<'a>(js: Js<'a>, local: &Environment, value: Value) -> JsResult<JsValue<'a>> {
     match value {
         Value::Undefined => js.undefined(),
         Value::Null => js.null(),
@@ -306,7 +306,7 @@ fn write_value<'a>(js: Js<'a>, local: &Local, value: Value) -> JsResult<JsValue<
     }
 }
 
-fn write_entry<'a>(js: Js<'a>, local: &Local, entry: TableEntry) -> JsResult<JsValue<'a>> {
+fn write_entry<'a>(js: Js<'a>, local: &Environment, entry: TableEntry) -> JsResult<JsValue<'a>> {
     match entry {
         TableEntry::Value(value) => write_value(js, local, value),
         TableEntry::Buffer(bytes) => match bytes.read(|bytes| js.buffer(bytes)) {
@@ -328,7 +328,7 @@ fn write_entry<'a>(js: Js<'a>, local: &Local, entry: TableEntry) -> JsResult<JsV
     }
 }
 
-fn write_handle<'a>(js: Js<'a>, local: &Local, handle: Handle) -> JsResult<JsValue<'a>> {
+fn write_handle<'a>(js: Js<'a>, local: &Environment, handle: Handle) -> JsResult<JsValue<'a>> {
     let kind = handle.kind();
     let (slot, type_of, flags) = match &handle {
         Handle::ExternalCopy(copy) => {
@@ -359,7 +359,7 @@ fn write_handle<'a>(js: Js<'a>, local: &Local, handle: Handle) -> JsResult<JsVal
     ]))
 }
 
-fn write_function<'a>(js: Js<'a>, local: &Local, callable: Arc<Callable>) -> JsResult<JsValue<'a>> {
+fn write_function<'a>(js: Js<'a>, local: &Environment, callable: Arc<Callable>) -> JsResult<JsValue<'a>> {
     let own = local.owns(&callable.slot).then(|| callable.slot.index());
     let name = js.text(&callable.name)?;
     let length = f64::from(callable.length);
@@ -375,7 +375,7 @@ fn write_function<'a>(js: Js<'a>, local: &Local, callable: Arc<Callable>) -> JsR
     ]))
 }
 
-fn write_fault<'a>(js: Js<'a>, local: &Local, why: Fault) -> JsResult<JsValue<'a>> {
+fn write_fault<'a>(js: Js<'a>, local: &Environment, why: Fault) -> JsResult<JsValue<'a>> {
     let error = match why {
         Fault::Error(error) => *error,
         Fault::Thrown(value) => {
@@ -410,7 +410,7 @@ fn write_fault<'a>(js: Js<'a>, local: &Local, why: Fault) -> JsResult<JsValue<'a
     ]))
 }
 
-fn write_details<'a>(js: Js<'a>, local: &Local, details: Details) -> JsResult<JsValue<'a>> {
+fn write_details<'a>(js: Js<'a>, local: &Environment, details: Details) -> JsResult<JsValue<'a>> {
     let mut elements = vec![js.undefined()?; detail::PROPERTIES as usize];
     elements[detail::CAUSE as usize] = match details.cause {
         Some(Fault::Thrown(value)) => write_value(js, local, value)?,

@@ -34,7 +34,7 @@ pub struct DirectServing {
     pub request: i64,
 }
 
-impl Context {
+impl CallContext {
     /// The asynchronous call on whose behalf the chain of this thread is; 0 for none.
     pub fn request(&self) -> i64 {
         self.chain.borrow().as_ref().map_or(0, Chain::request)
@@ -52,7 +52,7 @@ impl Context {
 }
 
 #[derive(Default)]
-pub struct Context {
+pub struct CallContext {
     pub current: Cell<Current>,
     /// The isolate that has requested the value that is being read.
     pub requester: RefCell<Option<Arc<Remote>>>,

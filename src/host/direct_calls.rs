@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::carrier;
 use super::context::DirectServing;
-use super::environment::Local;
+use super::environment::Environment;
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use crate::isolate::caller_thread::{self, DirectCaller};
 use crate::ops::{Transfer, op};
@@ -36,7 +36,7 @@ const _: () = assert!(
     Transfer::ALL < op::SHOWS_STACKS && op::SHOWS_STACKS < op::REFERENCE && op::REFERENCE < direct_call::RECEIVER
 );
 
-impl Local {
+impl Environment {
     /// Answers a guest that waits on this thread, and a number of calls that it makes next.
     pub(super) fn serve_direct_calls(&self, js: Js<'_>, requester: DirectCaller, direct: Rc<DirectCall>) {
         let serving_now = Rc::new(DirectServing {
@@ -187,7 +187,7 @@ impl Local {
 
 /// `answer(carrier)`: the result of the call that is being served. Returns the first argument of the next one if the surface can serve it
 /// like this one; otherwise a function, which no argument is, and [`direct_call`] says what comes next.
-pub fn answer<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn answer<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     local.answer(js, |direct| {
         let carrier = args.first().copied().map_or_else(|| js.undefined(), Ok)?;
         local.read_result(js, direct.requester, carrier)
@@ -195,13 +195,13 @@ pub fn answer<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> Js
 }
 
 /// `answerText(text)`: the same with a short string as the result.
-pub fn answer_text<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn answer_text<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [text, ..] = args else { return Err(Refused) };
     local.answer(js, |direct| Ok(Some(Ok(Value::String(js.read_text_into(*text, direct.result_memory.take())?)))))
 }
 
 /// `answerBytes(bytes)`: the same with a serialized value that has no table.
-pub fn answer_bytes<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn answer_bytes<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [bytes, ..] = args else { return Err(Refused) };
     local.answer(js, |_| {
         let payload = Payload { bytes: Arc::new(js.take_bytes(*bytes)?), table: Vec::new(), moved: false };
@@ -210,7 +210,7 @@ pub fn answer_bytes<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>])
 }
 
 /// `directCall()`: what must be served next, as `DIRECT_CALL` in the surface's `protocol.js` describes it; negative if the loop ends here.
-pub fn direct_call<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn direct_call<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let serving_now = local.context.direct_serving.borrow().clone();
     js.number(
         serving_now
@@ -219,8 +219,8 @@ pub fn direct_call<'a>(js: Js<'a>, local: &'static Local, _args: &[JsValue<'a>])
     )
 }
 
-/// `directCallValue(index)`: see [`Local::argument`].
-pub fn direct_call_value<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+/// `directCallValue(index)`: see [`Environment::argument`].
+pub fn direct_call_value<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [index, ..] = args else { return Err(Refused) };
     let serving_now = local.context.direct_serving.borrow().clone().ok_or(Refused)?;
     local.argument(js, &serving_now, js.read_number(*index)? as usize)

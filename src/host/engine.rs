@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use napi_sys as sys;
 
-use super::environment::Local;
+use super::environment::Environment;
 use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::{End, Policy, caller_thread, registry};
 use crate::ops::milliseconds;
@@ -13,7 +13,7 @@ use crate::protocol::{setting, statistic};
 use crate::{engine, guest, sandbox};
 
 /// `statistics()`: counts of isolates and threads, each at its index of `STATISTIC`.
-pub fn statistics<'a>(js: Js<'a>, _local: &'static Local, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn statistics<'a>(js: Js<'a>, _local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let registry = registry();
     let (code_cache_bytes, code_cache_hits) = engine::code_cache::figures();
     let mut figures = [0; statistic::ALL.len()];
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn startup_snapshots(env: sys::napi_env, _info: sys::napi_
 /// `configure(...settings)`: changes the settings, each at its index of `SETTING`, in milliseconds or bytes. A negative value leaves its
 /// setting unchanged; a time limit of 0 is none. Returns the current settings. Without arguments, returns whether sync calls can run on the
 /// caller's thread.
-pub fn configure<'a>(js: Js<'a>, _local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn configure<'a>(js: Js<'a>, _local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     if args.is_empty() {
         return js.boolean(caller_thread::is_available());
     }

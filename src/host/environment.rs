@@ -11,7 +11,7 @@ use slab::Slab;
 use super::abortable::Abortable;
 use super::answers::{Answers, PendingRequest};
 use super::arena::Arena;
-use super::context::Context;
+use super::context::CallContext;
 use super::environment_handle::EnvironmentHandle;
 use super::event::{Event, Origin};
 use super::functions::Functions;
@@ -30,14 +30,14 @@ use crate::value::{
 };
 
 /// The environment on its own thread.
-pub struct Local {
+pub struct Environment {
     pub handle: Arc<EnvironmentHandle>,
     pub settings: Settings,
     pub(super) functions: Functions,
     /// Handles that the surface refers to by number. 0 is the module itself, 1 its `lib`.
     handles: RefCell<Slab<Value>>,
     pub(super) answers: Answers,
-    pub(super) context: Context,
+    pub(super) context: CallContext,
     loop_reference: LoopReference,
     pub(super) pins: Pins,
     pub(super) adopted: Adopted,
@@ -77,9 +77,9 @@ struct WakeUps {
     unwoken: RefCell<Vec<Arc<Remote>>>,
 }
 
-impl Local {
+impl Environment {
     /// Opens the environment that has these functions.
-    pub fn open(functions: Functions, settings: Settings) -> &'static Local {
+    pub fn open(functions: Functions, settings: Settings) -> &'static Environment {
         let handle = EnvironmentHandle::open();
         let host: Weak<dyn Host> = handle.me.clone();
         let maker = Arc::downgrade(&handle.warm_pool);
@@ -89,14 +89,14 @@ impl Local {
         handles.insert(Value::Handle(Handle::Ivm));
         handles.insert(Value::Handle(Handle::Lib));
         // Never freed: Node-API defines no moment after which no callback can come.
-        Box::leak(Box::new(Local {
+        Box::leak(Box::new(Environment {
             pins: Pins::new(Arc::clone(&handle)),
             handle,
             settings,
             functions,
             handles: RefCell::new(handles),
             answers: Answers::default(),
-            context: Context::default(),
+            context: CallContext::default(),
             loop_reference: LoopReference::default(),
             adopted: Adopted::default(),
             abortable: Abortable::default(),

@@ -9,7 +9,7 @@ use napi_sys as sys;
 use super::answers::PendingRequest;
 use super::carrier;
 use super::context::Current;
-use super::environment::Local;
+use super::environment::Environment;
 use super::event::{Event, Origin};
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use super::streams::{Next, Reading, Subject};
@@ -18,7 +18,7 @@ use crate::isolate::{Remote, next_owner_id};
 use crate::ops::op;
 use crate::value::{Completion, Fault, Outcome, Request, Value};
 
-impl Local {
+impl Environment {
     /// Handles the signal that other threads have sent something.
     pub fn on_signal(&self, js: Js<'_>) {
         // Deno calls thread-safe functions several times between two rounds of `process.nextTick` callbacks. Callbacks that a host function
@@ -274,9 +274,9 @@ impl Local {
 }
 
 /// Connects the environment of `js`, which is `local`, with its event loop.
-pub fn attach(js: Js<'_>, local: &'static Local) -> JsResult<()> {
+pub fn attach(js: Js<'_>, local: &'static Environment) -> JsResult<()> {
     let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
-    // SAFETY: the data is what both functions expect: a `Local` that lives forever, of the environment on whose thread they run.
+    // SAFETY: the data is what both functions expect: an `Environment` that lives forever, of the environment on whose thread they run.
     unsafe { local.signal().attach(js, data, on_signal, on_cleanup) }
 }
 
@@ -290,13 +290,13 @@ unsafe extern "C" fn on_signal(
         // The environment is closing.
         return;
     }
-    // SAFETY: the context is the leaked `Local` of this environment, on whose thread this runs.
-    let local = unsafe { &*context.cast::<Local>() };
+    // SAFETY: the context is the leaked `Environment` of this environment, on whose thread this runs.
+    let local = unsafe { &*context.cast::<Environment>() };
     // SAFETY: `env` is this callback's environment.
     unsafe { Js::inside(env, |js| local.on_signal(js)) };
 }
 
 unsafe extern "C" fn on_cleanup(data: *mut c_void) {
-    // SAFETY: the data is the leaked `Local`, on whose thread hooks run.
-    unsafe { &*data.cast::<Local>() }.close();
+    // SAFETY: the data is the leaked `Environment`, on whose thread hooks run.
+    unsafe { &*data.cast::<Environment>() }.close();
 }

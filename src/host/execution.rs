@@ -3,18 +3,18 @@
 use std::sync::{Arc, Weak};
 
 use super::carrier;
-use super::environment::Local;
+use super::environment::Environment;
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::warm::{isolate_of, template};
 use crate::isolate::Settings;
 use crate::ops::{self, Record};
 use crate::protocol::{execution, flag, form, form_part};
-use crate::sandbox::{self, Body, Form, Guard, LogStyle, Logging, Modules, Sources, Spec, Supply, Tool};
+use crate::sandbox::{self, Form, FormGuard, LogStyle, Logging, Modules, Sources, Spec, Supply, Tool, UserCode};
 use crate::value::{Completion, Fault, Handle, IsolateHandle, Value};
 
 /// `execute(request, execution, isolate)`: starts an execution in a sandbox, in `isolate` if [`make_inspectable`](super::warm::make_inspectable)
 /// has made one for it. Returns the handle of its isolate; the outcome settles `request`.
-pub fn execute<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn execute<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, record, isolate, ..] = args else { return Err(Refused) };
     let made = match js.read_number(*isolate)? as usize {
         0 => None,
@@ -38,7 +38,7 @@ pub fn execute<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> J
 pub(super) const LISTS: &[u32] = &[execution::FORMS, execution::TOOLS];
 
 /// Reads a record of carriers. Its elements `lists` are lists of carriers.
-pub(super) fn read(js: Js<'_>, local: &Local, record: JsValue<'_>, lists: &[u32]) -> JsResult<Record> {
+pub(super) fn read(js: Js<'_>, local: &Environment, record: JsValue<'_>, lists: &[u32]) -> JsResult<Record> {
     let one = |value| carrier::read(js, local, value)?.map_err(|_| Refused);
     let length = js.length(record)?;
     let mut values = Vec::with_capacity(length as usize);
@@ -94,21 +94,21 @@ fn forms(record: &mut Record) -> Result<Vec<Form>, Fault> {
     let parts = record.list(execution::FORMS)?;
     let forms = parts.chunks(form_part::ALL.len()).map(|parts| {
         let mut parts = Record::new(parts.to_vec());
-        let code = Body {
+        let code = UserCode {
             text: parts.text(form_part::TEXT)?,
             line: parts.number(form_part::LINE)? as i32,
             column: parts.number(form_part::COLUMN)? as i32,
         };
         let flags = parts.number(form_part::FLAGS)? as u32;
         let must_compile = flags & form::NEEDS_GUARD != 0;
-        let guard = parts.optional_text(form_part::GUARD)?.map(|text| Guard { text, must_compile });
+        let guard = parts.optional_text(form_part::GUARD)?.map(|text| FormGuard { text, must_compile });
         Ok(Form { code, guard, is_function: flags & form::FUNCTION != 0 })
     });
     forms.collect()
 }
 
-pub(super) fn body(record: &mut Record) -> Result<Body, Fault> {
-    Ok(Body {
+pub(super) fn body(record: &mut Record) -> Result<UserCode, Fault> {
+    Ok(UserCode {
         text: record.text(execution::CODE)?,
         line: record.number(execution::LINE)? as i32,
         column: record.number(execution::COLUMN)? as i32,
@@ -133,7 +133,7 @@ pub(super) fn modules(record: &mut Record) -> Result<Option<Modules>, Fault> {
         (record.number(execution::MODULE_LINE)? as i32, record.number(execution::MODULE_COLUMN)? as i32);
     Ok(match (index, text, main) {
         (Some(index), Some(text), Some(main)) => {
-            Some(Modules { sources: Sources { index, text }, main: Body { text: main, line, column } })
+            Some(Modules { sources: Sources { index, text }, main: UserCode { text: main, line, column } })
         }
         _ => None,
     })

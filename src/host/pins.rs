@@ -68,7 +68,7 @@ impl Pins {
         let (data, length) = js.buffer_memory(buffer)?;
         let (number, unpin) = self.pin(js, buffer)?;
         // SAFETY: the host gave address and length of the memory, which does not move while the buffer lives, and the reference keeps the
-        // buffer alive. The caller guarantees that no JavaScript uses it. `Local::close` revokes the memory
+        // buffer alive. The caller guarantees that no JavaScript uses it. `Environment::close` revokes the memory
         // before the environment shuts down, and waits for the isolate that has taken the memory.
         let host_memory = Arc::new(unsafe { HostMemory::new(data, length, unpin) });
         if let Some(pin) = self.all.borrow_mut().get_mut(number) {

@@ -4,12 +4,12 @@ use std::sync::{Arc, Weak};
 
 use super::answers::PendingRequest;
 use super::carrier;
-use super::environment::Local;
+use super::environment::Environment;
 use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::Remote;
 use crate::value::{Outcome, Owner};
 
-impl Local {
+impl Environment {
     /// Reads the carrier of a value that `requester` has requested.
     pub fn read_answer(
         &self,
@@ -54,7 +54,7 @@ impl Local {
 }
 
 /// `reply(request, carrier)`: the answer to a request, or the outcome of a promise of the surface.
-pub fn reply<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn reply<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, carrier, ..] = args else {
         return Err(Refused);
     };
@@ -66,7 +66,7 @@ pub fn reply<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsR
 }
 
 /// `recipient(request)`: the number of the isolate or child process that receives the reply; 0 if it is unknown.
-pub fn recipient<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn recipient<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else {
         return Err(Refused);
     };
@@ -75,7 +75,7 @@ pub fn recipient<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) ->
 }
 
 /// `isAwaited(request)`: whether anything still waits for the reply.
-pub fn is_awaited<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn is_awaited<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else {
         return Err(Refused);
     };

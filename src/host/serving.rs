@@ -1,10 +1,10 @@
 //! Serves guests while a sync call waits: their requests, and their direct calls.
 
-use super::environment::{Local, Next};
+use super::environment::{Environment, Next};
 use super::event::Origin;
 use super::js::Js;
 
-impl Local {
+impl Environment {
     /// Serves a guest while a sync call waits. The host's handles that this needs are released at its end.
     pub(super) fn serve_now(&self, js: Js<'_>, next: Next) {
         self.next.set(Some(next));
@@ -20,7 +20,7 @@ impl Local {
         }
     }
 
-    /// Serves what [`Local::serve_now`] has stored.
+    /// Serves what [`Environment::serve_now`] has stored.
     pub(super) fn serve_next(&self, js: Js<'_>) {
         match self.next.take() {
             Some(Next::Request(request)) => self.serve(js, request, Origin::default()),

@@ -4,20 +4,20 @@ use std::path::PathBuf;
 use std::sync::Weak;
 use std::time::Duration;
 
-use super::environment::Local;
+use super::environment::Environment;
 use super::execution::{LISTS, body, logging, modules, read};
 use super::js::{Js, JsResult, JsValue, Refused};
-use crate::child::{self, Job, ProcessTemplate, Requester, Task};
+use crate::child::{self, Execution, ProcessTemplate, Requester, Task};
 use crate::engine::library::own_file;
 use crate::isolate::Settings;
 use crate::ops::{self, Record};
 use crate::protocol::{execution, process};
-use crate::sandbox::{Body, LogStyle, Logging, Modules};
+use crate::sandbox::{LogStyle, Logging, Modules, UserCode};
 use crate::value::{Code, ErrorClass, Fault, Owner, Text, Value};
 
 /// `executeInProcess(request, process, execution)`: starts an execution in a process of its own. Returns its number; the outcome settles
 /// `request`.
-pub fn execute<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn execute<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, process, execution, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
     let (process, execution) = (read(js, local, *process, &[])?, read(js, local, *execution, LISTS)?);
@@ -31,19 +31,19 @@ pub fn execute<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> J
     };
     let Parts { timeout, task, tools, logging } = parts_of(execution).map_err(|_| Refused)?;
     let requester = Requester { owner: local.handle.id(), request, tools, completion };
-    let number = child::start(Job { template, again: false, pool, timeout, task, logging, requester });
+    let number = child::start(Execution { template, again: false, pool, timeout, task, logging, requester });
     js.number(number as f64)
 }
 
 /// `terminateExecution(number)`: ends an execution, if it has not ended.
-pub fn terminate<'a>(js: Js<'a>, _local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn terminate<'a>(js: Js<'a>, _local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [number, ..] = args else { return Err(Refused) };
     child::terminate(js.read_number(*number)? as u64);
     js.undefined()
 }
 
 /// `checkConfinement(request, process)`: settles `request` with what confines such processes: name, whether it holds, and detail of each layer.
-pub fn check_confinement<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn check_confinement<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, process, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
     let process = read(js, local, *process, &[])?;
@@ -91,7 +91,7 @@ struct Parts {
 
 fn parts_of(mut record: Record) -> Result<Parts, Fault> {
     let (whole, spent) = (record.duration(execution::TIMEOUT)?, record.duration(execution::SPENT)?);
-    let Body { text: code, line, column } = body(&mut record)?;
+    let UserCode { text: code, line, column } = body(&mut record)?;
     let logging = logging(&mut record, LogStyle::Tagged)?;
     let (mut places, mut tools) = (Vec::new(), Vec::new());
     let mut rest = record.list(execution::TOOLS)?.into_iter();

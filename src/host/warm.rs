@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::carrier;
-use super::environment::Local;
+use super::environment::Environment;
 use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::{Remote, Settings};
 use crate::ops;
@@ -28,7 +28,7 @@ pub fn template(
 }
 
 /// The isolate with this handle.
-pub fn isolate_of(local: &Local, handle: usize) -> JsResult<Arc<Remote>> {
+pub fn isolate_of(local: &Environment, handle: usize) -> JsResult<Arc<Remote>> {
     let Some(Value::Handle(Handle::Isolate(isolate))) = local.handle(handle) else {
         return Err(Refused);
     };
@@ -36,7 +36,7 @@ pub fn isolate_of(local: &Local, handle: usize) -> JsResult<Arc<Remote>> {
 }
 
 /// `prewarm(flags, web, memoryLimit, snapshot)`: an execution like this follows at once.
-pub fn prewarm<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn prewarm<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [flags, web, memory_limit, snapshot, ..] = args else {
         return Err(Refused);
     };
@@ -51,7 +51,7 @@ pub fn prewarm<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> J
 }
 
 /// `keepSnapshot(memoryLimit, snapshot)`: a copy of the snapshot for sandboxes with this memory limit, in megabytes.
-pub fn keep_snapshot<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn keep_snapshot<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [memory_limit, snapshot, ..] = args else {
         return Err(Refused);
     };
@@ -62,7 +62,7 @@ pub fn keep_snapshot<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]
 }
 
 /// `takeIsolate(memoryLimit, warm, snapshot)`: an isolate for a plugin, whose first context already exists if that is possible.
-pub fn take_isolate<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn take_isolate<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [memory_limit, wanted, snapshot, ..] = args else {
         return Err(Refused);
     };
@@ -84,7 +84,7 @@ pub fn take_isolate<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>])
 }
 
 /// `makeWarm(memoryLimit)`: an isolate that counts as a warm one, whatever runs in it.
-pub fn make_warm<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn make_warm<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [memory_limit, ..] = args else {
         return Err(Refused);
     };
@@ -96,7 +96,7 @@ pub fn make_warm<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) ->
 }
 
 /// `makeInspectable(flags, web, memoryLimit, snapshot)`: an isolate for one execution, to which a debugger can be attached before.
-pub fn make_inspectable<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn make_inspectable<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [flags, web, memory_limit, snapshot, ..] = args else {
         return Err(Refused);
     };
@@ -115,7 +115,7 @@ pub fn make_inspectable<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'
 
 /// `meter(isolate, anew)`: the nanoseconds for which the isolate has run, the most bytes of heap in use since the last call with `anew`, and
 /// the bytes of memory in use now.
-pub fn meter<'a>(js: Js<'a>, local: &'static Local, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn meter<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [isolate, anew, ..] = args else {
         return Err(Refused);
     };

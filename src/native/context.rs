@@ -37,7 +37,7 @@ pub(super) struct QuotaInUse {
 }
 
 /// What V8 does on the thread.
-pub struct Engine {
+pub struct V8Activity {
     /// It has begun to compile a WebAssembly module on other threads.
     pub compiles_module: Cell<bool>,
     /// It terminates the heap of C++ objects of an isolate.
@@ -65,11 +65,11 @@ pub struct Icu {
 /// Declares the parts of a context, and what a context without any has.
 macro_rules! context {
     ($($(#[$note:meta])* $visibility:vis $name:ident: $type:ty = $none:expr;)*) => {
-        pub struct Context {
+        pub struct ThreadContext {
             $($(#[$note])* $visibility $name: $type,)*
         }
 
-        impl Context {
+        impl ThreadContext {
             /// Nothing.
             pub const fn new() -> Self {
                 Self { $($name: $none,)* }
@@ -98,23 +98,23 @@ context! {
     pub ceiling: Cell<usize> = Cell::new(usize::MAX);
     /// Such a block was refused.
     pub capped: Cell<bool> = Cell::new(false);
-    pub engine: Engine = Engine { compiles_module: Cell::new(false), terminates_cpp_heap: Cell::new(false) };
+    pub engine: V8Activity = V8Activity { compiles_module: Cell::new(false), terminates_cpp_heap: Cell::new(false) };
     pub icu: Icu = Icu {
         expects_refusals: Cell::new(false),
         creates_numbering_systems: Cell::new(false),
         adds_date: Cell::new(false),
     };
-    /// The budgets for pages. Only `engine::pages` uses it.
+    /// The budgets for pages. Only `engine::page_allocator` uses it.
     pub pages: Pointer = Pointer::none();
     /// The number by which V8 knows a guest on a fiber; 0 for that of the thread.
     pub v8_thread: Cell<i32> = Cell::new(0);
-    /// The isolate. Only `isolate::current` knows its type.
+    /// The isolate. Only `isolate::thread::current` knows its type.
     pub isolate: Pointer = Pointer::none();
-    /// The fiber with this context. Only `isolate::suspension` knows its type.
+    /// The fiber with this context. Only `isolate::thread::suspension` knows its type.
     pub fiber: Pointer = Pointer::none();
 }
 
-impl Context {
+impl ThreadContext {
     /// For a guest that begins on a stack whose reserve begins at `reserve`, and that V8 knows as `v8_thread`. Everything else is what the
     /// previous one has restored, unless it was left.
     ///
@@ -139,8 +139,8 @@ impl Context {
 
 pub(super) struct Thread {
     /// The context of the fiber that runs; null for that of the thread.
-    pub(super) current: Cell<*const Context>,
-    own: Context,
+    pub(super) current: Cell<*const ThreadContext>,
+    own: ThreadContext,
     /// The fiber that runs now; null on the thread's own stack. Only `fiber` uses it.
     pub(super) fiber: Cell<*const c_void>,
     /// The suspended stack of the thread.
@@ -152,7 +152,7 @@ thread_local! {
     static THREAD: Thread = const {
         Thread {
             current: Cell::new(ptr::null()),
-            own: Context::new(),
+            own: ThreadContext::new(),
             fiber: Cell::new(ptr::null()),
             stack: Cell::new(0),
         }
@@ -172,7 +172,7 @@ pub(super) fn of_thread<T>(use_it: impl FnOnce(&Thread) -> T) -> T {
 
 /// Uses what this thread works for.
 #[inline]
-pub fn with<T>(use_it: impl FnOnce(&Context) -> T) -> T {
+pub fn with<T>(use_it: impl FnOnce(&ThreadContext) -> T) -> T {
     of_thread(|thread| {
         // SAFETY: it belongs to the fiber that runs. `Fiber::resume`, which has set it and borrows the fiber, resets it when the fiber is suspended.
         use_it(unsafe { thread.current.get().as_ref() }.unwrap_or(&thread.own))

@@ -271,7 +271,7 @@ pub(super) fn pass_on_small() {
 }
 
 /// Whether the watch of the quota that a thread has, which works for this, must be notified.
-pub(super) fn has_postponed(context: &context::Context) -> bool {
+pub(super) fn has_postponed(context: &context::ThreadContext) -> bool {
     // SAFETY: as in `with_current`.
     let quota = unsafe { context.quota.current.get().cast::<NativeQuota>().as_ref() };
     quota.is_some_and(|quota| quota.postponed.iter().any(|postponed| postponed.load(Ordering::Relaxed)))

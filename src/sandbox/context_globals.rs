@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use super::code::Body;
+use super::code::UserCode;
 use super::modules::{Graph, Sources, name};
 use super::property::put;
 use super::refused_modules::{self, is_for_modules};
@@ -149,7 +149,7 @@ pub fn adopt(context: &ContextHandle, code: Text, file: Text) -> Prepared {
         let script = ops::compile(scope, &code, &origin).map(drop);
         let Err(fault) = script else { return Ok(Value::Undefined) };
         let graph = Graph::of(scope).ok_or_else(ops::malformed)?;
-        match graph.add(scope, &Body { text: code, line: 0, column: 0 }, file) {
+        match graph.add(scope, &UserCode { text: code, line: 0, column: 0 }, file) {
             Ok(number) => Ok(Value::String(Text::from(name(number)))),
             Err(own) if is_for_modules(&fault) => Err(own),
             // Running the code reports this error.

@@ -2,7 +2,7 @@
 
 use v8::script_compiler::CompileOptions;
 
-use super::code::Body;
+use super::code::UserCode;
 use super::modules::{Graph, MAIN};
 use super::refused_modules::{self, is_for_modules};
 use super::spec::Spec;
@@ -47,7 +47,7 @@ impl<'s> Then<'s> {
 pub fn evaluate<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     spec: &Spec,
-    main: Option<&Body>,
+    main: Option<&UserCode>,
 ) -> Result<(v8::Local<'s, v8::Value>, Then<'s>), Fault> {
     for form in &spec.forms {
         if let Some(guard) = &form.guard
@@ -73,7 +73,7 @@ pub fn evaluate<'s>(
 /// Evaluates the code as a module, if it is one; `fault` is why it is not anything else.
 fn evaluate_module<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    main: &Body,
+    main: &UserCode,
     fault: Fault,
 ) -> Result<(v8::Local<'s, v8::Value>, Then<'s>), Fault> {
     let graph = Graph::of(scope).ok_or(Fault::Stopped)?;
@@ -117,7 +117,7 @@ impl Failure {
 fn evaluate_text<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     spec: &Spec,
-    body: &Body,
+    body: &UserCode,
 ) -> Result<v8::Local<'s, v8::Value>, Failure> {
     // Positions are those of the user's own text.
     let origin = ops::Origin { filename: Text::from(MAIN), line: body.line, column: body.column };

@@ -24,7 +24,7 @@ mod warm;
 
 pub use actors::{ActorScript, run_as_actor};
 pub use builtins::SNAPSHOT_SOURCE as BUILTINS;
-pub use code::{Body, Form, Guard};
+pub use code::{Form, FormGuard, UserCode};
 pub use context_globals::{ContextGlobals, adopt, install};
 pub use logs::{LogStyle, Logging, Logs};
 pub use modules::Sources;

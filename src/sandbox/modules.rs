@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use url::Url;
 
-use super::code::Body;
+use super::code::UserCode;
 use super::specifier::{self, MAX_SPECIFIER, shown};
 use crate::convert::{self, cap};
 use crate::guest::import;
@@ -144,14 +144,14 @@ impl Graph {
     }
 
     /// Compiles code that imports from the map, and is called `file` in stacks. Returns its number; it can be imported by its [`name`].
-    pub fn add(&self, scope: &mut v8::PinScope<'_, '_>, main: &Body, file: Text) -> Result<usize, Fault> {
+    pub fn add(&self, scope: &mut v8::PinScope<'_, '_>, main: &UserCode, file: Text) -> Result<usize, Fault> {
         let number = {
             let mut entries = self.entries();
             entries.last_added += 1;
             self.index()?.names.len() + entries.last_added
         };
         let url = self.root()?.join(&name(number)).map_err(|_| ops::malformed())?;
-        let Body { text, line, column } = main;
+        let UserCode { text, line, column } = main;
         let source = Source { name: file, url, text: text.clone(), line: *line, column: *column };
         self.entries().added.insert(number, Arc::new(source));
         self.compile(scope, number).inspect_err(|_| self.forget(number))?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::code::{Body, Form};
+use super::code::{Form, UserCode};
 use super::logs::Logging;
 use super::modules::Sources;
 use super::template::IsolateTemplate;
@@ -13,7 +13,7 @@ use crate::value::{Completion, Value};
 /// One execution.
 pub struct Spec {
     /// The code: the body of a function that returns the result or a promise of it.
-    pub code: Body,
+    pub code: UserCode,
     /// The first one that fits runs instead.
     pub forms: Vec<Form>,
     /// What the code can import, if anything.
@@ -42,5 +42,5 @@ pub struct Spec {
 pub struct Modules {
     pub sources: Sources,
     /// The code as a module, which runs if it is not the body of a function.
-    pub main: Body,
+    pub main: UserCode,
 }

@@ -65,6 +65,8 @@ const TEXTS = {
   'beginnings of comments': `${'/*'.repeat(MANY / 2)}1`,
   'a name without an end': `async ${'a'.repeat(MANY)}`,
   'fences': '```js\n'.repeat(MANY / 6),
+  'a long fence, and shorter ones': `${'`'.repeat(MANY / 2)}js\n x${'`'.repeat(MANY / 2 - 1)}x${'`'.repeat(MANY / 2 - 1)}`,
+  'a long fence within a line, and shorter ones': `Run ${'`'.repeat(MANY / 2)}js x${'`'.repeat(MANY / 2 - 1)}x${'`'.repeat(MANY / 2 - 1)}`,
   'fences of languages whose names collide': `~~~${indices(50_000).join('\n~~~')}`,
 };
 

@@ -54,7 +54,7 @@ struct Busy {
 }
 
 /// The message that was being handled when the guest was paused.
-pub struct Suspended(Option<Busy>);
+pub struct PausedMessage(Option<Busy>);
 
 struct Session {
     v8: V8InspectorSession,
@@ -109,11 +109,11 @@ impl Agent {
     }
 
     /// The guest is paused inside the message that is being handled. Pass the result to [`Agent::resume`].
-    pub fn suspend(&self) -> Suspended {
-        Suspended(self.busy.take())
+    pub fn suspend(&self) -> PausedMessage {
+        PausedMessage(self.busy.take())
     }
 
-    pub fn resume(&self, Suspended(busy): Suspended) {
+    pub fn resume(&self, PausedMessage(busy): PausedMessage) {
         self.busy.set(busy);
     }
 

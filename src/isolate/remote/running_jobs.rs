@@ -50,7 +50,7 @@ pub struct Interrupted {
 pub struct Paused(Vec<u64>);
 
 #[derive(Default)]
-pub struct Stack {
+pub struct JobStack {
     jobs: Vec<RunningJob>,
     serial: u64,
     /// When the limits are looked at next: not after the first of them expires. Most calls end long before, so the alarm of one serves others
@@ -70,7 +70,7 @@ impl RunningJob {
     }
 }
 
-impl Stack {
+impl JobStack {
     fn next_due(&self) -> Option<Instant> {
         self.jobs.iter().filter_map(RunningJob::due).map(|(due, _)| due).min()
     }
@@ -98,7 +98,7 @@ impl Stack {
 
 pub struct RunningJobs {
     enforcer: Weak<dyn Enforcer>,
-    stack: Arc<Mutex<Stack>>,
+    stack: Arc<Mutex<JobStack>>,
     /// At least one job has a timeout, which is paused while the guest waits.
     timed: AtomicBool,
 }
@@ -108,7 +108,7 @@ impl RunningJobs {
         Self { enforcer, stack: Arc::default(), timed: AtomicBool::new(false) }
     }
 
-    pub fn lock(&self) -> Guard<'_, Stack> {
+    pub fn lock(&self) -> Guard<'_, JobStack> {
         lock(&self.stack)
     }
 
@@ -172,7 +172,7 @@ impl RunningJobs {
     }
 
     /// Makes sure that the limits are looked at when this one expires.
-    fn watch(&self, stack: &mut Stack, due: Instant) {
+    fn watch(&self, stack: &mut JobStack, due: Instant) {
         if stack.is_late(due) {
             stack.alarm = Some(set_alarm(due, Arc::downgrade(&self.stack), self.enforcer.clone()));
         }
@@ -211,7 +211,7 @@ impl RunningJobs {
     }
 
     /// Removes the job `serial`. Also returns why a job below it has expired, if one has.
-    pub fn remove(&self, stack: &mut Stack, serial: u64) -> Option<(RunningJob, Option<Expired>)> {
+    pub fn remove(&self, stack: &mut JobStack, serial: u64) -> Option<(RunningJob, Option<Expired>)> {
         let position = stack.jobs.iter().rposition(|job| job.serial == serial)?;
         let job = stack.jobs.remove(position);
         if job.timeout.is_some() {
@@ -249,12 +249,12 @@ impl Timer {
     }
 }
 
-fn set_alarm(time: Instant, stack: Weak<Mutex<Stack>>, enforcer: Weak<dyn Enforcer>) -> (Instant, Alarm) {
+fn set_alarm(time: Instant, stack: Weak<Mutex<JobStack>>, enforcer: Weak<dyn Enforcer>) -> (Instant, Alarm) {
     (time, clock::at(time, move || look(stack, enforcer)))
 }
 
 /// Looks which limits have expired, and when the next one does.
-fn look(shared: Weak<Mutex<Stack>>, enforcer: Weak<dyn Enforcer>) {
+fn look(shared: Weak<Mutex<JobStack>>, enforcer: Weak<dyn Enforcer>) {
     let Some(stack) = shared.upgrade() else { return };
     let mut stack = lock(&stack);
     let now = Instant::now();

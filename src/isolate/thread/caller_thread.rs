@@ -14,7 +14,7 @@ use super::heap_tasks;
 use super::host_polls;
 use super::job_execution;
 use super::run;
-use super::suspension::Suspended;
+use super::suspension::FiberGuest;
 use crate::engine::{self, Entered};
 use crate::isolate::guest::Guest;
 use crate::isolate::job::Job;
@@ -32,7 +32,7 @@ struct GuestFiber {
     /// No other fiber has had it.
     id: usize,
     native: Box<Fiber>,
-    guest: Suspended,
+    guest: FiberGuest,
     /// What the guest begins with.
     job: Cell<Option<(Box<Body>, Box<Job>)>>,
     /// What it returns.
@@ -241,7 +241,7 @@ impl GuestFiber {
         Some(Rc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             native,
-            guest: Suspended::default(),
+            guest: FiberGuest::default(),
             job: Cell::default(),
             body: Cell::default(),
             current: Cell::default(),

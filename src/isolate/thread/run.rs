@@ -20,7 +20,7 @@ use crate::isolate::job::{IsolateScope, Job, Kind};
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::body::Body;
 use crate::isolate::remote::creation_queue;
-use crate::isolate::remote::execution::Worker;
+use crate::isolate::remote::execution::Executor;
 use crate::isolate::remote::lifecycle::{Action, Event};
 use crate::isolate::remote::pending::Caused;
 use crate::isolate::remote::reason::Stop;
@@ -90,7 +90,7 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
 /// How often to try again to start a thread.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// Until a thread is started, which then does what the pool has kept.
+/// Tries until a thread is started, which then does what the pool has kept.
 fn retry() {
     static TRYING: AtomicBool = AtomicBool::new(false);
     fn attempt() {
@@ -264,7 +264,7 @@ enum Next {
     Ended,
 }
 
-impl Worker for Remote {
+impl Executor for Remote {
     fn perform(&self, action: Action<Box<Body>>) {
         let Some(me) = self.me.upgrade() else { return };
         match action {

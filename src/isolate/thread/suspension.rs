@@ -22,7 +22,7 @@ static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
 /// A guest on a fiber, as the thread that resumes it sees it.
 #[derive(Default)]
-pub struct Suspended {
+pub struct FiberGuest {
     /// The isolate whose guest it is, and its number; 0 for none.
     pub remote: RefCell<Option<Arc<Remote>>>,
     isolate: Cell<u64>,
@@ -38,7 +38,7 @@ pub struct Suspended {
     pub polls_host: Cell<bool>,
 }
 
-impl Suspended {
+impl FiberGuest {
     /// A guest of this isolate begins.
     pub fn begin(&self, remote: &Arc<Remote>) {
         self.remote.replace(Some(Arc::clone(remote)));
@@ -54,9 +54,9 @@ impl Suspended {
         self.remote.take()
     }
 
-    /// The guest, which runs, is about to wait for its host, which looks at `ask` first. False if it looks at another one.
+    /// The running guest is about to wait for its host, which then looks at `direct`. False if the host looks at an earlier call first.
     pub fn call_directly(&self, direct: &Rc<DirectCall>) -> bool {
-        // One that is still there is over, or is for another environment of this thread.
+        // An earlier call is over, or is for another environment of this thread.
         let before = self.direct_call.take().filter(|before| !before.is_over());
         let is_free = before.is_none();
         self.direct_call.set(before.or_else(|| Some(Rc::clone(direct))));
@@ -82,7 +82,7 @@ impl Suspended {
         self.remote.borrow().as_ref().is_some_and(|remote| remote.mailbox.version() != self.version.get())
     }
 
-    /// The guest, which runs, waits until something has changed since `version`.
+    /// The running guest waits until something has changed since `version`.
     #[inline(always)]
     fn suspend(&self, version: u32) {
         self.version.set(version);
@@ -93,15 +93,15 @@ impl Suspended {
 /// The guest that runs on a fiber of this thread. The thread keeps the fiber until its guest is done or left, so it outlives everything that runs
 /// on it.
 #[inline(always)]
-fn running<'fiber>() -> Option<&'fiber Suspended> {
-    let running = context::with(|context| context.fiber.get()).cast::<Suspended>();
+fn running<'fiber>() -> Option<&'fiber FiberGuest> {
+    let running = context::with(|context| context.fiber.get()).cast::<FiberGuest>();
     // SAFETY: as above. Each fiber sets what its context has here.
     unsafe { running.as_ref() }
 }
 
 /// A guest that runs on a fiber of this thread.
 pub struct RunningGuest<'a> {
-    pub fiber: &'a Suspended,
+    pub fiber: &'a FiberGuest,
     pub guest: &'a Rc<Guest>,
     pub remote: &'a Remote,
 }
@@ -114,7 +114,7 @@ pub fn running_guest<'a>(
 ) -> Option<RunningGuest<'a>> {
     let (fiber, remote) = context::with(|context| (context.fiber.get(), context.isolate.get()));
     // SAFETY: as in `running`.
-    let fiber = unsafe { fiber.cast::<Suspended>().as_ref() }?;
+    let fiber = unsafe { fiber.cast::<FiberGuest>().as_ref() }?;
     if !fiber.entered.get()?.is_of(isolate) {
         return None;
     }

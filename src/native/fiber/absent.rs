@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::ffi::c_void;
 
-use super::context::Context;
+use super::context::ThreadContext;
 
 /// Why control returns to the host's stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +51,7 @@ impl Fiber {
         match self.0 {}
     }
 
-    pub fn context(&self) -> &Context {
+    pub fn context(&self) -> &ThreadContext {
         match self.0 {}
     }
 

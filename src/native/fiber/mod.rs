@@ -11,7 +11,7 @@ use std::panic::catch_unwind;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::context::{self, Context};
+use super::context::{self, ThreadContext};
 use super::stop_request;
 use stack::Stack;
 pub use stack::prepare_thread;
@@ -41,7 +41,7 @@ pub struct Fiber {
     work: Cell<Option<Work>>,
     state: Cell<Pause>,
     /// What the thread works for while the fiber runs.
-    context: Context,
+    context: ThreadContext,
 }
 
 /// There has been a fiber in this process. Without one, signal handlers do without thread-local data.
@@ -129,7 +129,7 @@ impl Fiber {
             pointer: Cell::new(0),
             work: Cell::new(None),
             state: Cell::new(Pause::Done),
-            context: Context::new(),
+            context: ThreadContext::new(),
         });
         // SAFETY: the stack is new, and lives as long as the fiber. `main` does not return.
         fiber.pointer.set(unsafe { switch::prepare(top, main, ptr::from_ref(&*fiber) as usize) });
@@ -157,7 +157,7 @@ impl Fiber {
     }
 
     /// What the thread works for while the fiber runs.
-    pub fn context(&self) -> &Context {
+    pub fn context(&self) -> &ThreadContext {
         &self.context
     }
 

@@ -55,6 +55,25 @@ function runLength(text, from, mark) {
 }
 
 /**
+ * The next run of at least `least` of a fence's characters. Engines take quadratic time to search a text for many equal characters.
+ * @param {string} text
+ * @param {number} from
+ * @param {string} mark
+ * @param {number} least
+ * @returns {number} its position, -1 if there is none
+ */
+function nextRun(text, from, mark, least) {
+  for (let at = text.indexOf(mark, from); at >= 0;) {
+    const run = runLength(text, at, mark);
+    if (run >= least) {
+      return at;
+    }
+    at = text.indexOf(mark, at + run);
+  }
+  return -1;
+}
+
+/**
  * The next line at or after the line that starts at `from` that starts with a fence's characters.
  * @param {string} text
  * @param {number} from
@@ -158,13 +177,13 @@ function closeOf(text, from, { mark, run }) {
   if (close !== undefined) {
     return { at: close.start, line: close };
   }
-  for (let at = text.indexOf(mark.repeat(run), from); at >= 0;) {
+  for (let at = nextRun(text, from, mark, run); at >= 0;) {
     const after = at + runLength(text, at, mark);
     const end = text.indexOf('\n', after);
     if (text.slice(after, end < 0 ? text.length : end).trim() === '') {
       return { at, line: undefined };
     }
-    at = end < 0 ? -1 : text.indexOf(mark.repeat(run), end);
+    at = end < 0 ? -1 : nextRun(text, end, mark, run);
   }
   return { at: text.length, line: undefined };
 }
@@ -198,7 +217,7 @@ function withinLine(text) {
     // `nextFence` finds those at the start of a line.
     return next < 0 || text.slice(before, at).trim() === '' ? undefined : part(text, end, closeOf(text, end + 1, { mark: BACKTICK, run }).at, isTypeScript);
   }
-  const close = text.indexOf(BACKTICK.repeat(run), content);
+  const close = nextRun(text, content, BACKTICK, run);
   return language === '' || close < 0 || close > end ? undefined : part(text, content + language.length, close, isTypeScript);
 }
 

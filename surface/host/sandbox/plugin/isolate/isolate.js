@@ -2,6 +2,7 @@
 // One isolate of a plugin, with the realm that its executions share.
 
 const { CALLBACK, KIND } = require('../../../../core/protocol.js');
+const { LEVELS } = require('../../../protocol.js');
 const { CallbackRecord } = require('../../../../api/callback.js');
 const { stamp } = require('../../../../core/handle.js');
 const { ORIGIN } = require('../../../calls/host-calls.js');
@@ -35,7 +36,6 @@ const MAX_IDLE = 256;
 const MAX_EVENTS = 1_000;
 /** Most bytes of their arguments. One event may take more. */
 const MAX_EVENT_BYTES = 64 * 2 ** 20;
-const LEVELS = Object.freeze(['log', 'info', 'debug', 'warn', 'error']);
 
 /** @typedef {import('../context/log.js').Level} Level */
 

@@ -25,12 +25,12 @@ use crate::value::{Budget, Charge};
 pub use code_regions::contain as contain_code;
 
 /// What an isolate may use.
-struct Owner {
+struct OwnedBudgets {
     memory: Arc<Budget>,
     space: Arc<Budget>,
 }
 
-impl Owner {
+impl OwnedBudgets {
     fn unlimited() -> Self {
         let [memory, space] = [(); 2].map(|()| Budget::new(usize::MAX));
         Self { memory, space }
@@ -173,8 +173,8 @@ fn report(too_much: bool) {
 /// Space for an allocation of the guest, from `reserve`; null if its isolate may have no more.
 fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mut c_void {
     // V8's own compiler threads have no owner. Nothing is refused to them.
-    let for_guest = || native::current().filter(|_| what == Use::Code).map(|_| Owner::unlimited());
-    let Some(Owner { memory, space }) = Owner::current().or_else(for_guest) else { return reserve() };
+    let for_guest = || native::current().filter(|_| what == Use::Code).map(|_| OwnedBudgets::unlimited());
+    let Some(OwnedBudgets { memory, space }) = OwnedBudgets::current().or_else(for_guest) else { return reserve() };
     let share = if what == Use::Stack { Share::of_current(size / STACK_SHARE) } else { None };
     if share.as_ref().is_some_and(|share| !share.is_within_limit()) {
         return std::ptr::null_mut();
@@ -200,10 +200,12 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
         let held = share.map(Share::hold).into_iter().collect();
         let region = Region { what, size, used: 0, memory, _space: charges, code: 0, quota, held };
         let mut regions = regions();
-        if what == Use::Code {
-            code_regions::add(start as usize, size);
-        }
+        let is_known = what != Use::Code || code_regions::add(start as usize, size);
         regions.insert(start as usize, region);
+        drop(regions);
+        if !is_known {
+            report(true);
+        }
     }
     start
 }
