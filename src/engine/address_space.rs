@@ -15,8 +15,8 @@ const MAX_SPACE: usize = if cfg!(target_arch = "x86_64") { 8 << 40 } else { 128 
 /// This many isolates can use their full budget at the same time.
 const ISOLATES: usize = 16;
 
-/// This many buffers can have address space. Each takes two entries in the system's list of mappings, which on Linux has room for 65,530.
-const BUFFERS: usize = 1 << 14;
+/// This many regions can have address space. Each takes two entries in the system's list of mappings, which on Linux has room for 65,530.
+pub const REGIONS: usize = 1 << 14;
 
 /// The space for all isolates, and the minimum that each buffer counts for.
 struct Space {
@@ -26,7 +26,7 @@ struct Space {
 
 static SPACE: LazyLock<Space> = LazyLock::new(|| {
     let most = limit().map_or(MAX_SPACE, |limit| MAX_SPACE.min(limit / 4));
-    Space { all: Budget::new(most), least: most / BUFFERS }
+    Space { all: Budget::new(most), least: most / REGIONS }
 });
 
 /// A budget of address space for one isolate.

@@ -41,6 +41,19 @@ for (const [name, code, timeout] of GUESTS_THAT_HANG) {
     otherWorks();`, { timeout: 60_000 }));
 }
 
+test('a guest in one of thousands of WebAssembly modules is abandoned, then suspended', linuxOnly, () => passes(`
+  // Together, these isolates have almost 5,000 regions of code; each may have 768.
+  const bytes = 'new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 4, 1, 2, 0, 11])';
+  const others = Array.from({ length: 7 }, () => new ivm.Isolate().createContextSync());
+  for (const other of others) {
+    other.evalSync(\`globalThis.kept = []; for (let i = 0; i < 700; i++) kept.push(new WebAssembly.Module(\${bytes}));\`);
+  }
+  const error = syncError(() => context.evalSync(${JSON.stringify(TAIL_CALL)}, { timeout: 5_000 }));
+  assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');
+  while (ivm.engineStats().lostRunning > 0) await sleep(50);
+  assert.deepEqual(others.map((other) => other.evalSync('kept.length')), Array(7).fill(700));
+  otherWorks();`, { timeout: 120_000 }));
+
 test('a snapshot script is abandoned, then suspended', linuxOnly, () => passes(`
   const code = ${JSON.stringify(LOOPS.every)};
   const error = syncError(() => ivm.Isolate.createSnapshot([{ code }], undefined, { deadline: 50 }));

@@ -155,6 +155,34 @@ describe('work', () => {
     await assert.rejects(async () => issuesOf(readJsonSchema({ items: { type: 'number' } }, 's'), Array(2_000_000).fill(1), { until: 0, stopped: () => undefined }), { code: 'ERR_ISOLATE_DEADLINE' });
   });
 
+  test('is done for one call of an execution after the other, since each keeps results', async () => {
+    /** A list that takes several slices. Its last element tells when it is read. */
+    const slow = (read) => Object.defineProperty(Array(300_000).fill(1), 299_999, { get: () => (read(), 1) });
+    const numbers = readJsonSchema({ items: { type: 'number' } }, 's');
+    const pattern = readJsonSchema({ pattern: '(a*)*b' }, 's');
+    const events = [];
+    let isStopped = false;
+    const ending = {
+      until: Infinity,
+      stopped: () => (isStopped ? new Error('stopped') : undefined),
+      async match() {
+        events.push('match');
+        return true;
+      },
+    };
+    const first = issuesOf(numbers, slow(() => events.push('read')), ending);
+    const second = issuesOf(pattern, 'a'.repeat(50), ending);
+    const elsewhere = issuesOf(pattern, 'a'.repeat(50), { ...ending, match: async () => events.push('elsewhere') > 0 });
+    assert.deepEqual(await Promise.all([first, second, elsewhere]), [[], [], []]);
+    assert.deepEqual(events, ['elsewhere', 'read', 'match']);
+
+    // Those that wait when the execution ends do not begin.
+    const stopped = [issuesOf(numbers, slow(() => {}), ending), issuesOf(pattern, 'a'.repeat(50), ending)];
+    isStopped = true;
+    assert.deepEqual((await Promise.allSettled(stopped)).map(({ reason }) => reason?.message), ['stopped', 'stopped']);
+    assert.deepEqual(events, ['elsewhere', 'read', 'match']);
+  });
+
   test('is not exponential', async () => {
     const doubling = { $defs: {}, $ref: '#/$defs/d0' };
     for (let index = 0; index < 60; index += 1) doubling.$defs[`d${index}`] = { allOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] };

@@ -90,7 +90,7 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
 /// How often to try again to start a thread.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// Until a thread is started, which then does what the pool has kept.
+/// Tries until a thread is started, which then does what the pool has kept.
 fn retry() {
     static TRYING: AtomicBool = AtomicBool::new(false);
     fn attempt() {
@@ -319,10 +319,16 @@ impl TaskSink for Remote {
             post(self, task, Arc::new(NoCompletion));
         } else {
             let me = self.me.clone();
-            let pending = self.pending_event();
+            // V8 looks for garbage again some seconds after a collection. That does not continue the guest.
+            let pending = (!engine::works_on_heap(&task)).then(|| self.pending_event());
             self.execution.delayed_tasks.add(self.accounts.quota.as_ref(), delay, move || {
                 if let Some(remote) = me.upgrade() {
-                    post(&remote, task, Caused::by(pending, Arc::new(NoCompletion)));
+                    let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
+                    let completion = match pending {
+                        Some(pending) => Caused::by(pending, completion),
+                        None => completion,
+                    };
+                    post(&remote, task, completion);
                 }
             });
         }

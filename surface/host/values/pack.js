@@ -120,7 +120,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
       return packPrimitive(value);
     }
     if (typeof value === 'symbol') {
-      throw refused('Unsupported type');
+      throw refused(MESSAGE.UNSUPPORTED_TYPE);
     }
     if (types.isArrayBuffer(value) && !isResizable(value)) {
       return [TAG.BUFFER, value, 0, byteLengthOf.call(value)];

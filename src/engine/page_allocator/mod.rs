@@ -200,10 +200,12 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
         let held = share.map(Share::hold).into_iter().collect();
         let region = Region { what, size, used: 0, memory, _space: charges, code: 0, quota, held };
         let mut regions = regions();
-        if what == Use::Code {
-            code_regions::add(start as usize, size);
-        }
+        let is_known = what != Use::Code || code_regions::add(start as usize, size);
         regions.insert(start as usize, region);
+        drop(regions);
+        if !is_known {
+            report(true);
+        }
     }
     start
 }
