@@ -58,15 +58,15 @@ impl Waiting {
 /// Runs the isolate on a pool thread. `body` is `None` if its V8 side must still be created, which may have to wait.
 pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
     if body.is_some() {
-        return go(remote, body);
+        return start_on_pool(remote, body);
     }
     creation_queue::admit(move |permit| {
         remote.creation.begin(permit);
-        go(remote, None);
+        start_on_pool(remote, None);
     });
 }
 
-fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
+fn start_on_pool(remote: Arc<Remote>, body: Option<Box<Body>>) {
     let failed = Arc::clone(&remote);
     // A pool that can start no thread keeps the work until one of its threads is free, which may be never.
     let waiting = Arc::new(Waiting(Arc::clone(&remote)));

@@ -306,6 +306,15 @@ class PropertyReader extends LeafReader {
   }
 
   /**
+   * Whether an array has an element or a property itself. `in` is several times as fast as a check for an own property, above all in JavaScriptCore.
+   * @param {any[]} array
+   * @param {any} key
+   */
+  hasOwn(array, key) {
+    return typeof key === 'number' && !this.mayInherit(1) ? key in array : isOwn(array, key);
+  }
+
+  /**
    * Whether an array may inherit an element. No other code runs until the reader pauses, so few elements have to be looked up.
    * @param {number} count of elements that will be added
    */

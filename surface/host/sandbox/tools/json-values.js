@@ -96,7 +96,7 @@ const MARKED = /^["#\d]/;
 
 /**
  * A key for a primitive value. As keys, numbers could collide in the tables of engines, and so could texts that look like array indices, since some
- * engines do not seed the hashes of these. So a number becomes a text, and a text that begins like such a text, or with a digit, gets a mark.
+ * engines do not seed the hashes of these. So the key of a number is a text, and the key of a text that begins like one of these, or with a digit, has a mark.
  * @param {unknown} value
  */
 function keyOf(value) {

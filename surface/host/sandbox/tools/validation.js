@@ -50,13 +50,13 @@ class Validation {
   #steps = 0;
   /** @type {import('../../work.js').WorkBudget | undefined} */
   #work;
-  /** How many evaluations are under way whose result only matters as such. */
+  /** How many evaluations are under way of which only the result matters, not the issues. */
   #quiet = 0;
   /** Whether several schemas look at a value around the current one. */
   #isForked = false;
-  /** What was evaluated outside of such values: each part of a value by few schemas. @type {Map<Node, Map<object, boolean>>[]} */
+  /** What was evaluated outside of values at which several schemas look: each part of a value by few schemas. @type {Map<Node, Map<object, boolean>>[]} */
   #outer = [new Map(), new Map()];
-  /** What was evaluated inside the outermost of such values, with and without issues. @type {Map<Node, Map<object, boolean>>[]} */
+  /** What was evaluated inside the outermost value at which several schemas look, with and without issues. @type {Map<Node, Map<object, boolean>>[]} */
   #known = [new Map(), new Map()];
   #knownCount = 0;
   /** @type {InstanceType<typeof Identities> | undefined} */
