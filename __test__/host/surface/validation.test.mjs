@@ -176,10 +176,24 @@ describe('work', () => {
     assert.deepEqual(await Promise.all([first, second, elsewhere]), [[], [], []]);
     assert.deepEqual(events, ['elsewhere', 'read', 'match']);
 
-    // Those that wait when the execution ends do not begin.
-    const stopped = [issuesOf(numbers, slow(() => {}), ending), issuesOf(pattern, 'a'.repeat(50), ending)];
+    // Those that wait when the execution ends do not begin, and end on turns of the event loop of their own.
+    const stopped = [issuesOf(numbers, slow(() => {}), ending), ...Array.from({ length: 100 }, () => issuesOf(pattern, 'a'.repeat(50), ending))];
     isStopped = true;
-    assert.deepEqual((await Promise.allSettled(stopped)).map(({ reason }) => reason?.message), ['stopped', 'stopped']);
+    let [turns, seen, most] = [0, 0, 0];
+    const immediate = () => {
+      most = Math.max(most, seen);
+      seen = 0;
+      turns += 1;
+      next = setImmediate(immediate);
+    };
+    let next = setImmediate(immediate);
+    const messages = stopped.map((each) => each.then(() => 'valid', (error) => {
+      seen += 1;
+      return error.message;
+    }));
+    assert.deepEqual(new Set(await Promise.all(messages)), new Set(['stopped']));
+    clearImmediate(next);
+    assert.ok(turns >= 20 && most <= 10, `${turns} turns, with up to ${most} ends`);
     assert.deepEqual(events, ['elsewhere', 'read', 'match']);
   });
 

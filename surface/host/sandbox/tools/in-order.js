@@ -9,12 +9,19 @@ const last = new WeakMap();
  * Does work when all work that was begun before for the same execution is done.
  * @template T
  * @param {object} execution
- * @param {() => Promise<T>} work
+ * @param {(hasWaited: boolean) => Promise<T>} work
  * @returns {Promise<T>}
  */
 function inOrder(execution, work) {
-  const own = last.get(execution)?.then(work, work) ?? work();
+  const waiting = () => work(true);
+  const own = last.get(execution)?.then(waiting, waiting) ?? work(false);
+  const forget = () => {
+    if (last.get(execution) === own) {
+      last.delete(execution);
+    }
+  };
   last.set(execution, own);
+  own.then(forget, forget);
   return own;
 }
 

@@ -76,18 +76,18 @@ class Validation {
   run(node, value) {
     const evaluation = this.#evaluate(node, value, undefined, 0);
     const { done, value: isValid } = evaluation.next();
-    return done === true ? isValid : inOrder(this.#ending, () => this.#continue(evaluation, isValid));
+    return done === true ? isValid : inOrder(this.#ending, (hasWaited) => this.#continue(evaluation, isValid, hasWaited));
   }
 
   /**
    * @param {Judging} evaluation
    * @param {Wanted} wanted
+   * @param {boolean} hasWaited for others: then the call may have ended, as may thousands of others, and each of them gets a turn
    */
-  async #continue(evaluation, wanted) {
-    // The call may have ended while it waited for others.
-    const ended = this.#ending.stopped();
-    if (ended !== undefined) {
-      throw ended;
+  async #continue(evaluation, wanted, hasWaited) {
+    if (hasWaited) {
+      this.#work ??= new Work(this.#ending);
+      await this.#work.turn();
     }
     for (;;) {
       const found = await (wanted === undefined ? this.#work?.turn() : wanted());
