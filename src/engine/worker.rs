@@ -79,12 +79,31 @@ fn counted(task: *mut Task) -> *mut Task {
     Box::into_raw(Box::new(counted)).cast()
 }
 
+unsafe extern "C" {
+    /// The vtable of `v8::internal::wasm::AsyncCompileJob::CompileTask`.
+    #[link_name = "_ZTVN2v88internal4wasm15AsyncCompileJob11CompileTaskE"]
+    static COMPILE: [usize; 11];
+}
+
+/// Index of the first function for `v8::Task` in the vtable of a `CancelableTask`, which has another base class before that.
+const FUNCTIONS_OF_CANCELABLE: usize = 8;
+
+/// Whether these are the functions of a task that decodes a module or prepares its code. V8 cancels it when it has not run by the end of the
+/// isolate.
+fn begins_module(functions: *const Functions) -> bool {
+    ptr::eq((&raw const COMPILE).cast::<usize>().wrapping_add(FUNCTIONS_OF_CANCELABLE), functions.cast())
+}
+
 unsafe extern "C" fn run(task: *mut Task, delegate: Object) {
     // SAFETY: made by `counted`. Once the task has run, V8 may delete it on another thread, so this function holds its own reference to the
     // quota.
     unsafe {
         let inner = (*task.cast::<Counted>()).inner;
         let quota = Arc::clone(&(*task.cast::<Counted>()).quota);
+        // An isolate that ends because it is out of memory gets no more modules. Thousands of these tasks may wait for a thread.
+        if quota.is_exceeded() && begins_module((*inner).functions) {
+            return;
+        }
         native::with_quota_in_background(&quota, || {
             quota.tasks().run(|| ((*(*inner).functions).run)(inner, delegate));
         });

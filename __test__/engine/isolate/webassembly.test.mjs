@@ -334,6 +334,19 @@ describe('modules with many parts', () => {
     const code = '(async () => { const kept = []; for (let i = 0; i < 900; i += 1) { const { instance } = await WebAssembly.instantiate(functions(join([locals(1), [0x02, 0x40], repeat([0x20, 0, 0x41, 1, 0x6a, 0x21, 0], 100_000 + i), [0x0b, 0x0b]]))); instance.exports.f(); kept.push(instance); } return 42; })()';
     assert.match(await guest(code, 16), /^ERR_ISOLATE_(MEMORY|DISPOSED)$/);
     assert.ok(grown() < 400, grown() + ' MB more');`);
+
+  wasmTest('modules that begin to compile without end leave other isolates room', `
+    const bytes = 'new Uint8Array([' + functions([0, 0x0b]) + '])';
+    for (let round = 0; round < 8; round += 1) {
+      const flood = new ivm.Isolate({ memoryLimit: 16 });
+      const error = syncError(() => flood.createContextSync().evalSync('const bytes = ' + bytes + '; for (;;) WebAssembly.compile(bytes)', { timeout: 20_000 }));
+      assert.equal(error.code, 'ERR_ISOLATE_MEMORY');
+      for (let i = 0; i < 4; i += 1) {
+        const other = new ivm.Isolate();
+        assert.equal(other.createContextSync().evalSync('new WebAssembly.Module(' + bytes + '); 42'), 42);
+        other.dispose();
+      }
+    }`);
 });
 
 describe('unchanged behavior', () => {

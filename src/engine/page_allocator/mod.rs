@@ -121,6 +121,9 @@ fn regions() -> Guard<'static, BTreeMap<usize, Region>> {
 /// One quarter of each stack counts as used: few are ever full.
 const STACK_SHARE: usize = 4;
 
+/// The part of its address space that an isolate may use for stacks and code when all isolates together have used up theirs.
+const EXHAUSTED_SHARE: usize = 16;
+
 /// Code is counted in units of this size.
 const CODE_PART: usize = 64 << 10;
 
@@ -190,8 +193,13 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
         memory.refuse();
         return std::ptr::null_mut();
     }
-    if what != Use::Buffer && (space.used() > space.limit() / 2 || charges[1].is_none()) {
-        report(space.used() > space.limit() / 4 * 3 || charges[1].is_none());
+    if what != Use::Buffer {
+        // If all isolates together use too much, those end that use more than a few others do.
+        let is_exhausted = charges[1].is_none();
+        let most = if is_exhausted { space.limit() / EXHAUSTED_SHARE } else { space.limit() / 4 * 3 };
+        if space.used() > space.limit() / 2 || is_exhausted {
+            report(space.used() > most);
+        }
     }
     let start = reserve();
     if !start.is_null() {
