@@ -84,7 +84,7 @@ pub struct Process {
     silent: bool,
     output: [Output; 2],
     /// When its memory was last measured.
-    looked: Instant,
+    measured: Instant,
 }
 
 impl Process {
@@ -104,7 +104,7 @@ impl Process {
             last_activity: Instant::now(),
             silent: false,
             output: Default::default(),
-            looked: Instant::now(),
+            measured: Instant::now(),
         };
         if let Some(snapshot) = &process.template.snapshot {
             process.out.push_snapshot(snapshot.sealed());
@@ -161,18 +161,18 @@ impl Process {
     /// When this child next needs attention, even if nothing happens before.
     pub fn alarm(&self) -> Option<Instant> {
         let end = self.running().map(|running| running.deadline + EXIT_GRACE);
-        end.into_iter().chain(self.silence()).chain(self.start_limit()).min()
+        end.into_iter().chain(self.report_limit()).chain(self.start_limit()).min()
     }
 
     /// When to measure its memory. No guest code is in a waiting child.
-    pub fn look(&self) -> Option<Instant> {
-        self.running().map(|_| self.looked + INTERVAL)
+    pub fn next_measurement(&self) -> Option<Instant> {
+        self.running().map(|_| self.measured + INTERVAL)
     }
 
     /// Ends it if it uses too much memory.
     pub fn measure(&mut self, now: Instant) {
-        if self.look().is_some_and(|look| look <= now) {
-            self.looked = now;
+        if self.next_measurement().is_some_and(|time| time <= now) {
+            self.measured = now;
             if self.child.is_too_large() {
                 self.end(Cause::Memory);
             }
@@ -186,7 +186,7 @@ impl Process {
     }
 
     /// When the checks have waited too long for its report.
-    fn silence(&self) -> Option<Instant> {
+    fn report_limit(&self) -> Option<Instant> {
         self.checks.since.filter(|_| !self.checks.is_empty()).map(|since| since + REPORT_TIMEOUT)
     }
 
@@ -195,7 +195,7 @@ impl Process {
         // Its message may have just arrived.
         self.receive(false);
         let is_over = self.running().is_some_and(|running| running.deadline <= now);
-        let is_silent = self.silence().is_some_and(|silence| silence <= now);
+        let is_silent = self.report_limit().is_some_and(|limit| limit <= now);
         let hesitates = is_silent || self.start_limit().is_some_and(|start_limit| start_limit <= now);
         if !is_over
             && hesitates

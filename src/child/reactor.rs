@@ -213,7 +213,7 @@ impl Wait {
                     wait.meanings.push((number, Event::Output(index)));
                 }
             }
-            process.alarm().into_iter().chain(process.look()).for_each(|time| wait.not_after(time));
+            process.alarm().into_iter().chain(process.next_measurement()).for_each(|time| wait.not_after(time));
         }
         wait
     }

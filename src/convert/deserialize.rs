@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::exchange::{Exchange, HostMemoryHolder};
 use super::fault::fault_from_caught;
+use super::short_list;
 use super::text::take_or_collect;
 use crate::value::{Budget, Bytes, Code, ErrorClass, Fault, HostBlock, Payload, SharedMemory, TableEntry, Value};
 
@@ -16,6 +17,11 @@ pub fn payload_to_v8<'s>(
     payload: Payload,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let Payload { bytes, table, .. } = payload;
+    if table.is_empty()
+        && let Some(list) = short_list::read(scope, &bytes)
+    {
+        return Ok(list);
+    }
     let context = scope.get_current_context();
     let mut buffers = Vec::new();
     let mut others = Vec::with_capacity(table.len());

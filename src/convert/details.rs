@@ -3,7 +3,7 @@
 use super::fault::describe;
 use super::primitive::{primitive_from_v8, primitive_to_v8};
 use super::text::{beginning, text_to_v8};
-use crate::protocol::MAX_DETAIL;
+use crate::protocol::{MAX_DETAIL, MAX_KEYS};
 use crate::value::{Details, DetailsRoom, Fault, is_cause};
 
 /// An error, and the error whose cause it is.
@@ -17,9 +17,6 @@ impl ErrorChain<'_> {
         self.object == object || self.outer.is_some_and(|outer| outer.contains(object))
     }
 }
-
-/// The maximum number of properties that are looked at.
-const MAX_KEYS: u32 = 1_000;
 
 /// The details of the first error of a chain. `None` when the guest is being stopped.
 pub fn read(

@@ -4,11 +4,8 @@
 use super::details::{self, ErrorChain};
 use super::primitive::{primitive_from_v8, primitive_to_v8};
 use super::text::{beginning, text_to_v8};
-use crate::protocol::{MAX_DETAIL, message};
+use crate::protocol::{BOUNDARY_FRAME, MAX_DETAIL, message};
 use crate::value::{Code, DetailsRoom, ErrorClass, ErrorFault, Fault, Text, Value};
-
-/// Separates the frames of two engines in a joined stack.
-const BOUNDARY: &str = "\n    at (<isolated-vm boundary>)";
 
 type Caught<'a, 'scope, 'obj, 'iso> = v8::PinnedRef<'a, v8::TryCatch<'scope, 'obj, v8::HandleScope<'iso>>>;
 
@@ -160,7 +157,7 @@ pub fn exception_from_fault<'s>(
         Fault::Error(error) => error,
     };
     let own = current_frames(scope);
-    error_object(scope, error, &format!("{BOUNDARY}{own}"))
+    error_object(scope, error, &format!("\n{BOUNDARY_FRAME}{own}"))
 }
 
 /// The error object for a fault. `frames` follow those of the fault.

@@ -9,11 +9,8 @@ use super::host_object::{self, Sought};
 use super::primitive::primitive_from_v8;
 use super::text::{room, too_large};
 use super::{bounds, cap, short_list};
-use crate::protocol::message;
+use crate::protocol::{MAX_INLINE, message};
 use crate::value::{Bytes, Fault, Payload, TableEntry, Value};
-
-/// Bytes of a buffer that is not sent in the table.
-const MAX_INLINE: usize = 2048;
 
 /// Clones a value out of its isolate, as `structuredClone` would.
 pub fn clone_from_v8<'s>(
@@ -36,7 +33,7 @@ pub fn move_from_v8<'s>(
         return Ok(primitive);
     }
     if value.is_symbol() {
-        return Err(Fault::refused("Unsupported type"));
+        return Err(Fault::refused(message::UNSUPPORTED_TYPE));
     }
     if moved.is_empty()
         && let Some(payload) = short_list::payload(scope, exchange.plain_lists(), value)
@@ -113,7 +110,7 @@ fn whole_buffer<'s>(
         v8::Local::<v8::ArrayBuffer>::try_from(value).ok()?
     };
     // The contents of a small one are copied in less time than a row of the table takes.
-    let is_small = buffer.byte_length() <= MAX_INLINE && !buffer.was_detached();
+    let is_small = buffer.byte_length() <= MAX_INLINE as usize && !buffer.was_detached();
     (!is_small && !buffer.get_backing_store().is_resizable_by_user_javascript()).then_some(buffer)
 }
 

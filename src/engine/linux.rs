@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::guest_thread::{Attempt, Code, NOWHERE};
-use super::pages;
+use super::page_allocator;
 use super::wasm::code_table;
 use crate::native::{fiber, lock, locks, stop_request};
 
@@ -233,7 +233,7 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
     let fiber = channel.fiber.load(Ordering::Relaxed);
     // SAFETY: as above.
     let is_guest = fiber::active() == fiber && unsafe { !interrupted_handler(context.cast()) };
-    let is_compiled = channel.code.iter().any(within) || pages::contain_code(address);
+    let is_compiled = channel.code.iter().any(within) || page_allocator::contain_code(address);
     let is_between_locks = || !locks::held() && !code_table::is_being_changed();
     let inside = is_guest
         && if is_compiled { fiber == 0 || !locks::held() } else { within(&channel.more_code) && is_between_locks() };

@@ -24,7 +24,7 @@ mod macos;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod maglev;
 mod memory;
-mod pages;
+mod page_allocator;
 mod platform;
 mod pool;
 mod seal;
@@ -69,7 +69,7 @@ pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thre
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;
-pub use pages::with_budgets;
+pub use page_allocator::with_budgets;
 pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator, register_isolate};
 pub use pool::{run_on_pool, threads};
 pub use seal::{Digest, open, seal};
@@ -210,7 +210,7 @@ impl Engine {
         v8::V8::initialize();
         #[cfg(target_os = "linux")]
         wasm::code_table::learn();
-        if !pages::watch() {
+        if !page_allocator::watch() {
             return Err(Unavailable::Unlimited);
         }
         abort::intercept(park);

@@ -1,17 +1,11 @@
 //! The functions that the host's surface calls, and how its thread waits.
 
-use std::ffi::{CStr, c_void};
-use std::ptr::{self, NonNull};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use napi_sys as sys;
-
-use super::call_info::CallInfo;
 use super::environment::{Environment, Next};
-use super::functions::Functions;
 use super::js::{Js, JsResult, JsValue, Refused};
-use super::{carrier, direct_calls, engine as whole, events, execution, replies, subprocess, warm};
+use super::{carrier, execution};
 use crate::engine;
 use crate::isolate::caller_thread::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
@@ -26,121 +20,53 @@ const SPIN: Duration = Duration::from_micros(50);
 /// How often a waiting thread checks whether its environment is being terminated.
 const CHECK: Duration = Duration::from_millis(100);
 
-/// Arguments that most functions get without allocation.
-const ARGS: usize = 14;
-
-/// A function that calls `body` with the arguments. Throws a TypeError if `body` is refused without a pending exception.
-fn function<'a, F>(js: Js<'a>, local: &'static Environment, name: &CStr, body: F) -> JsResult<JsValue<'a>>
-where
-    F: for<'s> Fn(Js<'s>, &'static Environment, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
-{
-    function_of::<F, ARGS>(js, local, name, body)
-}
-
-/// The same for a function that is called with up to `SHORT` arguments.
-fn function_of<'a, F, const SHORT: usize>(
-    js: Js<'a>,
-    local: &'static Environment,
-    name: &CStr,
-    _body: F,
-) -> JsResult<JsValue<'a>>
-where
-    F: for<'s> Fn(Js<'s>, &'static Environment, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
-{
-    let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
-    // SAFETY: `_body` is a value of `F`. An `Environment` lives forever, and this one belongs to that of `js`: `open`, the only caller,
-    // has just opened it there. That environment calls the function on its own thread.
-    unsafe { js.function(name, Some(callback::<F, SHORT>), data) }
-}
-
-/// Calls the function of type `F`.
-///
-/// # Safety
-/// Only for the host, with an `Environment` of its environment as data, and only if there is a value of `F`.
-unsafe extern "C" fn callback<F, const SHORT: usize>(
-    env: sys::napi_env,
-    info: sys::napi_callback_info,
-) -> sys::napi_value
-where
-    F: for<'s> Fn(Js<'s>, &'static Environment, &[JsValue<'s>]) -> JsResult<JsValue<'s>> + Copy + 'static,
-{
-    const { assert!(size_of::<F>() == 0, "it must not capture anything") };
-    // SAFETY: a value without a size can be read from any aligned address. There is one, which may be copied.
-    let body = unsafe { NonNull::<F>::dangling().read() };
-    let run = |js: Js<'_>| {
-        // SAFETY: `info` belongs to the callback that `js` proves to run.
-        let call = unsafe { CallInfo::<SHORT>::read(js, info) };
-        let result = call.and_then(|call| {
-            // SAFETY: guaranteed by the caller.
-            let local = unsafe { &*call.data.cast::<Environment>() };
-            body(js, local, call.args())
-        });
-        or_throw(js, result, c"isolated-v8: malformed call of the native binding")
-    };
-    // SAFETY: `env` is the environment of the callback that runs now.
-    unsafe { Js::inside(env, run) }
-}
-
-/// What a callback returns to the host. Throws a TypeError if it was refused without a pending exception.
-fn or_throw(js: Js<'_>, result: JsResult<JsValue<'_>>, message: &CStr) -> sys::napi_value {
-    result.map_or_else(
-        |_| {
-            if !js.exception_is_pending() {
-                js.throw_type_error(message);
-            }
-            ptr::null_mut()
-        },
-        JsValue::raw,
-    )
-}
-
 /// `invoke(op, mode, request, handle, ...args)`.
-pub fn invoke<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn invoke<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [op, mode, request, handle, rest @ ..] = args else { return Err(Refused) };
     let op = js.read_number(*op)? as u32;
     let mode = js.read_number(*mode)? as u32;
     let request = js.read_number(*request)? as i64;
-    let target = local.handle(js.read_number(*handle)? as usize);
+    let target = environment.handle(js.read_number(*handle)? as usize);
     let mut values = Vec::with_capacity(rest.len());
     for carrier in rest {
-        match carrier::read(js, local, *carrier)? {
+        match carrier::read(js, environment, *carrier)? {
             Ok(value) => values.push(value),
-            Err(fault) => return finish(js, local, mode, request, Prepared::from(fault)),
+            Err(fault) => return finish(js, environment, mode, request, Prepared::from(fault)),
         }
     }
-    let prepared = ops::prepare(op, target, values, &HostCaller { js, local });
-    finish(js, local, mode, request, prepared)
+    let prepared = ops::prepare(op, target, values, &HostCaller { js, environment });
+    finish(js, environment, mode, request, prepared)
 }
 
 struct HostCaller<'a> {
     js: Js<'a>,
-    local: &'static Environment,
+    environment: &'static Environment,
 }
 
 impl Caller for HostCaller<'_> {
     fn settings(&self) -> &Settings {
-        &self.local.settings
+        &self.environment.settings
     }
 
     fn handle(&self, id: usize) -> Option<Value> {
-        self.local.handle(id)
+        self.environment.handle(id)
     }
 
     fn disposes(&self, remote: &Arc<Remote>) {
-        self.local.keep_alive_until_gone(self.js, remote);
-        if self.local.handle.has_streams() {
-            self.local.handle.with_streams(|streams| streams.dispose(remote.id()));
+        self.environment.keep_alive_until_gone(self.js, remote);
+        if self.environment.handle.has_streams() {
+            self.environment.handle.with_streams(|streams| streams.dispose(remote.id()));
         }
     }
 
     fn owns(&self, remote: &Arc<Remote>) {
-        self.local.handle.add_isolate(remote);
+        self.environment.handle.add_isolate(remote);
     }
 }
 
 fn finish<'a>(
     js: Js<'a>,
-    local: &'static Environment,
+    environment: &'static Environment,
     mode: u32,
     request: i64,
     prepared: Prepared,
@@ -148,33 +74,36 @@ fn finish<'a>(
     match mode {
         mode::SYNC => {
             let origin = prepared.remote();
-            let outer =
-                if local.context.chain.borrow().is_some() { local.context.waiting.get() } else { Limits::default() };
+            let outer = if environment.context.chain.borrow().is_some() {
+                environment.context.waiting.get()
+            } else {
+                Limits::default()
+            };
             // A deadline includes everything that its call waits for. A timeout stands still while the host runs.
             let prepared = prepared.within(Limits { timeout: None, ..outer });
             // What is read meanwhile gets no wider limits.
             let limits = prepared.limits().within(outer);
-            local.context.limits.set(limits);
-            // Calls that are made meanwhile leave their own limits in `local.context.limits`.
-            let before = local.context.waiting.replace(limits);
-            let outcome = wait(js, local, &origin, prepared);
-            local.context.waiting.set(before);
-            local.context.limits.set(limits);
+            environment.context.limits.set(limits);
+            // Calls that are made meanwhile leave their own limits in `environment.context.limits`.
+            let before = environment.context.waiting.replace(limits);
+            let outcome = wait(js, environment, &origin, prepared);
+            environment.context.waiting.set(before);
+            environment.context.limits.set(limits);
             let promise = matches!(outcome, Ok(Value::Promise(_)));
-            let carrier = write_result(js, local, outcome);
-            local.returned(js, &origin, promise);
+            let carrier = write_result(js, environment, outcome);
+            environment.returned(js, &origin, promise);
             carrier
         }
         mode::ASYNC => {
-            let completion = local.limited_completion(js, request, prepared.remote(), prepared.limits());
-            local.call_later(js, prepared, Chain::of_request(request), completion);
+            let completion = environment.limited_completion(js, request, prepared.remote(), prepared.limits());
+            environment.call_later(js, prepared, Chain::of_request(request), completion);
             js.undefined()
         }
         // Its outcome is dropped, unless it could not begin. It keeps the event loop alive nevertheless.
         _ => match prepared {
-            Prepared::Done(Err(fault)) => carrier::write(js, local, Err(fault)),
+            Prepared::Done(Err(fault)) => carrier::write(js, environment, Err(fault)),
             prepared => {
-                let completion = local.drain(js, prepared.remote());
+                let completion = environment.drain(js, prepared.remote());
                 prepared.dispatch(Kind::Task, Chain::default(), Charge::default(), completion);
                 js.undefined()
             }
@@ -183,17 +112,17 @@ fn finish<'a>(
 }
 
 /// Writes the carrier of a sync call's outcome, which is read at once.
-fn write_result<'a>(js: Js<'a>, local: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
+fn write_result<'a>(js: Js<'a>, environment: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
     if let Ok(Value::Payload(payload)) = &outcome
         && payload.table.is_empty()
-        && let Some(carrier) = local.arena.outcome(js, &payload.bytes)?
+        && let Some(carrier) = environment.arena.outcome(js, &payload.bytes)?
     {
         return Ok(carrier);
     }
-    let before = local.context.current.take();
-    let carrier = carrier::write(js, local, outcome);
-    local.context.current.set(before);
-    local.context.retained.take();
+    let before = environment.context.current.take();
+    let carrier = carrier::write(js, environment, outcome);
+    environment.context.current.set(before);
+    environment.context.retained.take();
     carrier
 }
 
@@ -207,19 +136,19 @@ fn ends_with_host(prepared: &Prepared) -> bool {
 }
 
 /// Waits for the outcome on this thread, and serves the callee's requests meanwhile.
-fn wait(js: Js<'_>, local: &'static Environment, callee: &Weak<Remote>, prepared: Prepared) -> Outcome {
+fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
         return outcome;
     }
-    let host_id = Owner::id(&*local.handle);
-    let inherited = local.context.chain.borrow().clone();
+    let host_id = Owner::id(&*environment.handle);
+    let inherited = environment.context.chain.borrow().clone();
     let outermost = inherited.is_none();
-    let chain = inherited.or_else(|| local.context.spare_chain.take()).unwrap_or_else(|| Chain::rooted(host_id));
-    let spare = local.context.spare_reply.take();
-    let mut completion = spare.unwrap_or_else(|| Reply::new(Arc::downgrade(&local.handle)));
-    let outer = local.context.chain.replace(Some(chain.clone()));
+    let chain = inherited.or_else(|| environment.context.spare_chain.take()).unwrap_or_else(|| Chain::rooted(host_id));
+    let spare = environment.context.spare_reply.take();
+    let mut completion = spare.unwrap_or_else(|| Reply::new(Arc::downgrade(&environment.handle)));
+    let outer = environment.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
-    let host = Arc::as_ptr(&local.handle).cast();
+    let host = Arc::as_ptr(&environment.handle).cast();
     let may_enter = caller_thread::is_wanted() && ends_with_host(&prepared);
     if let Some(prepared) = if may_enter { prepared.begin_on_caller(host, &chain, &receiver) } else { Some(prepared) } {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
@@ -229,34 +158,36 @@ fn wait(js: Js<'_>, local: &'static Environment, callee: &Weak<Remote>, prepared
         None => receiver.complete(Err(Fault::aborted())),
     };
     if outermost {
-        local.context.interrupted.set(false);
+        environment.context.interrupted.set(false);
     }
     let mut stopped = false;
     let outcome = loop {
-        let version = local.handle.version();
+        let version = environment.handle.version();
         if let Some(outcome) = completion.take() {
             break outcome;
         }
         // All calls that wait on this stack end, the innermost first.
-        if local.context.interrupted.get() && !std::mem::replace(&mut stopped, true) {
+        if environment.context.interrupted.get() && !std::mem::replace(&mut stopped, true) {
             abort();
             continue;
         }
         if let Some((requester, direct)) = caller_thread::DirectCaller::find(host_id) {
-            local.serve_now(js, Next::Direct(requester, direct));
+            environment.serve_now(js, Next::Direct(requester, direct));
             continue;
         }
-        if let Some(request) = local.handle.take_call() {
-            local.serve_now(js, Next::Request(request));
+        if let Some(request) = environment.handle.take_call() {
+            environment.serve_now(js, Next::Request(request));
             continue;
         }
         let must_check = match caller_thread::resume() {
             Progress::Resumed => continue,
             Progress::Pulsed => true,
-            Progress::None => !spin(SPIN, || local.handle.version() != version) && !local.handle.park(version, CHECK),
+            Progress::None => {
+                !spin(SPIN, || environment.handle.version() != version) && !environment.handle.park(version, CHECK)
+            }
         };
         // A time limit of `node:vm` ends what has called this, or the worker is being terminated, and the environment closes after that.
-        if must_check && !local.is_alive(js) {
+        if must_check && !environment.is_alive(js) {
             abort();
         }
     };
@@ -266,18 +197,18 @@ fn wait(js: Js<'_>, local: &'static Environment, callee: &Weak<Remote>, prepared
         // It was stopped: its call was answered before its guest has returned.
         caller_thread::unwind(&remote);
     }
-    *local.context.chain.borrow_mut() = outer;
+    *environment.context.chain.borrow_mut() = outer;
     drop(receiver);
     // Otherwise something else may still look at it, such as the alarm of a deadline, or a guest that was abandoned.
     if let Some(reply) = Arc::get_mut(&mut completion) {
         reply.reset();
-        local.context.spare_reply.set(Some(completion));
+        environment.context.spare_reply.set(Some(completion));
     }
     if outermost {
         if chain.is_sole() {
-            local.context.spare_chain.set(Some(chain));
+            environment.context.spare_chain.set(Some(chain));
         } else {
-            local.handle.end_chain(&chain);
+            environment.handle.end_chain(&chain);
         }
     }
     outcome
@@ -285,25 +216,29 @@ fn wait(js: Js<'_>, local: &'static Environment, callee: &Weak<Remote>, prepared
 
 /// `installGlobals(mode, request, context, globals)`: installs globals of sandboxes in a context, as `CONTEXT_GLOBALS` declares them. The
 /// outcome is a reference to a list of functions for the library's code in the context, see `sandbox::install`.
-pub fn install_globals<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn install_globals<'a>(
+    js: Js<'a>,
+    environment: &'static Environment,
+    args: &[JsValue<'a>],
+) -> JsResult<JsValue<'a>> {
     let [mode, request, context, record, ..] = args else { return Err(Refused) };
     let mode = js.read_number(*mode)? as u32;
     let request = js.read_number(*request)? as i64;
-    let Some(Value::Handle(Handle::Context(context))) = local.handle(js.read_number(*context)? as usize) else {
+    let Some(Value::Handle(Handle::Context(context))) = environment.handle(js.read_number(*context)? as usize) else {
         return Err(Refused);
     };
-    let globals = ContextGlobals::read(execution::read(js, local, *record, &[])?).map_err(|_| Refused)?;
-    finish(js, local, mode, request, sandbox::install(&context, globals))
+    let globals = ContextGlobals::read(execution::read(js, environment, *record, &[])?).map_err(|_| Refused)?;
+    finish(js, environment, mode, request, sandbox::install(&context, globals))
 }
 
 /// `runAsActor(request, context, begin, code, file, timeout, deadline, …arguments)`: runs a script, named `file` in stacks, for the actor that
 /// the function behind the reference `begin` creates from the arguments. A clone of the script's last value settles `request`.
-pub fn run_as_actor<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn run_as_actor<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, context, begin, code, file, timeout, deadline, rest @ ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
-    let context = local.handle(js.read_number(*context)? as usize);
-    let begin = local.handle(js.read_number(*begin)? as usize);
-    let (code, file) = (carrier::read(js, local, *code)?, carrier::read(js, local, *file)?);
+    let context = environment.handle(js.read_number(*context)? as usize);
+    let begin = environment.handle(js.read_number(*begin)? as usize);
+    let (code, file) = (carrier::read(js, environment, *code)?, carrier::read(js, environment, *file)?);
     let limits = [*timeout, *deadline].map(|limit| js.read_number(limit).map(ops::milliseconds));
     let [timeout, deadline] = limits;
     let limits = Limits::new(timeout?, deadline?);
@@ -318,79 +253,79 @@ pub fn run_as_actor<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue
     };
     let mut arguments = Vec::with_capacity(rest.len());
     for carrier in rest {
-        match carrier::read(js, local, *carrier)? {
+        match carrier::read(js, environment, *carrier)? {
             Ok(value) => arguments.push(value),
-            Err(fault) => return finish(js, local, mode::ASYNC, request, Prepared::from(fault)),
+            Err(fault) => return finish(js, environment, mode::ASYNC, request, Prepared::from(fault)),
         }
     }
     let script = sandbox::ActorScript { begin, arguments, code, file, limits };
-    finish(js, local, mode::ASYNC, request, sandbox::run_as_actor(&context, script))
+    finish(js, environment, mode::ASYNC, request, sandbox::run_as_actor(&context, script))
 }
 
 /// `adoptModule(request, context, code, file)`: settles `request` with the specifier by which the code, named `file` in stacks, is
 /// imported, if it is a module.
-pub fn adopt<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn adopt<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, context, code, file, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
-    let context = local.handle(js.read_number(*context)? as usize);
-    let (code, file) = (carrier::read(js, local, *code)?, carrier::read(js, local, *file)?);
+    let context = environment.handle(js.read_number(*context)? as usize);
+    let (code, file) = (carrier::read(js, environment, *code)?, carrier::read(js, environment, *file)?);
     let (Some(Value::Handle(Handle::Context(context))), Ok(Value::String(code)), Ok(Value::String(file))) =
         (context, code, file)
     else {
         return Err(Refused);
     };
-    finish(js, local, mode::ASYNC, request, sandbox::adopt(&context, code, file))
+    finish(js, environment, mode::ASYNC, request, sandbox::adopt(&context, code, file))
 }
 
 /// `abort(request)`: aborts a call whose number has the bit `ABORTABLE`, or the promise that resulted from it.
-pub fn abort<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn abort<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else { return Err(Refused) };
-    local.abort(js.read_number(*request)? as i64);
+    environment.abort(js.read_number(*request)? as i64);
     js.undefined()
 }
 
 /// `release(handle)`: the surface no longer has a wrapper for the handle.
-pub fn release<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn release<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [handle, ..] = args else { return Err(Refused) };
-    local.release(js.read_number(*handle)? as usize);
+    environment.release(js.read_number(*handle)? as usize);
     js.undefined()
 }
 
 /// `disowned()`: the slots of the surface's table that are no longer held. Each is returned once.
-pub fn disowned<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let disowned = local.handle.disowned.take();
+pub fn disowned<'a>(js: Js<'a>, environment: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let disowned = environment.handle.disowned.take();
     let slots: Result<Vec<_>, _> = disowned.into_iter().map(|slot| js.number(f64::from(slot))).collect();
     js.array(&slots?)
 }
 
 /// `pause()`: the surface reads, in several turns, the value that it was just given. Events of the same isolate wait until it calls
 /// `resume` with the number that this returns.
-pub fn pause<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    js.number(local.pause() as f64)
+pub fn pause<'a>(js: Js<'a>, environment: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    js.number(environment.pause() as f64)
 }
 
 /// `wanted(number)`: whether the value that is being read is still wanted, as one of `WANTED`.
-pub fn is_wanted<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn is_wanted<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [number, ..] = args else { return Err(Refused) };
     let id = js.read_number(*number)? as u64;
-    js.number(f64::from(match local.is_wanted(js, id) {
+    js.number(f64::from(match environment.is_wanted(js, id) {
         false => wanted::NO,
-        true if local.handle.with_streams(|streams| streams.is_disposed(id)) => wanted::DISPOSED,
+        true if environment.handle.with_streams(|streams| streams.is_disposed(id)) => wanted::DISPOSED,
         true => wanted::YES,
     }))
 }
 
 /// `resume(number)`: the value was read.
-pub fn resume<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn resume<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [number, ..] = args else { return Err(Refused) };
-    local.handle.end_reading(js.read_number(*number)? as u64);
+    environment.handle.end_reading(js.read_number(*number)? as u64);
     js.undefined()
 }
 
 /// `limits()`: milliseconds until the deadline of the call whose outcome was just given to the surface, or that waits while a request is
 /// served, and the call's `timeout`; infinite if it has none.
-pub fn limits<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let Limits { timeout, deadline } = local.context.limits.get();
+pub fn limits<'a>(js: Js<'a>, environment: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let Limits { timeout, deadline } = environment.context.limits.get();
     let milliseconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1_000.0);
     let left = deadline.map(|deadline| deadline.time.saturating_duration_since(Instant::now()));
     let mut limits = [0.0; limit::ALL.len()];
@@ -400,86 +335,25 @@ pub fn limits<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]
 }
 
 /// `drain()`: handles the events that were left for another turn.
-pub fn drain<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    local.handle_events(js);
+pub fn drain<'a>(js: Js<'a>, environment: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    environment.handle_events(js);
     js.undefined()
 }
 
 /// `serveNext()`: see [`Environment::serve_next`].
-fn serve_next<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    local.serve_next(js);
+pub fn serve_next<'a>(js: Js<'a>, environment: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    environment.serve_next(js);
     js.undefined()
 }
 
 /// `flushWakeUps()`: wakes the sleeping isolates that were called in this turn.
-pub fn flush_wake_ups<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    local.flush_wake_ups();
+pub fn flush_wake_ups<'a>(
+    js: Js<'a>,
+    environment: &'static Environment,
+    _args: &[JsValue<'a>],
+) -> JsResult<JsValue<'a>> {
+    environment.flush_wake_ups();
     js.undefined()
-}
-
-/// `open(host)`: opens this environment. `host` has the surface's [`Functions`], and says whether it `exposesGc`, `hasScopes` or `missesSignals`.
-/// The result has the functions above.
-pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let run = |js: Js<'_>| {
-        // SAFETY: `info` belongs to the callback that `js` proves to run.
-        let opened = unsafe { CallInfo::<ARGS>::read(js, info) }.and_then(|call| functions_of(js, &call));
-        or_throw(js, opened, c"isolated-v8: the environment could not be opened")
-    };
-    // SAFETY: `env` is the environment of the callback that runs now.
-    unsafe { Js::inside(env, run) }
-}
-
-/// Opens the environment with these arguments of `open`.
-fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'a>> {
-    let [host, ..] = call.args() else { return Err(Refused) };
-    let is_set = |name| js.read_boolean(js.property(*host, name)?);
-    if is_set(c"exposesGc")? {
-        engine::expose_gc();
-    }
-    let local = Environment::open(Functions::of(js, *host)?, crate::guest::settings());
-    events::attach(js, local)?;
-    if is_set(c"missesSignals")? {
-        local.signal().set_repeats();
-    }
-    if !is_set(c"hasScopes")? {
-        local.has_no_scopes(js, function(js, local, c"serveNext", serve_next)?)?;
-    }
-    js.object(&[
-        (c"outcome", local.arena.outcome_buffer(js)?),
-        (c"invoke", function(js, local, c"invoke", invoke)?),
-        (c"abort", function(js, local, c"abort", abort)?),
-        (c"configure", function(js, local, c"configure", whole::configure)?),
-        (c"statistics", function(js, local, c"statistics", whole::statistics)?),
-        (c"flushWakeUps", function(js, local, c"flushWakeUps", flush_wake_ups)?),
-        (c"answer", function_of::<_, 1>(js, local, c"answer", direct_calls::answer)?),
-        (c"answerBytes", function_of::<_, 1>(js, local, c"answerBytes", direct_calls::answer_bytes)?),
-        (c"answerText", function_of::<_, 1>(js, local, c"answerText", direct_calls::answer_text)?),
-        (c"directCall", function_of::<_, 1>(js, local, c"directCall", direct_calls::direct_call)?),
-        (c"directCallValue", function_of::<_, 1>(js, local, c"directCallValue", direct_calls::direct_call_value)?),
-        (c"drain", function(js, local, c"drain", drain)?),
-        (c"pause", function(js, local, c"pause", pause)?),
-        (c"wanted", function(js, local, c"wanted", is_wanted)?),
-        (c"resume", function(js, local, c"resume", resume)?),
-        (c"limits", function(js, local, c"limits", limits)?),
-        (c"installGlobals", function(js, local, c"installGlobals", install_globals)?),
-        (c"keepSnapshot", function(js, local, c"keepSnapshot", warm::keep_snapshot)?),
-        (c"takeIsolate", function(js, local, c"takeIsolate", warm::take_isolate)?),
-        (c"makeWarm", function(js, local, c"makeWarm", warm::make_warm)?),
-        (c"meter", function(js, local, c"meter", warm::meter)?),
-        (c"prewarm", function(js, local, c"prewarm", warm::prewarm)?),
-        (c"makeInspectable", function(js, local, c"makeInspectable", warm::make_inspectable)?),
-        (c"execute", function(js, local, c"execute", execution::execute)?),
-        (c"runAsActor", function(js, local, c"runAsActor", run_as_actor)?),
-        (c"adoptModule", function(js, local, c"adoptModule", adopt)?),
-        (c"executeInProcess", function(js, local, c"executeInProcess", subprocess::execute)?),
-        (c"terminateExecution", function(js, local, c"terminateExecution", subprocess::terminate)?),
-        (c"checkConfinement", function(js, local, c"checkConfinement", subprocess::check_confinement)?),
-        (c"release", function(js, local, c"release", release)?),
-        (c"reply", function(js, local, c"reply", replies::reply)?),
-        (c"recipient", function(js, local, c"recipient", replies::recipient)?),
-        (c"isAwaited", function(js, local, c"isAwaited", replies::is_awaited)?),
-        (c"disowned", function(js, local, c"disowned", disowned)?),
-    ])
 }
 
 /// Values are moved several times on their way; a larger variant should be boxed.

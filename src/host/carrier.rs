@@ -24,7 +24,7 @@ fn malformed() -> Fault {
 }
 
 /// Reads a carrier. The outer result is the host's refusal, the inner one the outcome that the carrier represents.
-pub fn read(js: Js<'_>, local: &Environment, value: JsValue<'_>) -> JsResult<Outcome> {
+pub fn read(js: Js<'_>, environment: &Environment, value: JsValue<'_>) -> JsResult<Outcome> {
     // Most are numbers, so this saves the question for the type.
     if let Some(number) = js.number_of(value)? {
         return Ok(Ok(Value::Number(number)));
@@ -35,22 +35,22 @@ pub fn read(js: Js<'_>, local: &Environment, value: JsValue<'_>) -> JsResult<Out
         JsType::Boolean => Value::Boolean(js.read_boolean(value)?),
         JsType::String => Value::String(js.read_text(value)?),
         JsType::BigInt => Value::BigInt(Box::new(js.read_bigint(value)?)),
-        JsType::Object => return read_tagged(js, local, value),
+        JsType::Object => return read_tagged(js, environment, value),
         JsType::Number | JsType::Function | JsType::Other => return Ok(Err(malformed())),
     }))
 }
 
-fn read_tagged(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<Outcome> {
+fn read_tagged(js: Js<'_>, environment: &Environment, array: JsValue<'_>) -> JsResult<Outcome> {
     let number = |index: u32| js.read_number(js.element(array, index)?);
     let tag = number(0)? as u32;
     let value = match tag {
-        tag::HANDLE => local.handle(number(SENT_ID)? as usize),
-        tag::WIRE => match read_payload(js, local, array)? {
+        tag::HANDLE => environment.handle(number(SENT_ID)? as usize),
+        tag::WIRE => match read_payload(js, environment, array)? {
             Ok(value) => Some(value),
             Err(fault) => return Ok(Err(fault)),
         },
         tag::FUNCTION => {
-            match local.own_slot(js, js.element(array, function::TARGET)?, js.element(array, function::MODE)?)? {
+            match environment.own_slot(js, js.element(array, function::TARGET)?, js.element(array, function::MODE)?)? {
                 Ok(slot) => Some(Value::Function(Arc::new(Callable {
                     slot,
                     name: js.read_text(js.element(array, function::NAME)?)?,
@@ -63,7 +63,7 @@ fn read_tagged(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<
         tag::REFERENCE => {
             let flags = number(reference::FLAGS)? as u32;
             let target = js.element(array, reference::TARGET)?;
-            let slot = match local.own_slot(js, target, js.element(array, reference::FLAGS)?)? {
+            let slot = match environment.own_slot(js, target, js.element(array, reference::FLAGS)?)? {
                 Ok(slot) => slot,
                 Err(fault) => return Ok(Err(fault)),
             };
@@ -74,8 +74,8 @@ fn read_tagged(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<
                 inherit: flags & Transfer::UNSAFE_INHERIT != 0,
             }))))
         }
-        tag::COPY => match read(js, local, js.element(array, 1)?)? {
-            Ok(value) if local.serves_guest() => {
+        tag::COPY => match read(js, environment, js.element(array, 1)?)? {
+            Ok(value) if environment.serves_guest() => {
                 Some(Value::Handle(Handle::ExternalCopy(ExternalCopy::of_guest(value))))
             }
             Ok(value) => Some(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(value)))),
@@ -84,26 +84,26 @@ fn read_tagged(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<
         tag::PROMISE => {
             let settlement = match number(1)? as i64 {
                 // It has settled already.
-                0 => Settlement::settled(None, read(js, local, js.element(array, 2)?)?),
+                0 => Settlement::settled(None, read(js, environment, js.element(array, 2)?)?),
                 request => {
                     let settlement = Arc::new(Settlement::default());
-                    local.expect_reply(request, Arc::clone(&settlement) as Arc<dyn Completion>);
+                    environment.expect_reply(request, Arc::clone(&settlement) as Arc<dyn Completion>);
                     settlement
                 }
             };
             Some(Value::Promise(settlement))
         }
-        tag::FAULT => return Ok(Err(read_fault(js, local, array)?)),
+        tag::FAULT => return Ok(Err(read_fault(js, environment, array)?)),
         tag::THROWN => {
-            let thrown = read(js, local, js.element(array, 1)?)?;
+            let thrown = read(js, environment, js.element(array, 1)?)?;
             return Ok(Err(thrown.map_or_else(|fault| fault, Fault::Thrown)));
         }
-        tag::DEREF => match local.take_handle(js, number(SENT_ID)? as usize, js.element(array, DEREF_SOURCE)?)? {
+        tag::DEREF => match environment.take_handle(js, number(SENT_ID)? as usize, js.element(array, DEREF_SOURCE)?)? {
             Some(Value::Handle(Handle::Reference(reference))) => Some(Value::Dereference(reference)),
             _ => None,
         },
         tag::COPY_INTO => {
-            match local.take_handle(js, number(SENT_ID)? as usize, js.element(array, copy_into::ENTRY)?)? {
+            match environment.take_handle(js, number(SENT_ID)? as usize, js.element(array, copy_into::ENTRY)?)? {
                 Some(Value::Handle(Handle::ExternalCopy(copy))) => {
                     let transfer_in = js.read_boolean(js.element(array, copy_into::TRANSFER_IN)?)?;
                     let checked = js.read_boolean(js.element(array, copy_into::CHECKED)?)?;
@@ -113,10 +113,10 @@ fn read_tagged(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<
             }
         }
         tag::BUFFER | tag::MOVE => {
-            return Ok(read_entry(js, local, array)?.map(|entry| only(&Payload::ONLY_BUFFER, entry)));
+            return Ok(read_entry(js, environment, array)?.map(|entry| only(&Payload::ONLY_BUFFER, entry)));
         }
         tag::ONE_BYTE => Some(Value::String(js.read_one_byte(js.element(array, 1)?)?)),
-        tag::SHARED => return Ok(read_entry(js, local, array)?.map(|entry| only(&Payload::ONLY_SHARED, entry))),
+        tag::SHARED => return Ok(read_entry(js, environment, array)?.map(|entry| only(&Payload::ONLY_SHARED, entry))),
         _ => None,
     };
     Ok(value.ok_or_else(malformed))
@@ -126,7 +126,7 @@ fn only(bytes: &[u8], entry: TableEntry) -> Value {
     Value::Payload(Box::new(Payload { bytes: Arc::new(bytes.to_vec()), table: vec![entry], moved: false }))
 }
 
-fn read_payload(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<Outcome> {
+fn read_payload(js: Js<'_>, environment: &Environment, array: JsValue<'_>) -> JsResult<Outcome> {
     let bytes = js.take_bytes(js.element(array, 1)?)?;
     let rows = js.element(array, 2)?;
     let (mut table, mut moved) = (Vec::new(), false);
@@ -134,7 +134,7 @@ fn read_payload(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult
         for index in 0..js.length(rows)? {
             let row = js.element(rows, index)?;
             moved |= js.type_of(row)? == JsType::Object && js.read_number(js.element(row, 0)?)? as u32 == tag::MOVE;
-            match read_entry(js, local, row)? {
+            match read_entry(js, environment, row)? {
                 Ok(entry) => table.push(entry),
                 Err(fault) => return Ok(Err(fault)),
             }
@@ -143,7 +143,7 @@ fn read_payload(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult
     Ok(Ok(Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table, moved }))))
 }
 
-fn read_entry(js: Js<'_>, local: &Environment, row: JsValue<'_>) -> JsResult<Result<TableEntry, Fault>> {
+fn read_entry(js: Js<'_>, environment: &Environment, row: JsValue<'_>) -> JsResult<Result<TableEntry, Fault>> {
     let tag = js.read_number(js.element(row, 0)?)? as u32;
     Ok(Ok(match tag {
         tag::BUFFER | tag::MOVE => {
@@ -156,7 +156,7 @@ fn read_entry(js: Js<'_>, local: &Environment, row: JsValue<'_>) -> JsResult<Res
                 && js.read_boolean(js.element(row, 2)?)?
             {
                 // SAFETY: the surface says so with this flag.
-                return Ok(Ok(TableEntry::Buffer(unsafe { local.pins.give_away(js, buffer) }?)));
+                return Ok(Ok(TableEntry::Buffer(unsafe { environment.pins.give_away(js, buffer) }?)));
             }
             let (offset, length) = if tag == tag::BUFFER {
                 (js.read_number(js.element(row, 2)?)? as usize, js.read_number(js.element(row, 3)?)? as usize)
@@ -182,18 +182,18 @@ fn read_entry(js: Js<'_>, local: &Environment, row: JsValue<'_>) -> JsResult<Res
             let (data, length) = js.view_memory(view)?;
             TableEntry::Shared(match shared_memory::of_guest(data, length) {
                 Some(memory) => {
-                    local.adopted.meet(js, &memory, js.element(row, shared::BUFFER)?)?;
+                    environment.adopted.remember_departed(js, &memory, js.element(row, shared::BUFFER)?)?;
                     memory
                 }
                 // SAFETY: from the host, just now.
-                None => unsafe { local.pins.share(js, view, key, (data, length)) }?,
+                None => unsafe { environment.pins.share(js, view, key, (data, length)) }?,
             })
         }
-        _ => return Ok(read(js, local, row)?.map(TableEntry::Value)),
+        _ => return Ok(read(js, environment, row)?.map(TableEntry::Value)),
     }))
 }
 
-fn read_fault(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<Fault> {
+fn read_fault(js: Js<'_>, environment: &Environment, array: JsValue<'_>) -> JsResult<Fault> {
     let text = |index: u32| -> JsResult<Option<Text>> {
         let value = js.element(array, index)?;
         Ok(if js.type_of(value)? == JsType::String { Some(js.read_text(value)?) } else { None })
@@ -206,15 +206,15 @@ fn read_fault(js: Js<'_>, local: &Environment, array: JsValue<'_>) -> JsResult<F
         stack: text(fault::STACK)?.unwrap_or_else(empty),
         // Of the codes of a host's errors, guests see only the one for values that cannot be transferred.
         code: text(fault::CODE)?.and_then(|code| Code::named(&code.to_string())).filter(|code| *code == Code::Transfer),
-        details: read_details(js, local, js.element(array, fault::DETAILS)?)?,
+        details: read_details(js, environment, js.element(array, fault::DETAILS)?)?,
     })))
 }
 
-fn read_details(js: Js<'_>, local: &Environment, list: JsValue<'_>) -> JsResult<Option<Box<Details>>> {
+fn read_details(js: Js<'_>, environment: &Environment, list: JsValue<'_>) -> JsResult<Option<Box<Details>>> {
     if js.type_of(list)? != JsType::Object {
         return Ok(None);
     }
-    let cause = match read(js, local, js.element(list, detail::CAUSE)?)? {
+    let cause = match read(js, environment, js.element(list, detail::CAUSE)?)? {
         Ok(Value::Undefined) => None,
         Ok(value) => Some(Fault::Thrown(value)),
         Err(fault) => Some(fault),
@@ -222,7 +222,7 @@ fn read_details(js: Js<'_>, local: &Environment, list: JsValue<'_>) -> JsResult<
     let mut properties = Vec::new();
     for index in (detail::PROPERTIES..js.length(list)?).step_by(2) {
         let key = js.read_text(js.element(list, index)?)?;
-        if let Ok(value) = read(js, local, js.element(list, index + 1)?)? {
+        if let Ok(value) = read(js, environment, js.element(list, index + 1)?)? {
             properties.push((key, value));
         }
     }
@@ -230,94 +230,94 @@ fn read_details(js: Js<'_>, local: &Environment, list: JsValue<'_>) -> JsResult<
 }
 
 /// Writes the carrier of an outcome.
-pub fn write<'a>(js: Js<'a>, local: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
+pub fn write<'a>(js: Js<'a>, environment: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
     match outcome {
-        Ok(value) => write_value(js, local, value),
-        Err(fault) => write_fault(js, local, fault),
+        Ok(value) => write_value(js, environment, value),
+        Err(fault) => write_fault(js, environment, fault),
     }
 }
 
 /// As [`write`]. If the host has no room for the value, writes a fault instead, so that no caller waits forever.
-pub fn write_or_refuse<'a>(js: Js<'a>, local: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
-    write(js, local, outcome).or_else(|_| {
+pub fn write_or_refuse<'a>(js: Js<'a>, environment: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
+    write(js, environment, outcome).or_else(|_| {
         js.clear_exception();
-        write_fault(js, local, Fault::beyond("The value could not be brought into the host"))
+        write_fault(js, environment, Fault::beyond("The value could not be brought into the host"))
     })
 }
 
 /// Writes the carrier of a value that others have as well.
-pub fn write_shared<'a>(js: Js<'a>, local: &Environment, value: &Value) -> JsResult<JsValue<'a>> {
+pub fn write_shared<'a>(js: Js<'a>, environment: &Environment, value: &Value) -> JsResult<JsValue<'a>> {
     match value {
         Value::Number(number) => js.number(*number),
-        Value::String(text) if strings::is_copied(&local.adopted, text) => js.text(text),
-        value => write_value(js, local, value.clone()),
+        Value::String(text) if strings::is_copied(&environment.adopted, text) => js.text(text),
+        value => write_value(js, environment, value.clone()),
     }
 }
 
-fn write_value<'a>(js: Js<'a>, local: &Environment, value: Value) -> JsResult<JsValue<'a>> {
+fn write_value<'a>(js: Js<'a>, environment: &Environment, value: Value) -> JsResult<JsValue<'a>> {
     match value {
         Value::Undefined => js.undefined(),
         Value::Null => js.null(),
         Value::Boolean(boolean) => js.boolean(boolean),
         Value::Number(number) => js.number(number),
         Value::BigInt(bigint) => js.bigint(&bigint),
-        Value::String(text) => strings::write(js, &local.adopted, text),
+        Value::String(text) => strings::write(js, &environment.adopted, text),
         Value::Payload(payload)
             if **payload.bytes == Payload::ONLY_BUFFER || **payload.bytes == Payload::ONLY_SHARED =>
         {
             match payload.table.into_iter().next() {
-                Some(entry) => write_entry(js, local, entry),
+                Some(entry) => write_entry(js, environment, entry),
                 None => js.undefined(),
             }
         }
         Value::Payload(payload) => {
             let mut rows = Vec::with_capacity(payload.table.len());
             for entry in payload.table {
-                rows.push(write_entry(js, local, entry)?);
+                rows.push(write_entry(js, environment, entry)?);
             }
-            let bytes = local.arena.view(js, &payload.bytes)?;
+            let bytes = environment.arena.view(js, &payload.bytes)?;
             js.array(&[js.number(f64::from(tag::WIRE))?, bytes, js.array(&rows)?])
         }
-        Value::Handle(handle) => write_handle(js, local, handle),
-        Value::Function(callable) => write_function(js, local, callable),
+        Value::Handle(handle) => write_handle(js, environment, handle),
+        Value::Function(callable) => write_function(js, environment, callable),
         Value::Promise(settlement) => {
-            let request = local.promise(js, &settlement);
+            let request = environment.promise(js, &settlement);
             js.array(&[js.number(f64::from(tag::PROMISE))?, js.number(request)?])
         }
         Value::List(values) => {
             let mut elements = vec![js.number(f64::from(tag::LIST))?];
             for value in values {
-                elements.push(write_or_refuse(js, local, Ok(value))?);
+                elements.push(write_or_refuse(js, environment, Ok(value))?);
             }
             js.array(&elements)
         }
         Value::Dereference(reference) => {
-            if local.owns(&reference.slot) {
+            if environment.owns(&reference.slot) {
                 let index = reference.slot.index();
-                local.retain_for_reader(reference);
+                environment.retain_for_reader(reference);
                 return js.array(&[js.number(f64::from(tag::DEREF))?, js.number(f64::from(index))?]);
             }
-            write_fault(js, local, Fault::refused(message::WRONG_ISOLATE))
+            write_fault(js, environment, Fault::refused(message::WRONG_ISOLATE))
         }
         Value::CopyInto { copy, transfer_in, .. } => match copy.open(transfer_in) {
-            Ok(value) => write_value(js, local, value),
-            Err(fault) => write_fault(js, local, fault),
+            Ok(value) => write_value(js, environment, value),
+            Err(fault) => write_fault(js, environment, fault),
         },
     }
 }
 
-fn write_entry<'a>(js: Js<'a>, local: &Environment, entry: TableEntry) -> JsResult<JsValue<'a>> {
+fn write_entry<'a>(js: Js<'a>, environment: &Environment, entry: TableEntry) -> JsResult<JsValue<'a>> {
     match entry {
-        TableEntry::Value(value) => write_value(js, local, value),
+        TableEntry::Value(value) => write_value(js, environment, value),
         TableEntry::Buffer(bytes) => match bytes.read(|bytes| js.buffer(bytes)) {
             Some(bytes) => js.array(&[js.number(f64::from(tag::BUFFER))?, bytes?]),
-            None => write_fault(js, local, Fault::environment_gone()),
+            None => write_fault(js, environment, Fault::environment_gone()),
         },
         TableEntry::Shared(memory) => {
-            let key = local.shared_key(&memory);
-            let buffer = if key == 0 { local.adopted.buffer(js, &memory)? } else { None };
+            let key = environment.shared_key(&memory);
+            let buffer = if key == 0 { environment.adopted.buffer(js, &memory)? } else { None };
             let length = memory.len();
-            local.retain_for_reader(memory);
+            environment.retain_for_reader(memory);
             js.array(&ordered([
                 (0, js.number(f64::from(tag::SHARED))?),
                 (arrived_shared::KEY, js.number(f64::from(key))?),
@@ -328,7 +328,7 @@ fn write_entry<'a>(js: Js<'a>, local: &Environment, entry: TableEntry) -> JsResu
     }
 }
 
-fn write_handle<'a>(js: Js<'a>, local: &Environment, handle: Handle) -> JsResult<JsValue<'a>> {
+fn write_handle<'a>(js: Js<'a>, environment: &Environment, handle: Handle) -> JsResult<JsValue<'a>> {
     let kind = handle.kind();
     let (slot, type_of, flags) = match &handle {
         Handle::ExternalCopy(copy) => {
@@ -336,15 +336,15 @@ fn write_handle<'a>(js: Js<'a>, local: &Environment, handle: Handle) -> JsResult
             (None, None, 0)
         }
         Handle::Reference(reference) => {
-            let own = local.owns(&reference.slot).then(|| reference.slot.index());
+            let own = environment.owns(&reference.slot).then(|| reference.slot.index());
             (own, Some(reference.type_of), Transfer::of_reference(reference))
         }
         _ => (None, None, 0),
     };
     if let Handle::Isolate(isolate) = &handle {
-        local.handle.count_isolate(js, isolate);
+        environment.handle.count_isolate(js, isolate);
     }
-    let id = local.keep(Value::Handle(handle));
+    let id = environment.keep(Value::Handle(handle));
     let type_of = match type_of {
         Some(type_of) => js.string(type_of.name())?,
         None => js.undefined()?,
@@ -359,12 +359,12 @@ fn write_handle<'a>(js: Js<'a>, local: &Environment, handle: Handle) -> JsResult
     ]))
 }
 
-fn write_function<'a>(js: Js<'a>, local: &Environment, callable: Arc<Callable>) -> JsResult<JsValue<'a>> {
-    let own = local.owns(&callable.slot).then(|| callable.slot.index());
+fn write_function<'a>(js: Js<'a>, environment: &Environment, callable: Arc<Callable>) -> JsResult<JsValue<'a>> {
+    let own = environment.owns(&callable.slot).then(|| callable.slot.index());
     let name = js.text(&callable.name)?;
     let length = f64::from(callable.length);
     let mode = f64::from(callable.mode.number());
-    let id = local.keep(Value::Function(callable));
+    let id = environment.keep(Value::Function(callable));
     js.array(&ordered([
         (0, js.number(f64::from(tag::FUNCTION))?),
         (function::TARGET, js.number(id as f64)?),
@@ -375,11 +375,11 @@ fn write_function<'a>(js: Js<'a>, local: &Environment, callable: Arc<Callable>) 
     ]))
 }
 
-fn write_fault<'a>(js: Js<'a>, local: &Environment, why: Fault) -> JsResult<JsValue<'a>> {
+fn write_fault<'a>(js: Js<'a>, environment: &Environment, why: Fault) -> JsResult<JsValue<'a>> {
     let error = match why {
         Fault::Error(error) => *error,
         Fault::Thrown(value) => {
-            let thrown = write_value(js, local, value)?;
+            let thrown = write_value(js, environment, value)?;
             return js.array(&[js.number(f64::from(tag::THROWN))?, thrown]);
         }
         Fault::Stopped => match Fault::disposed_during_execution() {
@@ -396,7 +396,7 @@ fn write_fault<'a>(js: Js<'a>, local: &Environment, why: Fault) -> JsResult<JsVa
         None => js.undefined()?,
     };
     let details = match error.details {
-        Some(details) => write_details(js, local, *details)?,
+        Some(details) => write_details(js, environment, *details)?,
         None => js.undefined()?,
     };
     js.array(&ordered([
@@ -410,15 +410,15 @@ fn write_fault<'a>(js: Js<'a>, local: &Environment, why: Fault) -> JsResult<JsVa
     ]))
 }
 
-fn write_details<'a>(js: Js<'a>, local: &Environment, details: Details) -> JsResult<JsValue<'a>> {
+fn write_details<'a>(js: Js<'a>, environment: &Environment, details: Details) -> JsResult<JsValue<'a>> {
     let mut elements = vec![js.undefined()?; detail::PROPERTIES as usize];
     elements[detail::CAUSE as usize] = match details.cause {
-        Some(Fault::Thrown(value)) => write_value(js, local, value)?,
-        Some(fault) => write_fault(js, local, fault)?,
+        Some(Fault::Thrown(value)) => write_value(js, environment, value)?,
+        Some(fault) => write_fault(js, environment, fault)?,
         None => js.undefined()?,
     };
     for (key, value) in details.properties {
-        elements.extend([js.text(&key)?, write_value(js, local, value)?]);
+        elements.extend([js.text(&key)?, write_value(js, environment, value)?]);
     }
     js.array(&elements)
 }

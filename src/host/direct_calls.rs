@@ -187,31 +187,31 @@ impl Environment {
 
 /// `answer(carrier)`: the result of the call that is being served. Returns the first argument of the next one if the surface can serve it
 /// like this one; otherwise a function, which no argument is, and [`direct_call`] says what comes next.
-pub fn answer<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    local.answer(js, |direct| {
+pub fn answer<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    environment.answer(js, |direct| {
         let carrier = args.first().copied().map_or_else(|| js.undefined(), Ok)?;
-        local.read_result(js, direct.requester, carrier)
+        environment.read_result(js, direct.requester, carrier)
     })
 }
 
 /// `answerText(text)`: the same with a short string as the result.
-pub fn answer_text<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn answer_text<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [text, ..] = args else { return Err(Refused) };
-    local.answer(js, |direct| Ok(Some(Ok(Value::String(js.read_text_into(*text, direct.result_memory.take())?)))))
+    environment.answer(js, |direct| Ok(Some(Ok(Value::String(js.read_text_into(*text, direct.result_memory.take())?)))))
 }
 
 /// `answerBytes(bytes)`: the same with a serialized value that has no table.
-pub fn answer_bytes<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn answer_bytes<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [bytes, ..] = args else { return Err(Refused) };
-    local.answer(js, |_| {
+    environment.answer(js, |_| {
         let payload = Payload { bytes: Arc::new(js.take_bytes(*bytes)?), table: Vec::new(), moved: false };
         Ok(Some(Ok(Value::Payload(Box::new(payload)))))
     })
 }
 
 /// `directCall()`: what must be served next, as `DIRECT_CALL` in the surface's `protocol.js` describes it; negative if the loop ends here.
-pub fn direct_call<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let serving_now = local.context.direct_serving.borrow().clone();
+pub fn direct_call<'a>(js: Js<'a>, environment: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let serving_now = environment.context.direct_serving.borrow().clone();
     js.number(
         serving_now
             .filter(|serving_now| serving_now.direct.borrow().is_some())
@@ -220,8 +220,12 @@ pub fn direct_call<'a>(js: Js<'a>, local: &'static Environment, _args: &[JsValue
 }
 
 /// `directCallValue(index)`: see [`Environment::argument`].
-pub fn direct_call_value<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn direct_call_value<'a>(
+    js: Js<'a>,
+    environment: &'static Environment,
+    args: &[JsValue<'a>],
+) -> JsResult<JsValue<'a>> {
     let [index, ..] = args else { return Err(Refused) };
-    let serving_now = local.context.direct_serving.borrow().clone().ok_or(Refused)?;
-    local.argument(js, &serving_now, js.read_number(*index)? as usize)
+    let serving_now = environment.context.direct_serving.borrow().clone().ok_or(Refused)?;
+    environment.argument(js, &serving_now, js.read_number(*index)? as usize)
 }

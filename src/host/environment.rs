@@ -365,9 +365,9 @@ impl Environment {
     /// attempt to run JavaScript shows it.
     pub fn is_alive(&self, js: Js<'_>) -> bool {
         // Request 0 settles nothing.
-        let ping = |js: Js<'_>, local: &Self| {
+        let ping = |js: Js<'_>, environment: &Self| {
             let zero = js.number(0.0)?;
-            js.call(js.dereference(&local.functions.settle)?, &[zero, js.undefined()?]).map(drop)
+            js.call(js.dereference(&environment.functions.settle)?, &[zero, js.undefined()?]).map(drop)
         };
         // Deep in a recursion even this may throw; an environment that throws is alive.
         matches!(js.scoped(self, ping), Ok(Ok(()))) || js.clear_exception()
@@ -383,10 +383,10 @@ impl Environment {
             return true;
         }
         // Arguments lie on the stack of the callee.
-        let ping = |js: Js<'_>, local: &Self| {
+        let ping = |js: Js<'_>, environment: &Self| {
             let mut args = vec![js.undefined()?; ROOM / size_of::<JsValue>()];
             args[0] = js.number(0.0)?;
-            js.call(js.dereference(&local.functions.settle)?, &args).map(drop)
+            js.call(js.dereference(&environment.functions.settle)?, &args).map(drop)
         };
         let is_roomy = matches!(js.scoped(self, ping), Ok(Ok(())));
         if is_roomy {

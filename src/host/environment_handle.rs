@@ -277,7 +277,7 @@ impl EnvironmentHandle {
         Some(request)
     }
 
-    fn bump(&self, queue: Guard<'_, Queue>) {
+    fn notify_waiting(&self, queue: Guard<'_, Queue>) {
         self.waiting.version.fetch_add(1, Ordering::Release);
         let parked = queue.parked;
         drop(queue);
@@ -366,7 +366,7 @@ impl Wake for EnvironmentHandle {
             // It does not sleep.
             self.waiting.version.fetch_add(1, Ordering::Release);
         } else {
-            self.bump(lock(&self.queue));
+            self.notify_waiting(lock(&self.queue));
         }
     }
 }
@@ -463,7 +463,7 @@ impl Host for EnvironmentHandle {
         if request.chain.waits_in(self.id) && !queue.closed {
             queue.calls.push_back(request);
             self.waiting.calls.fetch_add(1, Ordering::Release);
-            return self.bump(queue);
+            return self.notify_waiting(queue);
         }
         drop(queue);
         let requester = request.requester.as_ref().and_then(Weak::upgrade);

@@ -42,7 +42,7 @@ impl Environment {
             let origin = event.origin().map_or(0, |origin| origin.id);
             let calls_host = event.calls_host();
             // A refusal means that the host is shutting down, or that an exception is pending, which the host will report.
-            let _ = js.scoped(self, |js, local| local.handle_event(js, event, true));
+            let _ = js.scoped(self, |js, environment| environment.handle_event(js, event, true));
             if calls_host && (!events.is_empty() || self.handle.has_streams()) {
                 can_continue = self.run_microtasks(js);
             }
@@ -59,7 +59,7 @@ impl Environment {
                 Next::Event(event) => (event, true),
                 Next::Unwanted(event) => (event, false),
             };
-            let _ = js.scoped(self, move |js, local| local.handle_event(js, event, wanted));
+            let _ = js.scoped(self, move |js, environment| environment.handle_event(js, event, wanted));
             can_continue = self.run_microtasks(js);
             budget.is_used_up_by(0);
             if budget.is_over() {
@@ -75,14 +75,14 @@ impl Environment {
     }
 
     /// Asks the host to handle events later.
-    fn defer(js: Js<'_>, local: &Self) -> JsResult<()> {
-        js.call(js.dereference(&local.functions.defer)?, &[]).map(drop)
+    fn defer(js: Js<'_>, environment: &Self) -> JsResult<()> {
+        js.call(js.dereference(&environment.functions.defer)?, &[]).map(drop)
     }
 
     /// Runs the host's microtasks, as the host does after each of its own callbacks. False if no more events may be handled on this turn.
     fn run_microtasks(&self, js: Js<'_>) -> bool {
-        let run = |js: Js<'_>, local: &Self| {
-            let thrown = js.call(js.dereference(&local.functions.run_microtasks)?, &[])?;
+        let run = |js: Js<'_>, environment: &Self| {
+            let thrown = js.call(js.dereference(&environment.functions.run_microtasks)?, &[])?;
             if js.type_of(thrown)? != JsType::Object {
                 return Ok(true);
             }
@@ -273,11 +273,11 @@ impl Environment {
     }
 }
 
-/// Connects the environment of `js`, which is `local`, with its event loop.
-pub fn attach(js: Js<'_>, local: &'static Environment) -> JsResult<()> {
-    let data = ptr::from_ref(local).cast_mut().cast::<c_void>();
+/// Connects the environment of `js` with its event loop.
+pub fn attach(js: Js<'_>, environment: &'static Environment) -> JsResult<()> {
+    let data = ptr::from_ref(environment).cast_mut().cast::<c_void>();
     // SAFETY: the data is what both functions expect: an `Environment` that lives forever, of the environment on whose thread they run.
-    unsafe { local.signal().attach(js, data, on_signal, on_cleanup) }
+    unsafe { environment.signal().attach(js, data, on_signal, on_cleanup) }
 }
 
 unsafe extern "C" fn on_signal(
@@ -291,9 +291,9 @@ unsafe extern "C" fn on_signal(
         return;
     }
     // SAFETY: the context is the leaked `Environment` of this environment, on whose thread this runs.
-    let local = unsafe { &*context.cast::<Environment>() };
+    let environment = unsafe { &*context.cast::<Environment>() };
     // SAFETY: `env` is this callback's environment.
-    unsafe { Js::inside(env, |js| local.on_signal(js)) };
+    unsafe { Js::inside(env, |js| environment.on_signal(js)) };
 }
 
 unsafe extern "C" fn on_cleanup(data: *mut c_void) {

@@ -14,23 +14,23 @@ use crate::value::{Completion, Fault, Handle, IsolateHandle, Value};
 
 /// `execute(request, execution, isolate)`: starts an execution in a sandbox, in `isolate` if [`make_inspectable`](super::warm::make_inspectable)
 /// has made one for it. Returns the handle of its isolate; the outcome settles `request`.
-pub fn execute<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn execute<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, record, isolate, ..] = args else { return Err(Refused) };
     let made = match js.read_number(*isolate)? as usize {
         0 => None,
-        id => Some(isolate_of(local, id)?),
+        id => Some(isolate_of(environment, id)?),
     };
     let request = js.read_number(*request)? as i64;
-    let mut record = read(js, local, *record, LISTS)?;
-    let completion = local.async_completion(js, request, Weak::new());
-    let spec = spec(&mut record, request, completion, &local.settings).map_err(|_| Refused)?;
+    let mut record = read(js, environment, *record, LISTS)?;
+    let completion = environment.async_completion(js, request, Weak::new());
+    let spec = spec(&mut record, request, completion, &environment.settings).map_err(|_| Refused)?;
     let warm = record.number(execution::WARM).map_err(|_| Refused)? as usize;
     let supply = match made {
         Some(made) => Supply::Made(made),
-        None => Supply::Pool(Arc::clone(&local.handle.warm_pool), warm),
+        None => Supply::Pool(Arc::clone(&environment.handle.warm_pool), warm),
     };
-    let remote = sandbox::start(spec, &local.settings, supply);
-    let id = local.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
+    let remote = sandbox::start(spec, &environment.settings, supply);
+    let id = environment.keep(Value::Handle(Handle::Isolate(IsolateHandle(remote))));
     js.number(id as f64)
 }
 
@@ -38,8 +38,8 @@ pub fn execute<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]
 pub(super) const LISTS: &[u32] = &[execution::FORMS, execution::TOOLS];
 
 /// Reads a record of carriers. Its elements `lists` are lists of carriers.
-pub(super) fn read(js: Js<'_>, local: &Environment, record: JsValue<'_>, lists: &[u32]) -> JsResult<Record> {
-    let one = |value| carrier::read(js, local, value)?.map_err(|_| Refused);
+pub(super) fn read(js: Js<'_>, environment: &Environment, record: JsValue<'_>, lists: &[u32]) -> JsResult<Record> {
+    let one = |value| carrier::read(js, environment, value)?.map_err(|_| Refused);
     let length = js.length(record)?;
     let mut values = Vec::with_capacity(length as usize);
     for index in 0..length {

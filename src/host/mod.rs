@@ -3,6 +3,7 @@
 mod abortable;
 mod answers;
 mod arena;
+mod binding;
 mod call;
 mod call_info;
 mod carrier;
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: sy
 }
 
 fn export(js: Js<'_>, exports: js::JsValue<'_>) -> JsResult<()> {
-    for (name, function) in [(c"open", call::open as Callback), (c"startupSnapshots", engine::startup_snapshots)] {
+    for (name, function) in [(c"open", binding::open as Callback), (c"startupSnapshots", engine::startup_snapshots)] {
         // SAFETY: the host may call both functions on this thread, and they ignore the data.
         let function = unsafe { js.function(name, Some(function), ptr::null_mut()) }?;
         js.set(exports, name, function)?;

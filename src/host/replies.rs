@@ -54,31 +54,31 @@ impl Environment {
 }
 
 /// `reply(request, carrier)`: the answer to a request, or the outcome of a promise of the surface.
-pub fn reply<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn reply<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, carrier, ..] = args else {
         return Err(Refused);
     };
     let request = js.read_number(*request)? as i64;
-    let requester = local.answers.get(request).and_then(|pending| pending.requester);
-    let outcome = local.read_answer(js, requester.as_ref(), *carrier)?;
-    local.reply(js, request, outcome);
+    let requester = environment.answers.get(request).and_then(|pending| pending.requester);
+    let outcome = environment.read_answer(js, requester.as_ref(), *carrier)?;
+    environment.reply(js, request, outcome);
     js.undefined()
 }
 
 /// `recipient(request)`: the number of the isolate or child process that receives the reply; 0 if it is unknown.
-pub fn recipient<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn recipient<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else {
         return Err(Refused);
     };
-    let recipient = local.recipient_of(js.read_number(*request)? as i64);
+    let recipient = environment.recipient_of(js.read_number(*request)? as i64);
     js.number(recipient.map_or(0, |recipient| recipient.id()) as f64)
 }
 
 /// `isAwaited(request)`: whether anything still waits for the reply.
-pub fn is_awaited<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn is_awaited<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else {
         return Err(Refused);
     };
-    let is_awaited = local.is_awaited(js.read_number(*request)? as i64);
+    let is_awaited = environment.is_awaited(js.read_number(*request)? as i64);
     js.boolean(is_awaited)
 }

@@ -9,7 +9,7 @@ impl Environment {
     pub(super) fn serve_now(&self, js: Js<'_>, next: Next) {
         self.next.set(Some(next));
         let _ = match self.serve_next.get() {
-            None => js.scoped(self, |js, local| local.serve_next(js)),
+            None => js.scoped(self, |js, environment| environment.serve_next(js)),
             Some(function) => js.dereference(function).and_then(|function| js.call(function, &[])).map(drop),
         };
         if let Some(next) = self.next.take() {

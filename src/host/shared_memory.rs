@@ -166,7 +166,7 @@ impl Adopted {
     }
 
     /// Remembers a buffer of `memory` that leaves the environment: it may have come from another one.
-    pub fn meet(&self, js: Js<'_>, memory: &Arc<SharedMemory>, buffer: JsValue<'_>) -> JsResult<()> {
+    pub fn remember_departed(&self, js: Js<'_>, memory: &Arc<SharedMemory>, buffer: JsValue<'_>) -> JsResult<()> {
         if self.known(js, memory)?.is_none() {
             self.remember(js, memory, buffer)?;
         }

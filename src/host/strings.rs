@@ -38,19 +38,19 @@ type Create<T> = unsafe extern "C" fn(
     copied: *mut bool,
 ) -> sys::napi_status;
 
-struct Host {
+struct Creators {
     latin1: Option<Create<c_char>>,
     utf16: Option<Create<u16>>,
 }
 
-fn host() -> &'static Host {
-    static HOST: OnceLock<Host> = OnceLock::new();
-    HOST.get_or_init(|| {
+fn creators() -> &'static Creators {
+    static CREATORS: OnceLock<Creators> = OnceLock::new();
+    CREATORS.get_or_init(|| {
         let latin1 = library::of_host(c"node_api_create_external_string_latin1");
         let utf16 = library::of_host(c"node_api_create_external_string_utf16");
         // SAFETY: null becomes `None`; else the host exports functions of these names with these types.
         unsafe {
-            Host {
+            Creators {
                 latin1: transmute::<*mut c_void, Option<Create<c_char>>>(latin1),
                 utf16: transmute::<*mut c_void, Option<Create<u16>>>(utf16),
             }
@@ -68,15 +68,15 @@ pub fn write<'a>(js: Js<'a>, adopted: &Adopted, text: Text) -> JsResult<JsValue<
     if is_copied(adopted, &text) {
         return js.text(&text);
     }
-    let value = match (&text, host()) {
-        (Text::Latin1(_), Host { latin1: Some(create), .. }) => {
+    let value = match (&text, creators()) {
+        (Text::Latin1(_), Creators { latin1: Some(create), .. }) => {
             let owner = Box::new(adopted.string(text));
             let Text::Latin1(characters) = &owner.memory else { return Err(Refused) };
             let (characters, length) = (characters.as_ptr().cast_mut().cast(), characters.len());
             // SAFETY: the characters belong to the owner.
             unsafe { external(js, *create, characters, length, owner) }
         }
-        (Text::Utf16(_), Host { utf16: Some(create), .. }) => {
+        (Text::Utf16(_), Creators { utf16: Some(create), .. }) => {
             let owner = Box::new(adopted.string(text));
             let Text::Utf16(characters) = &owner.memory else { return Err(Refused) };
             let (characters, length) = (characters.as_ptr().cast_mut(), characters.len());

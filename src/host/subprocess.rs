@@ -17,12 +17,12 @@ use crate::value::{Code, ErrorClass, Fault, Owner, Text, Value};
 
 /// `executeInProcess(request, process, execution)`: starts an execution in a process of its own. Returns its number; the outcome settles
 /// `request`.
-pub fn execute<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn execute<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, process, execution, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
-    let (process, execution) = (read(js, local, *process, &[])?, read(js, local, *execution, LISTS)?);
-    let completion = local.async_completion(js, request, Weak::new());
-    let (template, pool) = match template_of(process, &local.settings) {
+    let (process, execution) = (read(js, environment, *process, &[])?, read(js, environment, *execution, LISTS)?);
+    let completion = environment.async_completion(js, request, Weak::new());
+    let (template, pool) = match template_of(process, &environment.settings) {
         Ok(found) => found,
         Err(fault) => {
             completion.complete(Err(fault));
@@ -30,7 +30,7 @@ pub fn execute<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]
         }
     };
     let Parts { timeout, task, tools, logging } = parts_of(execution).map_err(|_| Refused)?;
-    let requester = Requester { owner: local.handle.id(), request, tools, completion };
+    let requester = Requester { owner: environment.handle.id(), request, tools, completion };
     let number = child::start(Execution { template, again: false, pool, timeout, task, logging, requester });
     js.number(number as f64)
 }
@@ -43,12 +43,16 @@ pub fn terminate<'a>(js: Js<'a>, _local: &'static Environment, args: &[JsValue<'
 }
 
 /// `checkConfinement(request, process)`: settles `request` with what confines such processes: name, whether it holds, and detail of each layer.
-pub fn check_confinement<'a>(js: Js<'a>, local: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+pub fn check_confinement<'a>(
+    js: Js<'a>,
+    environment: &'static Environment,
+    args: &[JsValue<'a>],
+) -> JsResult<JsValue<'a>> {
     let [request, process, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
-    let process = read(js, local, *process, &[])?;
-    let completion = local.async_completion(js, request, Weak::new());
-    match template_of(process, &local.settings) {
+    let process = read(js, environment, *process, &[])?;
+    let completion = environment.async_completion(js, request, Weak::new());
+    match template_of(process, &environment.settings) {
         Ok((template, pool)) => child::check_confinement(template, pool, completion),
         Err(fault) => completion.complete(Err(fault)),
     }

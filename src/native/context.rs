@@ -104,7 +104,7 @@ context! {
         creates_numbering_systems: Cell::new(false),
         adds_date: Cell::new(false),
     };
-    /// The budgets for pages. Only `engine::pages` uses it.
+    /// The budgets for pages. Only `engine::page_allocator` uses it.
     pub pages: Pointer = Pointer::none();
     /// The number by which V8 knows a guest on a fiber; 0 for that of the thread.
     pub v8_thread: Cell<i32> = Cell::new(0);

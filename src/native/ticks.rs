@@ -69,13 +69,13 @@ mod counter {
     #[inline]
     pub fn is_clock() -> bool {
         match CLOCK.load(Ordering::Relaxed) {
-            UNKNOWN => look(),
+            UNKNOWN => detect(),
             known => known == YES,
         }
     }
 
     #[cold]
-    fn look() -> bool {
+    fn detect() -> bool {
         let is_clock = fs::read_to_string(CLOCK_SOURCE).is_ok_and(|source| source.trim() == "tsc");
         if is_clock {
             first();

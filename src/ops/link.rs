@@ -29,7 +29,7 @@ struct Linker {
     root: Arc<ModuleHandle>,
     remote: Weak<Remote>,
     claims: Mutex<Vec<Claim>>,
-    /// The isolate's number for the answer that is notified if the isolate ends meanwhile.
+    /// The isolate's number for the completion that is answered if the isolate ends meanwhile.
     watch: Mutex<Option<usize>>,
 }
 
@@ -108,7 +108,7 @@ pub fn watch(target: Option<Value>) -> Result<Prepared, Fault> {
     let completion: Arc<dyn Completion> = Arc::new(Ended(Arc::clone(&settlement), Weak::clone(&linker.remote)));
     let id = remote.promises.insert(completion, 0, 0, None);
     *lock(&linker.watch) = Some(id);
-    // The isolate may have ended before the answer was registered.
+    // The isolate may have ended before the completion was registered.
     if remote.is_disposed()
         && let Some((completion, _)) = remote.promises.take(id)
     {

@@ -83,7 +83,7 @@ impl Key {
             Value::Number(number) if number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0 => {
                 Ok(Key::Index(number as u32))
             }
-            _ => Err(Fault::invalid("Invalid `key`")),
+            _ => Err(Fault::invalid(message::INVALID_KEY)),
         }
     }
 
@@ -235,7 +235,7 @@ pub fn set_value<'s>(
     let done = object.delete(scope, name.into()).and_then(|_| object.create_data_property(scope, name, new));
     match done {
         Some(true) => Ok(Value::Undefined),
-        Some(false) => Err(Fault::invalid("Set failed")),
+        Some(false) => Err(Fault::invalid(message::NOT_SET)),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
 }
@@ -246,7 +246,7 @@ pub fn delete<'s>(scope: &mut v8::PinScope<'s, '_>, value: v8::Local<'s, v8::Val
     v8::tc_scope!(let scope, scope);
     match object.delete(scope, name.into()) {
         Some(true) => Ok(Value::Undefined),
-        Some(false) => Err(Fault::invalid("Delete failed")),
+        Some(false) => Err(Fault::invalid(message::NOT_DELETED)),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
     }
 }

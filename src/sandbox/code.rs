@@ -2,7 +2,7 @@
 
 use crate::value::Text;
 
-/// The body of a function.
+/// The body of a function or the text of a module, with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserCode {
     pub text: Text,

@@ -6,7 +6,7 @@ const { freeze, inner, parse, stringIndexOf, stringLastIndexOf, stringSlice } = 
 
 /** Characters that are parsed in one piece. */
 const PIECE = 65_536;
-/** What is before the first node, before any other, and after the last one. */
+/** The text of a profile before its first node, before each other node, and after its last node. */
 const NODES = '"nodes":[';
 const NODE = ',{"id":';
 const END_OF_NODES = '],"startTime":';

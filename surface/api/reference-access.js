@@ -111,7 +111,7 @@ function createAccess(core) {
   function checkAccess(record, key) {
     checkLive(record);
     if (!isKey(key)) {
-      throw invalid('Invalid `key`');
+      throw invalid(MESSAGE.INVALID_KEY);
     }
     if (record.typeOf !== 'object') {
       throw invalid(MESSAGE.NOT_AN_OBJECT);

@@ -7,9 +7,9 @@ const {
   captureStackTrace, define, Error, freeze, hasOwn, RangeError, ReferenceError, stringIncludes, stringIndexOf, stringSlice, stringStartsWith,
   SyntaxError, TypeError,
 } = require('./primordials.js');
-const { CODE, DETAIL, FAULT } = require('./protocol.js');
+const { BOUNDARY_FRAME, CODE, DETAIL, FAULT } = require('./protocol.js');
 
-const BOUNDARY = '\n    at (<isolated-vm boundary>)';
+const BOUNDARY = `\n${BOUNDARY_FRAME}`;
 const FRAME = '    at ';
 
 /**

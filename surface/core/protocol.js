@@ -258,12 +258,18 @@ const MESSAGE = freeze({
   GROWABLE: 'A growable SharedArrayBuffer could not be shared.',
   PROXY: 'Object is or has proxy',
   GETTER: 'Property is getter',
+  INVALID_KEY: 'Invalid `key`',
+  NOT_SET: 'Set failed',
+  NOT_DELETED: 'Delete failed',
+  UNSUPPORTED_TYPE: 'Unsupported type',
   TERMINATED: 'Execution terminated (timeout or resource limit)',
   NOT_AN_ERROR: 'An object was thrown from supplied code within isolated-vm, but that object was not an instance of `Error`.',
 });
 
 /** Most own properties of an error that cross with it. */
 const MAX_PROPERTIES = 32;
+/** Most own properties of an error that are looked at to find those. */
+const MAX_KEYS = 1000;
 /** Most characters of the name and of the value of such a property, and of the message and stack of a cause. */
 const MAX_DETAIL = 8192;
 /** Most characters of all these, of one error and its causes. */
@@ -305,10 +311,13 @@ const HEAP_STATISTIC = freeze({
 /** The file name of code if its caller gives none. */
 const FILENAME = '<isolated-vm>';
 
+/** The line of a stack between the frames of two realms. */
+const BOUNDARY_FRAME = '    at (<isolated-vm boundary>)';
+
 /** The minimum memory limit of an isolate, in megabytes. */
 const MIN_MEMORY = 8;
 
 module.exports = freeze({
-  ABORTABLE, APPLY_HEAD, ARRIVED_SHARED, COPY_INTO, DEREF_SOURCE, FAULT, FILENAME, FUNCTION, HANDLE, REFERENCE, SENT_ID, SHARED, INVOKE_HEAD, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, CODE_PREFIX, MAX_PROPERTIES, MAX_DETAIL, MAX_DETAILS, MAX_CAUSES,
+  ABORTABLE, APPLY_HEAD, ARRIVED_SHARED, BOUNDARY_FRAME, COPY_INTO, DEREF_SOURCE, FAULT, FILENAME, FUNCTION, HANDLE, REFERENCE, SENT_ID, SHARED, INVOKE_HEAD, MIN_MEMORY, MODE, KIND, TRANSFER, TAG, CALLBACK, OP, CODE, CODE_PREFIX, MAX_PROPERTIES, MAX_KEYS, MAX_DETAIL, MAX_DETAILS, MAX_CAUSES,
   RESERVED_PROPERTIES, DETAIL, HEAP_STATISTIC, MESSAGE,
 });

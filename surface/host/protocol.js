@@ -183,6 +183,12 @@ const LIMIT = freeze({
 /** The buffer for small outcomes of synchronous calls has room for a value of this many bytes, and for its length in two bytes after that. */
 const MAX_OUTCOME = 2048;
 
+/** Most bytes of a buffer that is sent among the bytes of a value rather than in its table. */
+const MAX_INLINE = 2048;
+
+/** Most elements of a list that is written and read without a serializer and a reader. */
+const MAX_SHORT_LIST = 8;
+
 /**
  * How a number describes a call of a guest on the host's own thread: the sum of bits of TRANSFER and OP, and of these, some of them times a
  * number.
@@ -220,4 +226,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ DIRECT_CALL, CONSOLE_METHOD, CONTEXT_GLOBALS, EXECUTION, FLAG, FORM, FORM_PART, LEVELS, LIMIT, MAIN_FILE, MAX_OUTCOME, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ DIRECT_CALL, CONSOLE_METHOD, CONTEXT_GLOBALS, EXECUTION, FLAG, FORM, FORM_PART, LEVELS, LIMIT, MAIN_FILE, MAX_INLINE, MAX_OUTCOME, MAX_SHORT_LIST, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

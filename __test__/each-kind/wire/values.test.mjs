@@ -5,7 +5,7 @@
 import assert from 'node:assert';
 import { test } from 'node:test';
 import { types } from 'node:util';
-import { arrived, CARRIER, cloned, difference, encoding, hex, read, write } from '../../wire/helper.mjs';
+import { arrived, CARRIER, cloned, difference, encoding, hex, read, Reader, readHooks, write } from '../../wire/helper.mjs';
 
 const disguises = {
   'prototype of Object': (object) => Object.setPrototypeOf(object, Object.prototype),
@@ -171,12 +171,15 @@ test('indices and keys of prototypes do not leak in', () => {
     Array.prototype[1] = 'inherited';
     Object.prototype.polluted = 'inherited';
     const holes = [0, , 2];
-    const { bytes } = write({ holes, list: [1, 2] });
+    const many = Array.from({ length: 3_000 }, (_, index) => index);
+    delete many[1];
+    const { bytes } = write({ holes, list: [1, 2], many });
     const received = read(bytes);
-    assert.deepStrictEqual([Object.keys(received), Object.keys(received.holes), received.list], [['holes', 'list'], ['0', '2'], [1, 2]]);
+    assert.deepStrictEqual([Object.keys(received), Object.keys(received.holes), received.list], [['holes', 'list', 'many'], ['0', '2'], [1, 2]]);
+    assert.deepStrictEqual([received.many.length, Object.keys(received.many).length, Object.hasOwn(received.many, 1)], [3_000, 2_999, false]);
     const own = [];
     for (const key of Object.getOwnPropertyNames(received)) own.push(key);
-    assert.deepStrictEqual(own, ['holes', 'list']);
+    assert.deepStrictEqual(own, ['holes', 'list', 'many']);
   } finally {
     delete Array.prototype[1];
     delete Object.prototype.polluted;
@@ -197,6 +200,24 @@ test('a setter of a prototype does not get elements of any kind', () => {
       Array.prototype.length = 0;
     }
     assert.deepStrictEqual([received.length, received[30], received[59], calls], [60, element(30), element(59), 0], name);
+  }
+});
+
+test('an element that a prototype gets while a value is read does not get elements of it', () => {
+  const list = Array.from({ length: 20_000 }, (_, index) => index);
+  for (const target of [Array.prototype, Object.prototype]) {
+    const { bytes } = write([list, list.map(String)]);
+    const reader = new Reader(bytes, [], readHooks);
+    while (!(reader.objects[1]?.length > 5_000)) assert.ok(!reader.readUntil(-Infinity));
+    let calls = 0;
+    Object.defineProperty(target, 15_000, { set() { calls++; }, get: () => 'inherited', configurable: true });
+    try {
+      while (!reader.readUntil(-Infinity));
+    } finally {
+      delete target[15_000];
+      Array.prototype.length = 0;
+    }
+    assert.deepStrictEqual([reader.result[0][15_000], reader.result[1][15_000], reader.result[0].length, calls], [15_000, '15000', 20_000, 0]);
   }
 });
 

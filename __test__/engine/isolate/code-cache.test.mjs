@@ -178,6 +178,8 @@ test('each snapshot has code of its own', () => caches(`
 
 test('a call that waits comes before the texts that are still to be written', () => caches(`
   const evaluatesAll = (texts) => (isolate, context) => Promise.all(texts.map((text) => context.eval(text)));
+  // A caller's thread would take the isolate, and end the writing.
+  ivm.configureEngine({ syncCalls: 'thread' });
   // An isolate that lives has not written the texts that it was the first to compile.
   const first = [];
   // Whether the call is posted while the isolate writes is a matter of chance.

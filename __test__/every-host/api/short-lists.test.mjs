@@ -1,4 +1,4 @@
-// Lists of primitives that a guest passes to its host, or returns. Short ones do not go through V8's serializer.
+// Lists of primitives that a guest passes to its host or returns, and that it gets. Short ones do not go through V8's serializer and deserializer.
 
 /* oxlint-disable no-sparse-arrays -- holes travel */
 
@@ -33,6 +33,23 @@ test('lists arrive as `structuredClone` copies them', () => withContext(({ conte
         assert.equal(Object.getPrototypeOf(result), Array.prototype, list);
       }
     }
+  }
+}));
+
+test('lists reach the guest as `structuredClone` copies them', () => withContext(({ context }) => {
+  context.global.setSync('give', new ivm.Callback((list) => new Function(`return ${list}`)()));
+  const describe = '(list) => JSON.stringify([Reflect.ownKeys(list), list.map((one) => `${Object.is(one, -0) ? "-" : ""}${String(one)}`), Array.isArray(list), Object.getPrototypeOf(list) === Array.prototype, Object.isExtensible(list)])';
+  const describeHere = new Function(`return ${describe}`)();
+  const described = context.evalSync(describe, { reference: true });
+  const change = context.evalSync('(list) => { list.push("more"); list.name = 1; return list; }', { reference: true });
+  for (const list of LISTS) {
+    const expected = structuredClone(new Function(`return ${list}`)());
+    const text = describeHere(expected);
+    assert.equal(described.applySync(undefined, [expected], { arguments: { copy: true } }), text, list);
+    assert.equal(context.evalSync(`(${describe})(give(${JSON.stringify(list)}))`), text, list);
+    const changed = change.applySync(undefined, [expected], { arguments: { copy: true }, result: { copy: true } });
+    assert.equal(changed.at(-1), 'more', list);
+    assert.equal(changed.name, 1, list);
   }
 }));
 

@@ -1,6 +1,6 @@
 // What the validation of a tool's params takes: memory and time.
 
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readJsonSchema } from '../../../surface/host/sandbox/tools/json-schema.js';
 import { issuesOf } from '../../../surface/host/sandbox/tools/validation.js';
@@ -65,3 +65,25 @@ for (const [what, colliding] of [['numbers', doubles(25_000)], ['texts', indices
     assert.ok(time < 10 * plain + 200, `${plain.toFixed(1)} ms, then ${time.toFixed(1)} ms`);
   });
 }
+
+test('the names of large objects are compared in any order, and sorted in small pieces', async () => {
+  const names = Array.from({ length: 20_000 }, (_, index) => `k${index}`);
+  const object = (list, last) => Object.fromEntries([...list.map((name) => [name, 0]), ['last', last]]);
+  const shuffled = names.map((_, index) => names[(index * 7_919) % names.length]);
+  const { prototype } = Object.getPrototypeOf(Float64Array);
+  const lengths = [];
+  const mocks = ['sort', 'toSorted'].map((name) => {
+    const original = prototype[name];
+    return mock.method(prototype, name, function sort(...args) {
+      lengths.push(this.length);
+      return original.apply(this, args);
+    });
+  });
+  try {
+    assert.deepEqual(await issues({ uniqueItems: true }, [object(names, 0), object(shuffled, 1), object(names.toReversed(), 2)]), []);
+    assert.deepEqual(await issues({ uniqueItems: true }, [object(names, 0), object(shuffled, 0)]), ['params must not have equal items']);
+  } finally {
+    mocks.forEach((each) => each.mock.restore());
+  }
+  assert.ok(lengths.length > 0 && lengths.every((length) => length <= 4_096), `${Math.max(...lengths)}`);
+});

@@ -155,6 +155,48 @@ describe('work', () => {
     await assert.rejects(async () => issuesOf(readJsonSchema({ items: { type: 'number' } }, 's'), Array(2_000_000).fill(1), { until: 0, stopped: () => undefined }), { code: 'ERR_ISOLATE_DEADLINE' });
   });
 
+  test('is done for one call of an execution after the other, since each keeps results', async () => {
+    /** A list that takes several slices. Its last element tells when it is read. */
+    const slow = (read) => Object.defineProperty(Array(300_000).fill(1), 299_999, { get: () => (read(), 1) });
+    const numbers = readJsonSchema({ items: { type: 'number' } }, 's');
+    const pattern = readJsonSchema({ pattern: '(a*)*b' }, 's');
+    const events = [];
+    let isStopped = false;
+    const ending = {
+      until: Infinity,
+      stopped: () => (isStopped ? new Error('stopped') : undefined),
+      async match() {
+        events.push('match');
+        return true;
+      },
+    };
+    const first = issuesOf(numbers, slow(() => events.push('read')), ending);
+    const second = issuesOf(pattern, 'a'.repeat(50), ending);
+    const elsewhere = issuesOf(pattern, 'a'.repeat(50), { ...ending, match: async () => events.push('elsewhere') > 0 });
+    assert.deepEqual(await Promise.all([first, second, elsewhere]), [[], [], []]);
+    assert.deepEqual(events, ['elsewhere', 'read', 'match']);
+
+    // Those that wait when the execution ends do not begin, and end on turns of the event loop of their own.
+    const stopped = [issuesOf(numbers, slow(() => {}), ending), ...Array.from({ length: 100 }, () => issuesOf(pattern, 'a'.repeat(50), ending))];
+    isStopped = true;
+    let [turns, seen, most] = [0, 0, 0];
+    const immediate = () => {
+      most = Math.max(most, seen);
+      seen = 0;
+      turns += 1;
+      next = setImmediate(immediate);
+    };
+    let next = setImmediate(immediate);
+    const messages = stopped.map((each) => each.then(() => 'valid', (error) => {
+      seen += 1;
+      return error.message;
+    }));
+    assert.deepEqual(new Set(await Promise.all(messages)), new Set(['stopped']));
+    clearImmediate(next);
+    assert.ok(turns >= 20 && most <= 10, `${turns} turns, with up to ${most} ends`);
+    assert.deepEqual(events, ['elsewhere', 'read', 'match']);
+  });
+
   test('is not exponential', async () => {
     const doubling = { $defs: {}, $ref: '#/$defs/d0' };
     for (let index = 0; index < 60; index += 1) doubling.$defs[`d${index}`] = { allOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] };

@@ -66,7 +66,7 @@ impl Hasher for IdHasher {
 pub struct Handles {
     /// Every call of the guest into its host looks here.
     entries: RefCell<HashMap<usize, Entry, BuildHasherDefault<IdHasher>>>,
-    /// The next id. Ids are never reused, so putting an id down twice cannot affect another entry.
+    /// The next id. Ids are never reused, so releasing an id twice cannot affect another entry.
     next: Cell<usize>,
     /// Objects that were collected since entries were last removed.
     collected: Rc<Cell<usize>>,
@@ -159,7 +159,7 @@ impl Handles {
         }
     }
 
-    /// Puts down what is carried as `id` when `object`, which represents it, is collected.
+    /// Releases what is carried as `id` when `object`, which represents it, is collected.
     pub fn track(&self, isolate: &mut v8::Isolate, id: usize, object: v8::Local<'_, v8::Object>) {
         let weak = engine::Weak::new(isolate, object, &self.collected);
         let before = self.entries.borrow_mut().get_mut(&id).and_then(|entry| entry.object.replace(weak));

@@ -106,8 +106,8 @@ impl Guest {
             rejections: RefCell::default(),
             agent: RefCell::default(),
         });
-        // SAFETY: it is new. All others get it from the isolate that they have a scope of, and keep it on their stack, or in what belongs to
-        // the isolate, too: it is not `Send`, as none of its parts is that is shared with others.
+        // SAFETY: it is new. All other code gets it from an isolate of which it has a scope, and keeps it on its stack or in what belongs to the
+        // isolate: neither the guest nor any shared part of it is `Send`.
         unsafe { attach_to_thread(isolate, Rc::clone(&guest)) };
         guest
     }

@@ -25,7 +25,7 @@ pub struct CompiledModule {
     pub cache_rejected: Option<bool>,
     /// The compilation cache, if one was requested.
     pub cache: Option<Arc<Vec<u8>>>,
-    /// What it imports, as long as something else keeps that, once it is instantiated.
+    /// What it imports, once it is instantiated. Something else must keep these modules.
     pub imports: RefCell<Vec<Weak<CompiledModule>>>,
     /// Its evaluation, if that did not end at once.
     pub evaluation: RefCell<Option<Rc<Evaluation>>>,

@@ -13,7 +13,7 @@ use v8::inspector::{
 };
 
 use super::port::{Nesting, Port, Request, Sink};
-use super::signal::soften;
+use super::signal::ignore_default;
 use super::{cbor, requests};
 use crate::isolate::job::IsolateScope;
 use crate::value::Text;
@@ -135,7 +135,7 @@ impl Agent {
     ) {
         match request {
             Request::Connect(number, sink) => {
-                soften();
+                ignore_default();
                 let muted = Rc::new(Cell::new(false));
                 let channel = channel(sink, Rc::clone(&muted));
                 let trust = V8InspectorClientTrustLevel::FullyTrusted;

@@ -18,7 +18,7 @@ fn current() -> Option<libc::sigaction> {
 
 /// Makes the signal ignored if its action is the default one, which ends the process. A session may make V8 sample without calling
 /// [`sample`].
-pub fn soften() {
+pub fn ignore_default() {
     let _own = lock(&OWN);
     if let Some(action) = current().filter(|action| action.sa_sigaction == libc::SIG_DFL) {
         ignore(action);

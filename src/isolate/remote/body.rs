@@ -40,8 +40,8 @@ impl Body {
         Self { kept: None, shared, _snapshot: snapshot, thread: engine::new_thread() }
     }
 
-    /// Locks the isolate on this thread, which is one of ours. On threads of hosts, only guests on fibers use V8: it works there for the guest that was
-    /// resumed last, also while that waits.
+    /// Locks the isolate on this thread, which is one of ours. On threads of hosts, only guests on fibers use V8, which works
+    /// for the guest that was resumed last even while that guest waits.
     pub fn lock(&mut self) -> v8::Locker<'_> {
         self.kept = None;
         assert!(Entered::now().is_none(), "V8 works for another isolate on this thread");

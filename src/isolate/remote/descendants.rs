@@ -71,7 +71,7 @@ impl<R> CreatedIsolates<R> {
         })
     }
 
-    /// Adds the isolate `made`, for which there is a `place`. `its`: its own relatives.
+    /// Adds the isolate `made`, for which there is a `place`. `its`: the relatives of `made`.
     pub fn add(&self, made: &Arc<R>, its: &Self, place: Membership) {
         if let Some(descendants) = self.descendants.get() {
             remember(&descendants.members, made);

@@ -1,14 +1,14 @@
 //! Control over the execution of guest code, from any thread.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{OnceLock, Weak};
 
 use super::body::Body;
+use super::caller::CallerThread;
 use super::delayed_tasks::DelayedTasks;
 use super::lifecycle::Action;
 use crate::engine::GuestThread;
-use crate::native::{context, locks};
+use crate::native::locks;
 
 /// Gives an isolate the thread that a change of its state requires.
 pub trait Executor: Send + Sync {
@@ -22,78 +22,8 @@ pub struct Execution {
     /// The thread that works for the isolate.
     pub thread: GuestThread,
     pub delayed_tasks: DelayedTasks,
-    /// How a thread of a host enters the isolate.
+    /// The thread of a host that has entered the isolate.
     pub caller: CallerThread,
-}
-
-/// A number that no thread has.
-const NO_THREAD: usize = usize::MAX;
-
-/// A thread of a host works for the isolate, whose loop resumes the guest.
-#[derive(Default)]
-pub struct CallerThread {
-    /// The number of that thread; 0 for none.
-    thread: AtomicUsize,
-    /// The guest is suspended there, and cannot continue before its host does.
-    waits: AtomicBool,
-    /// A thread of a host would have entered the isolate.
-    wanted: AtomicBool,
-    /// Counts how often one has entered it.
-    pub count: AtomicU32,
-    /// See `host_polls`.
-    pub watched: AtomicBool,
-    /// The guest was asked to let its host look around.
-    pub polls_host: AtomicBool,
-}
-
-impl CallerThread {
-    /// This thread enters the isolate.
-    pub fn enter(&self) {
-        self.count.fetch_add(1, Ordering::SeqCst);
-        self.thread.store(context::thread(), Ordering::Release);
-    }
-
-    pub fn exit(&self) {
-        self.thread.store(0, Ordering::Release);
-    }
-
-    /// The thread that has entered the isolate ends, and does not return it.
-    pub fn lose(&self) {
-        self.set_waiting(false);
-        self.thread.store(NO_THREAD, Ordering::Release);
-    }
-
-    pub fn set_waiting(&self, waits: bool) {
-        self.waits.store(waits, Ordering::Release);
-    }
-
-    pub fn is_waiting(&self) -> bool {
-        self.waits.load(Ordering::Acquire)
-    }
-
-    /// A thread of a host makes sync calls.
-    pub fn want(&self) {
-        self.wanted.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it has made one since this was asked last.
-    pub fn take_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed) && self.wanted.swap(false, Ordering::Relaxed)
-    }
-
-    /// Whether a thread of a host has ever entered the isolate.
-    pub fn has_entered(&self) -> bool {
-        self.count.load(Ordering::Relaxed) != 0
-    }
-
-    pub fn is_entered(&self) -> bool {
-        self.thread.load(Ordering::Acquire) != 0
-    }
-
-    /// Whether this thread has entered the isolate.
-    pub fn is_this_thread(&self) -> bool {
-        self.thread.load(Ordering::Acquire) == context::thread()
-    }
 }
 
 impl Execution {

@@ -2,6 +2,7 @@
 
 pub(super) mod accounts;
 pub(super) mod body;
+pub(super) mod caller;
 pub(super) mod creation;
 pub(super) mod creation_queue;
 pub(super) mod delayed_tasks;

@@ -250,11 +250,11 @@ impl Timer {
 }
 
 fn set_alarm(time: Instant, stack: Weak<Mutex<JobStack>>, enforcer: Weak<dyn Enforcer>) -> (Instant, Alarm) {
-    (time, clock::at(time, move || look(stack, enforcer)))
+    (time, clock::at(time, move || expire_due(stack, enforcer)))
 }
 
 /// Looks which limits have expired, and when the next one does.
-fn look(shared: Weak<Mutex<JobStack>>, enforcer: Weak<dyn Enforcer>) {
+fn expire_due(shared: Weak<Mutex<JobStack>>, enforcer: Weak<dyn Enforcer>) {
     let Some(stack) = shared.upgrade() else { return };
     let mut stack = lock(&stack);
     let now = Instant::now();

@@ -34,13 +34,13 @@ pub fn watch(remote: &Remote, queues: &mut Queues) {
     let me = remote.me.clone();
     clock::after(PAUSE, move || {
         if let Some(remote) = me.upgrade() {
-            look(&remote, calls);
+            run_after_pause(&remote, calls);
         }
     });
 }
 
 /// Borrows a thread for the tasks, if no call has come since there were `calls`.
-fn look(remote: &Remote, calls: u32) {
+fn run_after_pause(remote: &Remote, calls: u32) {
     let mut queues = remote.mailbox.lock();
     queues.watches_heap_tasks = false;
     // A thread that has the isolate looks at them when it returns it.

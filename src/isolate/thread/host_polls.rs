@@ -29,12 +29,12 @@ pub fn watch(remote: &Arc<Remote>) {
     let is_first = watched.len() == 1;
     drop(watched);
     if is_first {
-        clock::after(INTERVAL, look);
+        clock::after(INTERVAL, poll_all);
     }
 }
 
 /// Looks at all of them. Isolates that were not entered since the last time are forgotten.
-fn look() {
+fn poll_all() {
     // An isolate must not be dropped under the lock.
     let (mut all, mut long) = (Vec::new(), Vec::new());
     let mut watched = lock(&WATCHED);
@@ -63,7 +63,7 @@ fn look() {
         }
     }
     if !is_empty {
-        clock::after(INTERVAL, look);
+        clock::after(INTERVAL, poll_all);
     }
 }
 

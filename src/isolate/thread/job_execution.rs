@@ -204,7 +204,7 @@ fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fau
     Some(rejection)
 }
 
-/// How often the microtasks of those that wait for a module run at once, after a limit has stopped that module.
+/// How often the microtasks of code that waits for a module run at once, after a limit has stopped that module.
 const MAX_ROUNDS: u32 = 2;
 
 /// Runs the microtasks that a stopped job has left in the queue, under `limits`: promises that other calls await may depend on them, and
@@ -220,7 +220,7 @@ fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote
     remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
 }
 
-/// The same once. True if a limit has stopped modules: those that wait for them have microtasks now.
+/// The same once. True if a limit has stopped modules: code that waits for them has microtasks now.
 fn finish_round(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) -> bool {
     let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
     let serial = remote.running_jobs.enter(limits, &completion, Charge::default());

@@ -9,7 +9,7 @@ use crate::value::{Code, Completion, ErrorClass, Fault};
 use crate::{engine, native};
 
 thread_local! {
-    /// The answer that waits for the snapshot that is made on this thread, and the error if V8 cannot continue.
+    /// The completion that waits for the snapshot that is made on this thread, and the error if V8 cannot continue.
     static WAITING: RefCell<Option<(Arc<dyn Completion>, &'static str)>> = const { RefCell::new(None) };
 }
 

@@ -58,15 +58,15 @@ impl Waiting {
 /// Runs the isolate on a pool thread. `body` is `None` if its V8 side must still be created, which may have to wait.
 pub fn start(remote: Arc<Remote>, body: Option<Box<Body>>) {
     if body.is_some() {
-        return go(remote, body);
+        return start_on_pool(remote, body);
     }
     creation_queue::admit(move |permit| {
         remote.creation.begin(permit);
-        go(remote, None);
+        start_on_pool(remote, None);
     });
 }
 
-fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
+fn start_on_pool(remote: Arc<Remote>, body: Option<Box<Body>>) {
     let failed = Arc::clone(&remote);
     // A pool that can start no thread keeps the work until one of its threads is free, which may be never.
     let waiting = Arc::new(Waiting(Arc::clone(&remote)));
@@ -90,7 +90,7 @@ fn go(remote: Arc<Remote>, body: Option<Box<Body>>) {
 /// How often to try again to start a thread.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// Until a thread is started, which then does what the pool has kept.
+/// Tries until a thread is started, which then does what the pool has kept.
 fn retry() {
     static TRYING: AtomicBool = AtomicBool::new(false);
     fn attempt() {
@@ -320,10 +320,16 @@ impl TaskSink for Remote {
             post(self, task, Arc::new(NoCompletion), Sweep::Prompt);
         } else {
             let me = self.me.clone();
-            let pending = self.pending_event();
+            // V8 looks for garbage again some seconds after a collection. That does not continue the guest.
+            let pending = (!engine::works_on_heap(&task)).then(|| self.pending_event());
             self.execution.delayed_tasks.add(self.accounts.quota.as_ref(), delay, move || {
                 if let Some(remote) = me.upgrade() {
-                    post(&remote, task, Caused::by(pending, Arc::new(NoCompletion)), Sweep::Delayed);
+                    let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
+                    let completion = match pending {
+                        Some(pending) => Caused::by(pending, completion),
+                        None => completion,
+                    };
+                    post(&remote, task, completion, Sweep::Delayed);
                 }
             });
         }

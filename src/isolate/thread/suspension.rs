@@ -54,9 +54,9 @@ impl FiberGuest {
         self.remote.take()
     }
 
-    /// The guest, which runs, is about to wait for its host, which looks at `ask` first. False if it looks at another one.
+    /// The running guest is about to wait for its host, which then looks at `direct`. False if the host looks at an earlier call first.
     pub fn call_directly(&self, direct: &Rc<DirectCall>) -> bool {
-        // One that is still there is over, or is for another environment of this thread.
+        // An earlier call is over, or is for another environment of this thread.
         let before = self.direct_call.take().filter(|before| !before.is_over());
         let is_free = before.is_none();
         self.direct_call.set(before.or_else(|| Some(Rc::clone(direct))));
@@ -82,7 +82,7 @@ impl FiberGuest {
         self.remote.borrow().as_ref().is_some_and(|remote| remote.mailbox.version() != self.version.get())
     }
 
-    /// The guest, which runs, waits until something has changed since `version`.
+    /// The running guest waits until something has changed since `version`.
     #[inline(always)]
     fn suspend(&self, version: u32) {
         self.version.set(version);

@@ -4,15 +4,13 @@
 
 const { types: { isNativeError, isProxy } } = require('node:util');
 const { faultOf, isOurCode } = require('../wire/faults.js');
-const { DETAIL, FAULT, MAX_CAUSES, MAX_DETAIL, MAX_DETAILS, MAX_PROPERTIES, RESERVED_PROPERTIES } = require('../../core/protocol.js');
+const { DETAIL, FAULT, MAX_CAUSES, MAX_DETAIL, MAX_DETAILS, MAX_KEYS, MAX_PROPERTIES, RESERVED_PROPERTIES } = require('../../core/protocol.js');
 
 const { getOwnPropertyDescriptor, getPrototypeOf, hasOwn, keys } = Object;
 const ErrorPrototype = Error.prototype;
 const { asIntN } = BigInt;
 
 const RESERVED = Object.freeze(Object.setPrototypeOf(Object.fromEntries(RESERVED_PROPERTIES.map((name) => [name, true])), null));
-/** Most properties that are looked at. */
-const MAX_KEYS = 1_000;
 const INDEX = /^\d/;
 
 /**

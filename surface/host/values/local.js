@@ -194,7 +194,7 @@ function createLocal({ native, surface, unpack }) {
       return value;
     }
     if (typeof value === 'symbol') {
-      throw refused('Unsupported type');
+      throw refused(MESSAGE.UNSUPPORTED_TYPE);
     }
     return copies.clone(value);
   }

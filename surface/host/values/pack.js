@@ -93,7 +93,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
   }
 
   /**
-   * Packs a value that is not transferable.
+   * Packs a value that is neither a handle nor a function.
    * @param {unknown} value
    * @param {number} bits
    */
@@ -104,7 +104,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
       case TRANSFER.OR_REFERENCE:
         return packReference(value, bits & TRANSFER.UNSAFE_INHERIT);
       case TRANSFER.OR_COPY:
-        return packCopy(value, bits);
+        return packClone(value, bits);
       default:
         throw refused(MESSAGE.NOT_TRANSFERABLE);
     }
@@ -116,21 +116,27 @@ function createPack(owned, { reply, recipient, isAwaited }) {
    * @returns {any}
    */
   function packCopy(value, bits) {
+    return packHandle(value) ?? packClone(value, bits);
+  }
+
+  /**
+   * Packs a value that is no handle. Engines take as long to know that as to write a small value.
+   * @param {unknown} value
+   * @param {number} bits
+   * @returns {any}
+   */
+  function packClone(value, bits) {
     if (isPrimitive(value)) {
       return packPrimitive(value);
     }
     if (typeof value === 'symbol') {
-      throw refused('Unsupported type');
+      throw refused(MESSAGE.UNSUPPORTED_TYPE);
     }
     if (types.isArrayBuffer(value) && !isResizable(value)) {
       return [TAG.BUFFER, value, 0, byteLengthOf.call(value)];
     }
     if (types.isSharedArrayBuffer(value)) {
       return shared(value);
-    }
-    const handle = packHandle(value);
-    if (handle !== undefined) {
-      return handle;
     }
     const { bytes, table } = codec().serialize(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing);
     return [TAG.WIRE, bytes, table];

@@ -73,7 +73,7 @@ function write(target, key, value) {
   const object = checkObject(target);
   deleteProperty(object, key);
   if (!defineProperty(object, key, /** @type {any} */ ({ __proto__: null, value: value(), writable: true, enumerable: true, configurable: true }))) {
-    throw invalid('Set failed');
+    throw invalid(MESSAGE.NOT_SET);
   }
 }
 
@@ -83,7 +83,7 @@ function write(target, key, value) {
  */
 function remove(target, key) {
   if (!deleteProperty(checkObject(target), key)) {
-    throw invalid('Delete failed');
+    throw invalid(MESSAGE.NOT_DELETED);
   }
 }
 

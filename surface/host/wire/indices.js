@@ -1,9 +1,11 @@
 'use strict';
 // Property keys that are array indices, and the memory that engines take for objects with such keys.
 
-const { define } = require('../../core/primordials.js');
+const { define, getPrototypeOf, ownKeys } = require('../../core/primordials.js');
+const { ObjectPrototype } = require('./brand.js');
 
 const { hasOwn: isOwn } = Object;
+const ArrayPrototype = Array.prototype;
 
 /** The greatest index, and the length of its name. */
 const MAX_INDEX = 4_294_967_294;
@@ -44,4 +46,16 @@ function makeSparse(object) {
   }
 }
 
-module.exports = { indexOfName, isIndex, leavesGap, makeSparse };
+/** @param {object} object whose indices are the first of its keys */
+function beginsWithIndex(object) {
+  const first = ownKeys(object)[0];
+  return typeof first === 'string' && indexOfName(first) >= 0;
+}
+
+/** Whether arrays inherit elements. */
+const inheritElements = () => getPrototypeOf(ArrayPrototype) !== ObjectPrototype || beginsWithIndex(ArrayPrototype) || beginsWithIndex(ObjectPrototype);
+
+/** Looking up fewer elements in Array.prototype takes less time than `inheritElements`. JavaScriptCore takes much longer for each of them than V8. */
+const FEW_ELEMENTS = process.versions.bun === undefined ? 1024 : 64;
+
+module.exports = { FEW_ELEMENTS, indexOfName, inheritElements, isIndex, leavesGap, makeSparse };

@@ -11,6 +11,7 @@
 const { Buffer } = require('node:buffer');
 const { TAG: CARRIER } = require('../../core/protocol.js');
 const { uncurryThis, getOwnPropertyDescriptor, isArray } = require('../../core/primordials.js');
+const { MAX_INLINE } = require('../protocol.js');
 const { BRAND, isSharedArrayBuffer } = require('./brand.js');
 const { detached, uncloneable } = require('./refusal.js');
 const { Sink } = require('./sink.js');
@@ -377,8 +378,6 @@ class LeafWriter extends Sink {
   }
 }
 
-/** Bytes of a buffer that is not sent in the table. */
-const MAX_INLINE = 2048;
 /** The number of objects if a buffer, or a view and its buffer, is the whole value. Such a copy can be transferred. */
 const ONLY = 1;
 

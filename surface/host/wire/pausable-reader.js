@@ -92,6 +92,7 @@ class PausableReader extends PropertyReader {
     this.isInterrupted = false;
     // Other code has run since.
     this.standard = undefined;
+    this.inheritsElements = undefined;
     return this.go();
   }
 

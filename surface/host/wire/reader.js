@@ -20,7 +20,7 @@ const { ERROR_TAG, TAG } = require('./tags.js');
 
 const addToMap = uncurryThis(Map.prototype.set);
 const addToSet = uncurryThis(Set.prototype.add);
-const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
+const { keys: ownEnumerableKeys } = Object;
 const MAX_ARRAY = 4_294_967_295;
 /** Pairs of an array that are defined before the first check of the clock. */
 const MAX_PAIRS = 512;
@@ -357,7 +357,7 @@ class Reader extends PausableReader {
         look = index + 2 * /** @type {import('../work.js').WorkBudget} */ (this.work).stride;
       }
       const key = pairs[index];
-      if (isOwn(array, key)) throw malformed('an element twice');
+      if (this.hasOwn(array, key)) throw malformed('an element twice');
       if (typeof key === 'number') this.element(array, key, pairs[index + 1]);
       else define(array, key, pairs[index + 1], true, true);
       pairs[index / 2] = key;

@@ -1,10 +1,10 @@
 'use strict';
 // Reads short lists of primitives, which guests often pass to functions of their host. To make a reader takes longer than to read such a list.
 
+const { MAX_SHORT_LIST } = require('../protocol.js');
 const { oneByteText } = require('./short-text.js');
 const { TAG, VERSION } = require('./tags.js');
 
-const MAX_ELEMENTS = 8;
 /** Bits of an int32 whose bytes are read here, and bytes of a string: lengths of one byte. */
 const MAX_SHIFT = 21;
 const MORE = 127;
@@ -22,7 +22,7 @@ const double = new DataView(doubleBytes.buffer);
 function shortList(bytes, end) {
   if (bytes[0] !== TAG.VERSION || bytes[1] !== VERSION.WRITTEN || bytes[2] !== TAG.BEGIN_DENSE_ARRAY) return undefined;
   const count = bytes[3];
-  if (count > MAX_ELEMENTS) return undefined;
+  if (count > MAX_SHORT_LIST) return undefined;
   let at = 4;
   for (let index = 0; index < count; index += 1) {
     const tag = bytes[at];

@@ -13,8 +13,8 @@ const { addEventListener, removeEventListener } = EventTarget.prototype;
 const onabort = getOwnPropertyDescriptor(AbortSignal.prototype, 'onabort');
 
 /**
- * What is called instead of a listener, and the listener of what is called. A guest can make the signal abort at any time, and what a listener
- * throws, or rejects with, would end the process.
+ * A guard is called in place of a listener: a guest can make the signal abort at any time, and what a listener throws, or rejects with, would end
+ * the process. `guards` has the guard of each listener, `listeners` the listener of each guard.
  * @type {WeakMap<object, (event: Event) => void>}
  */
 const guards = new WeakMap();

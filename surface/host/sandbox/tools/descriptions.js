@@ -42,11 +42,17 @@ function commentOf(text, indent) {
 const operand = (type) => (/^[\w$."]+$/.test(type) || /^\{[^{}]*\}$/.test(type) ? type : `(${type})`);
 
 /**
+ * A set of texts. Texts that look like array indices could collide in it, since some engines do not seed the hashes of these. So all get a mark.
+ * @param {readonly string[]} texts
+ */
+const marked = (texts) => new Set(texts.map((text) => `#${text}`));
+
+/**
  * @param {string[]} types
  * @param {' | ' | ' & '} operator
  */
 function joined(types, operator) {
-  const all = [...new Set(types)];
+  const all = Array.from(marked(types), (type) => type.slice(1));
   return all.length === 1 ? all[0] : all.map((type) => (/[|&]|=>/.test(type) ? `(${type})` : type)).join(operator);
 }
 
@@ -210,10 +216,10 @@ class Types {
   #object(schema, indent, depth) {
     const inner = indent + STEP;
     const list = own(schema, 'required');
-    const required = new Set(Array.isArray(list) ? list : []);
+    const required = marked(Array.isArray(list) ? list.filter((name) => typeof name === 'string') : []);
     const properties = own(schema, 'properties');
     const members = Object.entries(isObject(properties) ? properties : {}).map(([name, each]) => {
-      const mark = required.has(name) ? '' : '?';
+      const mark = required.has(`#${name}`) ? '' : '?';
       const comment = commentOf(isObject(each) ? own(each, 'description') : undefined, inner);
       return `${comment}${inner}${keyOf(name)}${mark}: ${this.typeOf(each, inner, depth + 1)};\n`;
     });

@@ -4,12 +4,14 @@
 // value, what they find is kept only until that value is done.
 
 const { Work } = require('../../work.js');
+const { inOrder } = require('./in-order.js');
 const { isObject } = require('./json-schema.js');
 const { accessOf, listOf, pathOf, withArticle } = require('./issues.js');
 const { equals, hasCharacters, Identities, isMultiple, Keys, MAX_KNOWN, tooDeep, tooLarge, typeOf } = require('./json-values.js');
 
 /** @typedef {import('./json-schema.js').Node} Node */
-/** @typedef {Generator<Promise<boolean> | undefined, boolean, any>} Judging yields a promise whose value it needs, or undefined for a turn of the event loop */
+/** @typedef {(() => Promise<boolean>) | undefined} Wanted what a judgement waits for; undefined for a turn of the event loop */
+/** @typedef {Generator<Wanted, boolean, any>} Judging */
 
 /** @typedef {import('./issues.js').Place} Place */
 
@@ -48,13 +50,13 @@ class Validation {
   #steps = 0;
   /** @type {import('../../work.js').WorkBudget | undefined} */
   #work;
-  /** How many evaluations are under way whose result only matters as such. */
+  /** How many evaluations are under way of which only the result matters, not the issues. */
   #quiet = 0;
   /** Whether several schemas look at a value around the current one. */
   #isForked = false;
-  /** What was evaluated outside of such values: each part of a value by few schemas. @type {Map<Node, Map<object, boolean>>[]} */
+  /** What was evaluated outside of values at which several schemas look: each part of a value by few schemas. @type {Map<Node, Map<object, boolean>>[]} */
   #outer = [new Map(), new Map()];
-  /** What was evaluated inside the outermost of such values, with and without issues. @type {Map<Node, Map<object, boolean>>[]} */
+  /** What was evaluated inside the outermost value at which several schemas look, with and without issues. @type {Map<Node, Map<object, boolean>>[]} */
   #known = [new Map(), new Map()];
   #knownCount = 0;
   /** @type {InstanceType<typeof Identities> | undefined} */
@@ -74,16 +76,21 @@ class Validation {
   run(node, value) {
     const evaluation = this.#evaluate(node, value, undefined, 0);
     const { done, value: isValid } = evaluation.next();
-    return done === true ? isValid : this.#continue(evaluation, isValid);
+    return done === true ? isValid : inOrder(this.#ending, (hasWaited) => this.#continue(evaluation, isValid, hasWaited));
   }
 
   /**
    * @param {Judging} evaluation
-   * @param {Promise<boolean> | undefined} wanted
+   * @param {Wanted} wanted
+   * @param {boolean} hasWaited for others: then the call may have ended, as may thousands of others, and each of them gets a turn
    */
-  async #continue(evaluation, wanted) {
+  async #continue(evaluation, wanted, hasWaited) {
+    if (hasWaited) {
+      this.#work ??= new Work(this.#ending);
+      await this.#work.turn();
+    }
     for (;;) {
-      const found = await (wanted ?? this.#work?.turn());
+      const found = await (wanted === undefined ? this.#work?.turn() : wanted());
       const { done, value } = evaluation.next(found);
       if (done === true) {
         return value;
@@ -293,7 +300,7 @@ class Validation {
   *#matches(pattern, text) {
     const steps = pattern.stepsFor(text);
     if (steps === undefined) {
-      return yield this.#ending.match(pattern, text);
+      return yield () => this.#ending.match(pattern, text);
     }
     if (this.isDue(1 + steps / CHARACTERS_PER_STEP)) {
       yield;
@@ -463,7 +470,7 @@ class Validation {
    * @param {Place | undefined} at
    * @param {number} depth
    * @param {number} most where to stop
-   * @returns {Generator<Promise<boolean> | undefined, number, any>}
+   * @returns {Generator<Wanted, number, any>}
    */
   *#fitting(nodes, value, at, depth, most) {
     let count = 0;
