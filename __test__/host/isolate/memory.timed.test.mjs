@@ -62,6 +62,15 @@ describe('memory limit', () => {
       assert.equal((await pending).code, 'ERR_ISOLATE_MEMORY');
     }`, { timeout: 60_000 }));
 
+  // A collection in steps keeps what was allocated since it began.
+  test('large objects that are garbage soon', () => passes(`
+    const code = 'let kept; for (;;) { kept = []; for (let i = 0; i < 6; i += 1) kept.push(new Array(1e5).fill(i)); }';
+    for (let i = 0; i < 3; i += 1) {
+      const busy = new ivm.Isolate({ memoryLimit: 32 });
+      assert.throws(() => busy.createContextSync().evalSync(code, { timeout: 2_000 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+      busy.dispose();
+    }`, { timeout: 60_000 }));
+
   test('a pending callback when memory is exhausted', () => passes(`
     context.global.setSync('call', () => 1);
     assert.throws(() => context.evalSync('const kept = []; for (;;) { call(); kept.push(new Array(1000).fill(1.5)) }'), ${MEMORY});

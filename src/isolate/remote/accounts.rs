@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::full_collections::FullCollections;
 use super::meter::Meter;
 use super::registry::Account;
 use crate::engine;
@@ -69,6 +70,7 @@ pub struct Accounts {
     figures: Mutex<Option<HeapFigures>>,
     /// Bytes of the heap that were in use, and its size, when it was last looked at.
     heap: [AtomicUsize; 2],
+    pub(in crate::isolate) collections: FullCollections,
     /// The isolate has received memory of a host.
     pub shares_memory: AtomicBool,
     /// Buffers in the isolate whose memory a host has given away.
@@ -97,6 +99,7 @@ impl Accounts {
             account: Arc::new(account),
             figures: Mutex::default(),
             heap: Default::default(),
+            collections: FullCollections::default(),
             shares_memory: AtomicBool::new(false),
             host_memory_holders: Arc::default(),
         }

@@ -9,6 +9,7 @@ pub(super) mod delayed_tasks;
 pub(super) mod descendants;
 pub(super) mod detached;
 pub(super) mod execution;
+pub(super) mod full_collections;
 pub(super) mod keep_alives;
 pub(super) mod lifecycle;
 pub(super) mod listeners;

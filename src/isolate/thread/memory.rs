@@ -192,14 +192,23 @@ unsafe extern "C" fn on_collected(
     let Some(remote) = current() else { return };
     remote.measure(&mut isolate);
     let used = isolate.get_heap_statistics().used_heap_size();
-    if used <= remote.settings.memory_limit {
+    let limit = remote.settings.memory_limit;
+    let must_stop = match kind {
+        v8::GCType::kGCTypeMarkSweepCompact => remote.accounts.collections.end(used, limit),
+        v8::GCType::kGCTypeIncrementalMarking => {
+            remote.accounts.collections.begin_steps();
+            false
+        }
+        _ => false,
+    };
+    if used <= limit {
         return;
     }
     // In code of V8 that does not stop, it would take all of the memory for unwinding.
     if cfg!(target_os = "linux") && (remote.is_gone() || remote.holds_host_up(used)) && !locks::held() {
         park(false);
     }
-    if kind == v8::GCType::kGCTypeMarkSweepCompact {
+    if must_stop {
         remote.stop(Stop::Memory);
     } else {
         // Some of it may be garbage. A collection cannot be requested from inside another one.
