@@ -9,9 +9,9 @@ use crate::isolate::job::Job;
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::mailbox::Queues;
 
-/// How long no call must have come. V8 waits as long for a task before it collects without one. A caller on a busy machine may not run for a
-/// few milliseconds.
-const PAUSE: Duration = Duration::from_millis(50);
+/// How long no call must have come: longer than it takes between calls in a loop, and less than a turn of an event loop that waits for
+/// something. With 50 ms, a host whose loop makes calls again and again would keep functions that its guest has dropped.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Queues a task.
 pub fn post(remote: &Remote, task: Job) {
