@@ -51,7 +51,7 @@ async function validated(schema, value) {
   // Nothing receives what else it may have.
   discardReturned(outcome);
   if (outcome?.success === false) throw outcome.error;
-  return outcome === undefined ? value : undefined;
+  return outcome === undefined ? value : outcome.value;
 }
 
 /**

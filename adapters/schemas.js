@@ -33,7 +33,7 @@ async function standardValidated(schema, value) {
   // Nothing receives what else it may have.
   discardReturned(outcome);
   if (outcome?.issues !== undefined) throw new TypeError(outcome.issues.slice(0, MAX.issues).map(textOf).join('\n'));
-  return outcome === undefined ? value : undefined;
+  return outcome === undefined ? value : outcome.value;
 }
 
 module.exports = { standardJsonSchema, standardValidated };
