@@ -20,7 +20,7 @@ fn packed(start: usize, size: usize) -> u64 {
     ((start >> PAGE_BITS) as u64) << COUNT_BITS | ((size >> PAGE_BITS) as u64).min(COUNT)
 }
 
-/// One thread at a time. False if there are too many: guests in this region are not recognized.
+/// One thread at a time, with the lock of `regions`. False if there are too many: guests in this region are not recognized.
 #[must_use]
 pub fn add(start: usize, size: usize) -> bool {
     let free = REGIONS.iter().position(|region| region.load(Ordering::Relaxed) == 0);
@@ -31,7 +31,7 @@ pub fn add(start: usize, size: usize) -> bool {
     free.is_some()
 }
 
-/// One thread at a time.
+/// As [`add`], one thread at a time.
 pub fn remove(start: usize, size: usize) {
     let region = packed(start, size);
     if let Some(place) = REGIONS.iter().find(|place| place.load(Ordering::Relaxed) == region) {
@@ -50,12 +50,14 @@ pub fn contain(address: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::regions;
     use super::{add, contain, remove};
     use crate::engine::address_space;
 
     #[test]
     fn contain_their_pages() {
         const START: usize = 0x7fff_0000_1000;
+        let _one_at_a_time = regions();
         for start in [START, START + 0x4000] {
             assert!(add(start, 0x2000));
         }
@@ -71,6 +73,7 @@ mod tests {
     #[test]
     fn contain_all_that_isolates_may_reserve() {
         const START: usize = 0x7ffe_0000_0000;
+        let _one_at_a_time = regions();
         let starts = || (0..2 * address_space::REGIONS).map(|index| START + (index << 16));
         assert!(starts().all(|start| add(start, 0x2000)));
         assert!(starts().rev().take(10).all(contain));
