@@ -10,7 +10,7 @@ use crate::isolate::remote::Remote;
 use crate::isolate::remote::mailbox::Queues;
 
 /// How long no call must have come: longer than it takes between calls in a loop, and less than a turn of an event loop that waits for
-/// something. With 50 ms, a host whose loop makes calls again and again would keep functions that its guest has dropped.
+/// something. With a longer pause, a host whose loop makes calls again and again keeps the functions that its guest has dropped.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Queues a task.
