@@ -50,7 +50,7 @@ pub struct Execution {
     pub template: ProcessTemplate,
     /// A child has died of this execution before it could begin.
     pub again: bool,
-    /// How many children of this template to keep ready for later jobs.
+    /// How many children of this template to keep ready for later executions.
     pub pool: usize,
     pub task: Task,
     /// Wall-clock time for everything, including the start of the process.

@@ -12,7 +12,7 @@ pub const LAYER: &str = "footprint";
 /// Bytes besides the private memory that a child may write: the executable, the addon and other mapped files, and page tables.
 const AROUND: u64 = 256 << 20;
 
-/// The same as for a control group (`group`).
+/// The same as for a control group (`bound`).
 const MAX_THREADS: u64 = 256;
 
 /// The fields of `status` that count, in kilobytes.

@@ -18,8 +18,6 @@ const MAX_CHARACTERS: usize = 127;
 /// Bytes of a list of a few short strings.
 const USUAL_BYTES: usize = 64;
 
-const VERSION: [u8; 2] = [0xff, 16];
-
 /// Two arrays of a realm that have elements without holes, and nothing else: one of small integers, one of any values. V8 describes the properties of an
 /// array by its map, which all such arrays of a realm share.
 #[derive(Default)]
@@ -121,7 +119,7 @@ pub fn payload(
     let elements = Elements::read(scope, list);
     let count = u8::try_from(length).ok()?;
     let mut bytes = Vec::with_capacity(USUAL_BYTES);
-    bytes.extend_from_slice(&VERSION);
+    bytes.extend_from_slice(&Payload::VERSION);
     bytes.extend_from_slice(&[b'A', count]);
     for element in elements.get(..length)? {
         write(scope, (*element)?, &mut bytes)?;
@@ -169,7 +167,7 @@ pub fn read<'s>(scope: &v8::PinScope<'s, '_>, bytes: &[u8]) -> Option<v8::Local<
     let [version @ .., b'A', count] = *header else { return None };
     let mut all: [v8::Local<'s, v8::Value>; MAX_ELEMENTS] = [v8::undefined(scope).into(); MAX_ELEMENTS];
     let elements = all.get_mut(..usize::from(count))?;
-    if version != VERSION {
+    if version != Payload::VERSION {
         return None;
     }
     for element in &mut *elements {

@@ -32,7 +32,7 @@ struct Running {
     helper: Option<Helper>,
 }
 
-/// What runs a task is a helper.
+/// The thread is a helper.
 struct Helper {
     is_lowered: bool,
 }
@@ -234,6 +234,7 @@ mod tests {
         queue.leave();
         assert!(queue.needs_helper(1));
     }
+
     #[test]
     fn counts_no_thread_that_has_stopped() {
         let (now, mut queue) = (Instant::now(), TaskQueue::new());

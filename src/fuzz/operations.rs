@@ -97,7 +97,7 @@ fn value(input: &mut Input<'_>, pool: &[Value], depth: u32) -> Value {
         7 | 8 => Value::String(Text::from(*input.pick(&SNIPPETS).unwrap_or(&""))),
         9..=11 => input.pick(pool).cloned().unwrap_or(Value::Undefined),
         12 => {
-            let mut bytes = vec![0xff, 16];
+            let mut bytes = Payload::VERSION.to_vec();
             bytes.extend_from_slice(input.some_bytes());
             let moved = input.byte() & 1 == 1;
             Value::Payload(Box::new(Payload { bytes: Arc::new(bytes), table: Vec::new(), moved }))

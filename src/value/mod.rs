@@ -173,9 +173,11 @@ impl Value {
 const HANDLE: usize = 256;
 
 impl Payload {
+    /// The bytes at the start of each payload: V8's tag for its version, and the version.
+    pub const VERSION: [u8; 2] = [0xff, 16];
     /// The bytes of a payload that consists of row 0 of its table alone, an `ArrayBuffer` or a `SharedArrayBuffer`.
-    pub const ONLY_BUFFER: [u8; 4] = [0xff, 16, b't', 0];
-    pub const ONLY_SHARED: [u8; 4] = [0xff, 16, b'u', 0];
+    pub const ONLY_BUFFER: [u8; 4] = [Self::VERSION[0], Self::VERSION[1], b't', 0];
+    pub const ONLY_SHARED: [u8; 4] = [Self::VERSION[0], Self::VERSION[1], b'u', 0];
 
     /// Whether moving the value out leaves nothing: it is an `ArrayBuffer` or a view on one, or buffers were moved into it.
     pub fn can_move(&self) -> bool {

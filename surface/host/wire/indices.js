@@ -55,7 +55,7 @@ function beginsWithIndex(object) {
 /** Whether arrays inherit elements. */
 const inheritElements = () => getPrototypeOf(ArrayPrototype) !== ObjectPrototype || beginsWithIndex(ArrayPrototype) || beginsWithIndex(ObjectPrototype);
 
-/** Looking up fewer elements in Array.prototype takes less time than `inheritElements`. JavaScriptCore takes much longer for each of them than V8. */
-const FEW_ELEMENTS = process.versions.bun === undefined ? 1024 : 64;
+/** Up to this many elements, looking each up in Array.prototype takes less time than `inheritElements`. JavaScriptCore takes much longer for each of them than V8. */
+const MAX_LOOKUPS = process.versions.bun === undefined ? 1024 : 64;
 
-module.exports = { FEW_ELEMENTS, indexOfName, inheritElements, isIndex, leavesGap, makeSparse };
+module.exports = { indexOfName, inheritElements, isIndex, leavesGap, makeSparse, MAX_LOOKUPS };

@@ -4,7 +4,7 @@
 
 const { define, ownKeys } = require('../../core/primordials.js');
 const { ObjectPrototype } = require('./brand.js');
-const { FEW_ELEMENTS, indexOfName, inheritElements, isIndex, leavesGap, makeSparse } = require('./indices.js');
+const { indexOfName, inheritElements, isIndex, leavesGap, makeSparse, MAX_LOOKUPS } = require('./indices.js');
 const { LeafReader, WEIGHT } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
 const { malformed } = require('./refusal.js');
@@ -321,7 +321,7 @@ class PropertyReader extends LeafReader {
   mayInherit(count) {
     if (this.inheritsElements !== undefined) return this.inheritsElements;
     this.elementLookups += count;
-    return this.elementLookups < FEW_ELEMENTS || (this.inheritsElements = inheritElements());
+    return this.elementLookups < MAX_LOOKUPS || (this.inheritsElements = inheritElements());
   }
 
   /**

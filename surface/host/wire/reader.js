@@ -27,8 +27,8 @@ const MAX_PAIRS = 512;
 
 /** Up to this many entries, the tables of maps and sets take more memory per entry. */
 const SMALL_TABLE = 64;
-/** An array of more elements than this may have a run of numbers, dates or constants. */
-const FEW_ELEMENTS = 8;
+/** An array of at most this many elements is read without looking for runs of numbers, dates or constants. */
+const MAX_WITHOUT_RUN = 8;
 /** Elements after a string that few strings follow, until the next one is looked at. */
 const BETWEEN_RUNS = 64;
 /** Most elements for which an array is allocated in advance. */
@@ -253,7 +253,7 @@ class Reader extends PausableReader {
     for (; index < length; index++) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.ELEMENTS, array, false, 0, index, length, NONE);
       const tag = this.peek();
-      if (length > FEW_ELEMENTS && (tag === TAG.INT32 || tag === TAG.DOUBLE || tag === TAG.DATE || isConstant(tag))) {
+      if (length > MAX_WITHOUT_RUN && (tag === TAG.INT32 || tag === TAG.DOUBLE || tag === TAG.DATE || isConstant(tag))) {
         const end = this.numbersAndConstants(array, index, length);
         if (end > index && (index = end - 1) >= 0) continue;
       }

@@ -10,7 +10,7 @@
 const { isReadable, readableText } = require('./faults.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
 const { BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
-const { FEW_ELEMENTS, inheritElements } = require('./indices.js');
+const { inheritElements, MAX_LOOKUPS } = require('./indices.js');
 const { LeafWriter } = require('./leaf-writer.js');
 const { HEADER_BYTES, MIN_LENGTH, PrimitiveArrays } = require('./primitive-array.js');
 const { messageWithoutSource, tooDeep, uncloneable } = require('./refusal.js');
@@ -316,7 +316,7 @@ class Writer extends LeafWriter {
     const { length } = array;
     const plain = getPrototypeOf(array) === ArrayPrototype;
     // `in` runs no code of the array.
-    const isAlone = plain && length >= FEW_ELEMENTS && !inheritElements();
+    const isAlone = plain && length >= MAX_LOOKUPS && !inheritElements();
     for (let index = 0; index < length; index++) {
       if (isAlone ? index in array : hasIndex(array, index, plain)) continue;
       this.byte(TAG.BEGIN_SPARSE_ARRAY);
