@@ -65,6 +65,13 @@ describe('code mode', () => {
     const more = createCodeTool({ tools: { double, lazy } });
     assert.deepEqual((await more.execute({ code: 'return [await tools.double({ n: 2 }), await tools.lazy({ n: 2 })]' }, {})).result, [4, 3]);
     assert.equal((await more.execute({ code: 'return tools.double({ n: -1 })' }, {})).error.message, 'too small');
+    let calls = 0;
+    const standard = { '~standard': { version: 1, vendor: 'test', validate: () => null } };
+    for (const inputSchema of [jsonSchema({ type: 'object' }, { validate: () => null }), standard]) {
+      const tools = { broken: { inputSchema, execute: () => { calls += 1; } } };
+      assert.equal((await createCodeTool({ tools }).execute({ code: 'return tools.broken({})' }, {})).success, false);
+    }
+    assert.equal(calls, 0);
   });
 
   test('failures are results', async () => {
