@@ -344,7 +344,11 @@ fn write_handle<'a>(js: Js<'a>, environment: &Environment, handle: Handle) -> Js
     if let Handle::Isolate(isolate) = &handle {
         environment.handle.count_isolate(js, isolate);
     }
-    let id = environment.keep(Value::Handle(handle));
+    let id = match handle {
+        Handle::Ivm => Environment::IVM,
+        Handle::Lib => Environment::LIB,
+        handle => environment.keep(Value::Handle(handle)),
+    };
     let type_of = match type_of {
         Some(type_of) => js.string(type_of.name())?,
         None => js.undefined()?,
