@@ -266,7 +266,8 @@ impl Environment {
         values.push(js.number(f64::from(op))?);
         values.push(js.number(f64::from(slot))?);
         for arg in args {
-            values.push(carrier::write(js, self, Ok(arg))?);
+            // The surface releases the handles among the others when it finds the refusal.
+            values.push(carrier::write_or_refuse(js, self, Ok(arg))?);
         }
         let serve = if caller.is_none() { &self.functions.serve } else { &self.functions.serve_later };
         js.call(js.dereference(serve)?, &values)

@@ -45,6 +45,18 @@ test('in arguments of what is no function', () => withHandles(async (context) =>
   }
 }));
 
+test('in arguments behind one that some hosts cannot make', () => withHandles(async (context) => {
+  const received = [];
+  context.global.setSync('target', new ivm.Reference((...values) => { received.push(typeof values.at(-1)); }));
+  const message = context.evalSync('messageOf(() => target.applySync(undefined, [1n << 1_100_000n]))');
+  if (message === 'none') return assert.deepEqual(received, ['bigint']);
+  assert.equal(message, 'The value could not be brought into the host');
+  for (let call = 0; call < CALLS; call += 1) {
+    assert.equal(context.evalSync('messageOf(() => target.applySync(undefined, [1n << 1_100_000n, ...handles()]))'), message);
+  }
+  return assert.deepEqual(received, []);
+}));
+
 /** @param {any} context */
 function checkRoom(context) {
   context.global.setSync('taker', new ivm.Reference(() => {}));
