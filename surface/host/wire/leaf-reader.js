@@ -82,6 +82,12 @@ const WEIGHT = Object.freeze({
  */
 const list = () => Object.setPrototypeOf([], null);
 
+/**
+ * Elements of the longest array that is created with its length, which takes up to a few milliseconds: engines copy an array that grows again and
+ * again. JavaScriptCore gives a longer one a map of its elements.
+ */
+const MAX_PREPARED = process.versions.bun === undefined ? 2 ** 20 : 2 ** 15;
+
 /** Bytes of the longest typed array that is read at once with its buffer: what two bytes of length allow. */
 const MAX_SMALL_ARRAY = 16_383;
 
@@ -131,6 +137,8 @@ class LeafReader extends Source {
     /** Bytes that the value takes so far. */
     this.weight = weight;
     this.maxWeight = hooks.maxWeight ?? MAX_WEIGHT;
+    /** Elements of the large arrays that were created with their length. */
+    this.prepared = 0;
     /** Indices of the buffers taken from the table. @type {Set<number> | undefined} */
     this.taken = undefined;
   }
@@ -150,6 +158,16 @@ class LeafReader extends Source {
   /** @param {number} [more] bytes that will be taken */
   checkWeight(more = 0) {
     if ((this.weight += more) > this.maxWeight) throw tooHeavy(this.maxWeight);
+  }
+
+  /**
+   * Whether a large array may be created with its length. Each byte allows one element, in all such arrays together.
+   * @param {number} length up to the number of bytes that are left
+   */
+  mayPrepare(length) {
+    if (length > MAX_PREPARED || this.prepared + length > this.end || this.weight + length * WEIGHT.ELEMENT > this.maxWeight) return false;
+    this.prepared += length;
+    return true;
   }
 
   /** Throws if the value may not take more time. */

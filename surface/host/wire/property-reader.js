@@ -337,7 +337,8 @@ class PropertyReader extends LeafReader {
     this.checkWeight(run.weight);
     const strings = stringsOf(this.bytes, this.position, run);
     this.position = run.end;
-    for (let at = 0; at < run.count; at++) this.element(array, index + at, strings[at]);
+    if (this.mayInherit(run.count)) for (let at = 0; at < run.count; at++) this.element(array, index + at, strings[at]);
+    else for (let at = 0; at < run.count; at++) array[index + at] = strings[at];
     // The host's deserializer holds the list until it is collected itself, which takes more than a collection of young objects.
     strings.length = 0;
     return index + run.count;
