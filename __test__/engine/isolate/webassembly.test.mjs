@@ -343,6 +343,16 @@ describe('names of functions, which V8 reads all at once and under a lock', () =
     assert.match(text, /at abc /);`);
 });
 
+describe('hints for branches, which V8 keeps with a module', () => {
+  wasmTest('for functions that a module does not have', `
+    // Each hint is for another function, and has no branches.
+    const build = '(count) => { const hints = new Uint8Array(count * 4); for (let i = 0; i < count; i += 1) hints.set([i & 127 | 128, i >> 7 & 127 | 128, i >> 14, 0], i * 4); return join([functions([0, 0x0b]), section(0, [25], new Uint8Array([..."metadata.code.branch_hint"].map((letter) => letter.charCodeAt(0))), leb(count), hints)]); }';
+    const got = await guest('const build = ' + build + '; const kept = []; for (let i = 0; i < 40; i += 1) kept.push(new WebAssembly.Module(build(400_000 + i))); kept.length');
+    assert.equal(got, 'ERR_ISOLATE_MEMORY');
+    assert.ok(grown() < 160, grown() + ' MB more');
+    assert.equal(await guest('const build = ' + build + '; new WebAssembly.Instance(new WebAssembly.Module(build(1_000))).exports.f(); 42'), 42);`);
+});
+
 describe('modules with many parts', () => {
   const large = {
     functions: 'wasm(section(1, [1, 0x60, 0, 0]), section(3, leb(900_000), new Uint8Array(900_000)), section(10, leb(900_000), repeat([2, 0, 0x0b], 900_000)))',

@@ -1,7 +1,7 @@
 //! What a module requires of V8, read from its sections before V8 compiles it.
 
 use super::code::{self, Parts};
-use super::names;
+use super::custom::Custom;
 use super::reader::Reader;
 use super::types::Types;
 
@@ -24,8 +24,7 @@ const ELEMENT_BYTES: usize = 32;
 pub struct Module {
     pub types: Types,
     pub functions: usize,
-    /// Names of functions.
-    pub names: usize,
+    pub custom: Custom,
     /// Bytes that V8 uses for the entries of the sections, in addition to the module itself.
     pub entries: usize,
     /// The most bytes that V8 uses to optimize one function, and the index of that function among those with code.
@@ -52,7 +51,7 @@ impl Module {
             return Some(());
         }
         if number == CUSTOM {
-            self.names = self.names.max(names::count(section));
+            self.custom.read(section);
             return Some(());
         }
         let mut section = Reader::new(section);
@@ -171,7 +170,7 @@ mod tests {
         assert_eq!((read.types.groups.len(), read.functions), (1, 2));
         assert!(read.largest.0 > 0);
         let named = module(&[&[0, 10, 4, b'n', b'a', b'm', b'e', 1, 3, 1, 0, 0], &[0, 2, 1, b'x'], &[3, 2, 1, 0]]);
-        assert_eq!((named.names, named.functions), (1, 1));
+        assert_eq!((named.custom.names, named.functions), (1, 1));
     }
 
     #[test]
