@@ -3,7 +3,7 @@
 // engine is V8, its own deserializer creates all strings of a run in one call, after each of them has been checked.
 
 const { uncurryThis } = require('../../core/primordials.js');
-const { WEIGHT } = require('./leaf-reader.js');
+const { WEIGHT } = require('./reading-limits.js');
 const { TAG } = require('./tags.js');
 
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
