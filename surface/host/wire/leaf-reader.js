@@ -5,6 +5,7 @@
 const { types } = require('node:util');
 const { TAG: CARRIER } = require('../../core/protocol.js');
 const { uncurryThis, isArray } = require('../../core/primordials.js');
+const { MAX_WEIGHT, WEIGHT } = require('./reading-limits.js');
 const { malformed, unreadable, tooHeavy } = require('./refusal.js');
 const { costOf, MAX_TOTAL_COST } = require('./regexp-cost.js');
 const { Source } = require('./source.js');
@@ -49,32 +50,6 @@ function follow(buffer, reserved) {
   resizable.reserved += reserved;
   followBuffer(collected, buffer, reserved);
 }
-
-/** Most bytes, by estimate, that a value may take here. Without a limit, a guest could exhaust the host's memory. */
-const MAX_WEIGHT = 2 ** 29;
-/**
- * Bytes that values take: the largest that `bench/heap-cost.mjs` measures on Node, Bun and Deno. An object counts `OBJECT`, plus the entry for
- * its kind. Its place in another object counts `ELEMENT`, `PROPERTY`, `MAP` or `SET`.
- */
-const WEIGHT = Object.freeze({
-  OBJECT: 72, VIEW: 160, REGEXP: 512, ERROR: 420, DATE: 40, BUFFER: 288, RESIZABLE_BUFFER: 2336,
-  /** In addition to its characters or digits. */
-  STRING: 56, BIGINT: 32,
-  /** A number that is not a small integer. */
-  NUMBER: 16,
-  ELEMENT: 12,
-  /** An array in dictionary mode, and each of its elements, or a named key of any array. */
-  SPARSE_TABLE: 300, SPARSE: 96,
-  /** Empty maps and sets, and each entry: an entry takes more in a small table. */
-  MAP_TABLE: 224, SMALL_MAP: 130, MAP: 72, SET_TABLE: 208, SMALL_SET: 120, SET: 52,
-  PROPERTY: 16, INDEX: 24,
-  /** A property of an object with many properties. */
-  TABLE_PROPERTY: 90,
-  /** An object that has any indices. */
-  INDICES: 300,
-  /** A name that no other object has, in addition to its characters, and a sequence of names that no other object has. */
-  NAME: 48, SHAPE: 240,
-});
 
 /**
  * An array for storing values. It has no prototype, so no store can reach a setter.
@@ -398,4 +373,4 @@ class LeafReader extends Source {
   }
 }
 
-module.exports = { LeafReader, list, MAX_WEIGHT, WEIGHT };
+module.exports = { LeafReader, list };

@@ -5,8 +5,9 @@
 const { define, ownKeys } = require('../../core/primordials.js');
 const { ObjectPrototype } = require('./brand.js');
 const { indexOfName, inheritElements, isIndex, leavesGap, makeSparse, MAX_LOOKUPS } = require('./indices.js');
-const { LeafReader, WEIGHT } = require('./leaf-reader.js');
+const { LeafReader } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
+const { WEIGHT } = require('./reading-limits.js');
 const { malformed } = require('./refusal.js');
 const {
   addedNames, BYTES_PER_CHARACTER, EMPTY, hasShape, INDEXED, isDistinct, learn, likelyPlace, makeTable, MIN_TABLE, NAMES, names, newShape, noteDistinct, numbers, placeOf,

@@ -6,10 +6,11 @@
 
 const { uncurryThis, define } = require('../../core/primordials.js');
 const { isPrototype, newError, seenBit, SEEN_MESSAGE, SEEN_STACK, setCause, setStack } = require('./errors.js');
-const { list, WEIGHT } = require('./leaf-reader.js');
+const { list } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
 const { KIND, NONE, PausableReader, PUT_ASIDE } = require('./pausable-reader.js');
 const { checkCount, isConstant } = require('./property-reader.js');
+const { WEIGHT } = require('./reading-limits.js');
 const { tooDeep, malformed } = require('./refusal.js');
 const { EMPTY, FEW_KEYS, hasShape, isNew, isTable, keep, MANY_KEYS, MAX_SHAPED, noteTable } = require('./shapes.js');
 const { isSupported: hasStringRuns } = require('./string-runs.js');
