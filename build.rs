@@ -38,7 +38,7 @@ fn main() {
         // - WebAssembly: `engine/wasm/`; `using`: `engine/disposables.rs`; Maglev: `engine/maglev.rs`; the platform: `engine/worker.rs`
         // - the bounds of a stack, and the number of a thread: `engine/fibers/`
         // - texts for ICU, and ICU's caches: `engine/icu/`
-        // - the allocator, locks, and C++ objects that the heap owns: `native/`
+        // - the allocator, locks, collections, and C++ objects that the heap owns: `native/`
         // - the serializer: `convert/host_object.rs`
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = [
@@ -108,6 +108,9 @@ fn main() {
             "_ZN2v88internal12trap_handler23UnregisterCoveredMemoryEmm",
             "_ZN2v88internal12trap_handler19RegisterHandlerDataEmmmPKNS1_23TrappingInstructionDataE",
             "_ZN2v88internal12trap_handler18ReleaseHandlerDataEi",
+            "_ZN2v88internal14SafepointScopeC1EPNS0_7IsolateENS0_39GlobalSafepointForSharedSpaceIsolateTagE",
+            "_ZN2v88internal21IsolateSafepointScopeD1Ev",
+            "_ZN2v88internal14SafepointTable9FindEntryEm",
         ];
         let stack = [
             "_ZN2v84base5Stack13GetStackStartEv",

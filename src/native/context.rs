@@ -82,6 +82,9 @@ context! {
     pub(super) quota: QuotaInUse = QuotaInUse { current: Pointer::none(), small: Cell::new(0) };
     /// The number of locks that the thread holds, plus one if it is one of V8's own threads.
     pub(super) held: Cell<u32> = Cell::new(0);
+    /// The thread has stopped the other threads of its isolate's heap, and held no lock before.
+    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
+    pub(super) is_at_safepoint: Cell<bool> = Cell::new(false);
     /// The thread was refused memory.
     pub(super) refused: Cell<bool> = Cell::new(false);
     /// V8 allocates a segment of a zone, which its parser and compilers use on one thread.
@@ -127,6 +130,7 @@ impl ThreadContext {
         // SAFETY: guaranteed by the caller.
         unsafe { self.isolate.replace(isolate) };
         self.makes_waiter.set(false);
+        self.is_at_safepoint.set(false);
         self.engine.compiles_module.set(false);
         self.engine.terminates_cpp_heap.set(false);
     }

@@ -34,6 +34,8 @@ pub mod refusal;
 #[cfg(target_os = "linux")]
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "only the addon guards stacks"))]
 mod reserve;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod safepoints;
 mod share;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod small_blocks;
