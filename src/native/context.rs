@@ -42,6 +42,12 @@ pub struct V8Activity {
     pub compiles_module: Cell<bool>,
     /// It terminates the heap of C++ objects of an isolate.
     pub terminates_cpp_heap: Cell<bool>,
+    /// It has stopped the other threads of its isolate's heap, and held no lock before.
+    #[cfg_attr(
+        not(all(target_os = "linux", not(any(test, fuzzing)))),
+        allow(dead_code, reason = "only functions that the linker redirects use it")
+    )]
+    pub is_at_safepoint: Cell<bool>,
 }
 
 /// What ICU does on the thread.
@@ -82,9 +88,6 @@ context! {
     pub(super) quota: QuotaInUse = QuotaInUse { current: Pointer::none(), small: Cell::new(0) };
     /// The number of locks that the thread holds, plus one if it is one of V8's own threads.
     pub(super) held: Cell<u32> = Cell::new(0);
-    /// The thread has stopped the other threads of its isolate's heap, and held no lock before.
-    #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), allow(dead_code, reason = "only functions that the linker redirects use it"))]
-    pub(super) is_at_safepoint: Cell<bool> = Cell::new(false);
     /// The thread was refused memory.
     pub(super) refused: Cell<bool> = Cell::new(false);
     /// V8 allocates a segment of a zone, which its parser and compilers use on one thread.
@@ -101,7 +104,11 @@ context! {
     pub ceiling: Cell<usize> = Cell::new(usize::MAX);
     /// Such a block was refused.
     pub capped: Cell<bool> = Cell::new(false);
-    pub engine: V8Activity = V8Activity { compiles_module: Cell::new(false), terminates_cpp_heap: Cell::new(false) };
+    pub engine: V8Activity = V8Activity {
+        compiles_module: Cell::new(false),
+        terminates_cpp_heap: Cell::new(false),
+        is_at_safepoint: Cell::new(false),
+    };
     pub icu: Icu = Icu {
         expects_refusals: Cell::new(false),
         creates_numbering_systems: Cell::new(false),
@@ -130,9 +137,9 @@ impl ThreadContext {
         // SAFETY: guaranteed by the caller.
         unsafe { self.isolate.replace(isolate) };
         self.makes_waiter.set(false);
-        self.is_at_safepoint.set(false);
         self.engine.compiles_module.set(false);
         self.engine.terminates_cpp_heap.set(false);
+        self.engine.is_at_safepoint.set(false);
     }
 
     /// The number of tasks of V8 in which a guest was left.

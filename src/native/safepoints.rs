@@ -35,7 +35,7 @@ unsafe extern "C" fn __wrap__ZN2v88internal14SafepointScopeC1EPNS0_7IsolateENS0_
     // SAFETY: forwards the call.
     unsafe { begin_scope(scope, isolate) };
     if is_first {
-        context::with(|context| context.is_at_safepoint.set(true));
+        context::with(|context| context.engine.is_at_safepoint.set(true));
     }
 }
 
@@ -43,7 +43,7 @@ unsafe extern "C" fn __wrap__ZN2v88internal14SafepointScopeC1EPNS0_7IsolateENS0_
 unsafe extern "C" fn __wrap__ZN2v88internal21IsolateSafepointScopeD1Ev(scope: *mut c_void) {
     if locks::count() == 1 {
         // It may be released now.
-        context::with(|context| context.is_at_safepoint.set(false));
+        context::with(|context| context.engine.is_at_safepoint.set(false));
     }
     // SAFETY: forwards the call.
     unsafe { end_scope(scope) };
@@ -66,5 +66,5 @@ unsafe extern "C" fn __wrap__ZN2v88internal14SafepointTable9FindEntryEm(
 
 /// Whether the lock of the heap's threads is the only one that the thread holds.
 fn holds_only_safepoint() -> bool {
-    locks::count() == 1 && context::with(|context| context.is_at_safepoint.get())
+    locks::count() == 1 && context::with(|context| context.engine.is_at_safepoint.get())
 }
