@@ -136,8 +136,8 @@ mod wrapped {
     const ALIGNMENT: usize = 256 << 10;
 
     fn add(page: Object, heap: Object, size: usize, area_start: usize, executable: c_int) {
-        // Code lies in a range that the heap reserves as a whole. V8 frees pages inside it, and at last the range, without the page allocator
-        // being told of each page. An entry could outlive its page, and name the memory of another heap.
+        // Code lies in a range that the heap reserves as a whole. V8 frees pages inside it without the page allocator, which removes entries. So
+        // an entry could outlive its page, and name memory of another heap.
         if executable == 0 {
             super::add(page as usize, heap as usize, area_start & !(ALIGNMENT - 1), size);
         }
