@@ -45,8 +45,17 @@ pub fn run_unbound<'s>(
     script: v8::Local<'s, v8::UnboundScript>,
     transfer: Transfer,
 ) -> Outcome {
-    v8::tc_scope!(let scope, scope);
     let script = script.bind_to_current_context(scope);
+    run_bound(scope, at, script, transfer)
+}
+
+fn run_bound<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    at: &GuestRealm,
+    script: v8::Local<'s, v8::Script>,
+    transfer: Transfer,
+) -> Outcome {
+    v8::tc_scope!(let scope, scope);
     match script.run(scope) {
         Some(value) => super::transfer_out(scope, at, value, transfer),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),
@@ -69,7 +78,7 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
             let cache_rejected = compilation.cache_rejected(&source);
             let cache = compilation.cache(cache_rejected, || script.create_code_cache());
             let script = v8::Global::new(scope, script);
-            let value = SlotValue::Script(Rc::new(CompiledScript { script, cache_rejected, cache }));
+            let value = SlotValue::Script(Rc::new(CompiledScript::new(script, cache_rejected, cache)));
             Ok(Value::Handle(Handle::Script(guest.new_slot(value)?)))
         }),
     })
@@ -117,10 +126,11 @@ pub fn run(script: Option<Value>, mut args: Args, caller: &dyn Caller) -> Result
     let remote = Remote::from_owner(script.owner()).ok_or_else(malformed)?;
     let work = work_in_realm(Arc::clone(&context.slot), move |scope, at| {
         let found = at.guest.read_slot(&script, |value| match value {
-            SlotValue::Script(compiled) => Some(v8::Local::new(scope, &compiled.script)),
+            SlotValue::Script(compiled) => Some(Rc::clone(compiled)),
             _ => None,
         });
-        run_unbound(scope, at, found.ok_or_else(malformed)?, transfer)
+        let script = found.ok_or_else(malformed)?.bind(scope, &at.realm);
+        run_bound(scope, at, script, transfer)
     });
     Ok(Prepared::Enter { remote, limits, work })
 }

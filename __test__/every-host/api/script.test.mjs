@@ -14,6 +14,58 @@ test('a script runs any number of times in any context', () => withContext(async
   assert.equal(await other.eval('count'), 2);
 }));
 
+test('each run in the same context is a run of its own', () => withContext(async ({ isolate, context }) => {
+  const functions = isolate.compileScriptSync('all.push(function made() { return made }); all.length');
+  context.evalSync('const all = []');
+  for (let runs = 1; runs <= 5; runs += 1) assert.equal(functions.runSync(context), runs);
+  assert.equal(context.evalSync('new Set(all).size'), 5);
+  assert.equal(context.evalSync('all.every((made) => made() === made)'), true);
+  const declaration = isolate.compileScriptSync('let declared = 1; declared');
+  assert.equal(declaration.runSync(context), 1);
+  for (let runs = 0; runs < 3; runs += 1) assert.throws(() => declaration.runSync(context), failure(SyntaxError, "Identifier 'declared' has already been declared"));
+  const other = await isolate.createContext();
+  for (let runs = 0; runs < 3; runs += 1) assert.throws(() => functions.runSync(other), failure(ReferenceError, 'all is not defined'));
+  assert.equal(functions.runSync(context), 6);
+}));
+
+test('a script may run while it runs, and be released meanwhile', () => withContext(({ isolate, context }) => {
+  const script = isolate.compileScriptSync('depth += 1; if (depth < 4) again(); depth');
+  let release = false;
+  context.evalSync('var depth = 0');
+  context.global.setSync('again', new ivm.Callback(() => {
+    script.runSync(context);
+    if (release) script.release();
+  }));
+  for (let runs = 0; runs < 3; runs += 1) {
+    context.evalSync('depth = 0');
+    assert.equal(script.runSync(context), 4);
+  }
+  release = true;
+  context.evalSync('depth = 2');
+  assert.equal(script.runSync(context), 4);
+}));
+
+test('a script keeps no released context, and a context no released script', ours, async () => {
+  const isolate = new ivm.Isolate({ memoryLimit: 32 });
+  const fill = 'globalThis.numbers = new Array(250_000).fill(1.5); numbers.length';
+  const scripts = [];
+  for (let count = 0; count < 40; count += 1) {
+    const script = isolate.compileScriptSync(`${fill} // ${count}`);
+    const context = await isolate.createContext();
+    for (let runs = 0; runs < 3; runs += 1) assert.equal(script.runSync(context), 250_000);
+    context.release();
+    scripts.push(script);
+  }
+  const context = await isolate.createContext();
+  for (let count = 0; count < 60; count += 1) {
+    const script = isolate.compileScriptSync(`[${'1,'.repeat(100_000)} ${count}].length`);
+    for (let runs = 0; runs < 3; runs += 1) assert.equal(script.runSync(context), 100_001);
+    script.release();
+  }
+  assert.equal(scripts[0].runSync(context), 250_000);
+  isolate.dispose();
+});
+
 test('results follow the transfer options', () => withContext(async ({ isolate, context }) => {
   const script = await isolate.compileScript('({ a: [1] })');
   assert.equal(script.runSync(context), undefined);

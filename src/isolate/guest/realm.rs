@@ -13,12 +13,37 @@ pub struct Realm {
     pub context: v8::Global<v8::Context>,
     pub loaders: Loaders,
     pub plain_lists: PlainLists,
+    pub(super) scripts: BoundScripts,
 }
 
 impl Realm {
     pub(in crate::isolate) fn new(scope: &v8::Isolate, context: v8::Local<'_, v8::Context>) -> Arc<Self> {
         let context = v8::Global::new(scope, context);
-        Arc::new(Self { context, loaders: Loaders::default(), plain_lists: PlainLists::default() })
+        Arc::new(Self {
+            context,
+            loaders: Loaders::default(),
+            plain_lists: PlainLists::default(),
+            scripts: BoundScripts::default(),
+        })
+    }
+}
+
+/// Scripts that have run here more than once in a row, bound to the realm's context. They live as long as the realm and the script's handle.
+#[derive(Default)]
+pub(super) struct BoundScripts(Mutex<BTreeMap<usize, v8::Global<v8::Script>>>);
+
+impl BoundScripts {
+    pub(super) fn get<'s>(&self, scope: &v8::PinScope<'s, '_>, id: usize) -> Option<v8::Local<'s, v8::Script>> {
+        lock(&self.0).get(&id).map(|bound| v8::Local::new(scope, bound))
+    }
+
+    pub(super) fn keep(&self, scope: &v8::PinScope<'_, '_>, id: usize, bound: v8::Local<'_, v8::Script>) {
+        lock(&self.0).insert(id, v8::Global::new(scope, bound));
+    }
+
+    pub(super) fn remove(&self, id: usize) {
+        let bound = lock(&self.0).remove(&id);
+        drop(bound);
     }
 }
 
