@@ -52,6 +52,11 @@ impl Abortable {
         !self.aborted.borrow_mut().remove(&request)
     }
 
+    /// Whether a call was aborted whose end has not arrived.
+    pub fn is_aborted(&self, request: i64) -> bool {
+        self.aborted.borrow().contains(&request)
+    }
+
     pub fn abort(&self, request: i64) {
         let call = self.calls.borrow_mut().remove(&request);
         let promise = self.promises.borrow_mut().remove(&request);

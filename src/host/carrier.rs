@@ -245,12 +245,12 @@ pub fn write_or_refuse<'a>(js: Js<'a>, environment: &Environment, outcome: Outco
     })
 }
 
-/// Writes the carrier of a value that others have as well.
+/// As [`write_or_refuse`], for a value that others have as well.
 pub fn write_shared<'a>(js: Js<'a>, environment: &Environment, value: &Value) -> JsResult<JsValue<'a>> {
     match value {
         Value::Number(number) => js.number(*number),
         Value::String(text) if strings::is_copied(&environment.adopted, text) => js.text(text),
-        value => write_value(js, environment, value.clone()),
+        value => write_or_refuse(js, environment, Ok(value.clone())),
     }
 }
 
@@ -344,7 +344,11 @@ fn write_handle<'a>(js: Js<'a>, environment: &Environment, handle: Handle) -> Js
     if let Handle::Isolate(isolate) = &handle {
         environment.handle.count_isolate(js, isolate);
     }
-    let id = environment.keep(Value::Handle(handle));
+    let id = match handle {
+        Handle::Ivm => Environment::IVM,
+        Handle::Lib => Environment::LIB,
+        handle => environment.keep(Value::Handle(handle)),
+    };
     let type_of = match type_of {
         Some(type_of) => js.string(type_of.name())?,
         None => js.undefined()?,

@@ -34,7 +34,7 @@ pub struct Environment {
     pub handle: Arc<EnvironmentHandle>,
     pub settings: Settings,
     pub(super) functions: Functions,
-    /// Handles that the surface refers to by number. 0 is the module itself, 1 its `lib`.
+    /// Handles that the surface refers to by number.
     handles: RefCell<Slab<Value>>,
     pub(super) answers: Answers,
     pub(super) context: CallContext,
@@ -78,6 +78,10 @@ struct WakeUps {
 }
 
 impl Environment {
+    /// The numbers of the module itself and of its `lib`, which are never released.
+    pub(super) const IVM: usize = 0;
+    pub(super) const LIB: usize = 1;
+
     /// Opens the environment that has these functions.
     pub fn open(functions: Functions, settings: Settings) -> &'static Environment {
         let handle = EnvironmentHandle::open();
@@ -86,6 +90,7 @@ impl Environment {
         let install_snapshot_web = crate::web::install_for_snapshot;
         let settings = Settings { host: Some(host), maker: Some(maker), install_snapshot_web, ..settings };
         let mut handles = Slab::new();
+        // `Environment::IVM` and `Environment::LIB`.
         handles.insert(Value::Handle(Handle::Ivm));
         handles.insert(Value::Handle(Handle::Lib));
         // Never freed: Node-API defines no moment after which no callback can come.
@@ -146,7 +151,7 @@ impl Environment {
     }
 
     pub fn release(&self, id: usize) {
-        if id > 1 {
+        if id > Self::LIB {
             let value = self.handles.borrow_mut().try_remove(id);
             // Outside the borrow: this may be the last handle of an isolate.
             drop(value);

@@ -451,11 +451,14 @@ impl Host for EnvironmentHandle {
     fn request(&self, request: Request) {
         // The guest runs on this thread, which serves the request as soon as the guest waits.
         if self.is_own_thread() && request.chain.waits_in(self.id) && !self.waiting.closed.load(Ordering::Acquire) {
-            let before = ASKED.replace(Some(request));
-            let Some(request) = before else { return };
-            // Another one was not taken.
-            lock(&self.queue).calls.push_back(request);
-            self.waiting.calls.fetch_add(1, Ordering::Release);
+            let Some(before) = ASKED.replace(Some(request)) else { return };
+            // Another one was not taken. If it is for another environment of this thread, it stays where that one finds it.
+            let is_own = before.slot.owner().id() == self.id;
+            let queued = if is_own { Some(before) } else { ASKED.replace(Some(before)) };
+            if let Some(request) = queued {
+                lock(&self.queue).calls.push_back(request);
+                self.waiting.calls.fetch_add(1, Ordering::Release);
+            }
             return;
         }
         let mut queue = lock(&self.queue);

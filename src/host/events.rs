@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use napi_sys as sys;
 
@@ -16,7 +16,7 @@ use super::streams::{Next, Reading, Subject};
 use super::turn_budget::TurnBudget;
 use crate::isolate::{Remote, next_owner_id};
 use crate::ops::op;
-use crate::value::{Completion, Fault, Outcome, Request, Value};
+use crate::value::{Completion, Fault, Outcome, Owner, Request, Value};
 
 impl Environment {
     /// Handles the signal that other threads have sent something.
@@ -115,7 +115,9 @@ impl Environment {
                 settled?;
             }
             Event::Request { request, origin } => {
-                if wanted && origin.admits(|| request.byte_size()) {
+                // A guest that waits for its host needs some time to notice that its call was aborted.
+                let aborted = !request.completion.is_discarded() && self.abortable.is_aborted(request.chain.request());
+                if wanted && !aborted && origin.admits(|| request.byte_size()) {
                     let before = self.context.current.replace(Current { origin: origin.id, call: 0 });
                     self.context.limits.take();
                     self.serve(js, request, origin);
@@ -183,8 +185,13 @@ impl Environment {
     /// Whether the surface should continue to read. If not, its reading ends here.
     pub fn is_wanted(&self, js: Js<'_>, id: u64) -> bool {
         let (wanted, number) = self.handle.with_streams(|streams| (streams.is_wanted(id), streams.request(id)));
-        let answered = |number| self.answers.get(number).is_some_and(|pending| pending.completion.is_complete());
-        if wanted && !number.is_some_and(answered) {
+        let is_over = |number| {
+            self.answers.get(number).is_some_and(|PendingRequest { completion, requester }| {
+                completion.is_complete()
+                    || (!completion.is_discarded() && was_stopped(&*completion, requester.as_ref()))
+            })
+        };
+        if wanted && !number.is_some_and(is_over) {
             return true;
         }
         let completion = number.and_then(|number| self.answers.take(number));
@@ -208,9 +215,8 @@ impl Environment {
         let bytes = request.byte_size();
         let Request { op, slot, args, requester, completion, chain, charge } = request;
         // A request of a guest that was stopped does not begin any more. One that ended by itself has made all of its requests.
-        let recipient = completion.recipient().and_then(|owner| Remote::from_owner(&owner));
-        if !completion.is_wanted() || recipient.is_some_and(|remote| remote.was_stopped()) {
-            return;
+        if !completion.is_wanted() || was_stopped(&*completion, requester.as_ref()) {
+            return self.refuse(js, completion);
         }
         let op = if completion.is_discarded() { op | op::DISCARDED } else { op };
         let number = self.answers.request(PendingRequest { completion, requester: requester.clone() });
@@ -266,11 +272,18 @@ impl Environment {
         values.push(js.number(f64::from(op))?);
         values.push(js.number(f64::from(slot))?);
         for arg in args {
-            values.push(carrier::write(js, self, Ok(arg))?);
+            // The surface releases the handles among the others when it finds the refusal.
+            values.push(carrier::write_or_refuse(js, self, Ok(arg))?);
         }
         let serve = if caller.is_none() { &self.functions.serve } else { &self.functions.serve_later };
         js.call(js.dereference(serve)?, &values)
     }
+}
+
+/// Whether the isolate was stopped that waits for the answer to a request. Its thread needs some time to notice that.
+fn was_stopped(completion: &dyn Completion, requester: Option<&Weak<dyn Owner>>) -> bool {
+    let owner = requester.and_then(Weak::upgrade).or_else(|| completion.recipient());
+    owner.and_then(|owner| Remote::from_owner(&owner)).is_some_and(|remote| remote.was_stopped())
 }
 
 /// Connects the environment of `js` with its event loop.

@@ -3,7 +3,7 @@
 
 use super::{Payload, TableEntry, Value};
 
-// The same figures as `WEIGHT` in `surface/host/wire/leaf-reader.js`, which `bench/heap-cost.mjs` measures. Names of properties count as
+// The same figures as `WEIGHT` in `surface/host/wire/reading-limits.js`, which `bench/heap-cost.mjs` measures. Names of properties count as
 // strings here, since the walk does not know which names it has seen.
 const OBJECT: usize = 72;
 const STRING: usize = 56;

@@ -30,7 +30,7 @@ function createExchange({ native, owned, callers, surface, unpack, settle, faile
     recipient: (request) => native.recipient(request),
     isAwaited: (request) => native.isAwaited(request),
   });
-  const { hooks, skip, together, unpackObject } = createUnpack({
+  const { hooks, release, skip, together, unpackObject } = createUnpack({
     native,
     pack,
     owned,
@@ -40,12 +40,12 @@ function createExchange({ native, owned, callers, surface, unpack, settle, faile
     delegateTo: (target, name, length, mode) => delegateTo(target, name, length, mode),
   });
   const { delegateTo, local } = createLocal({ native, surface, unpack });
-  const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack });
+  const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack, release });
   const serveDirectCalls = createServeDirectCalls({ native, owned, packResult, packThrown, together, unpack, skip });
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */
   const serveFor = (caller, args) => callers.run(caller, serve, args);
   return Object.freeze({
-    arrivals: createArrivals({ native, hooks, settle, serveNow: serve, serveDirectCalls, serveFor, packThrown }),
+    arrivals: createArrivals({ native, hooks, settle, serveNow: serve, serveDirectCalls, serveFor, packThrown, release }),
     local: Object.freeze(local),
     pack,
     packMoving,

@@ -39,6 +39,37 @@ test('instances of the package do not mix', async () => {
   assert.equal(stdout.trim(), [1, 0, 2].map((index) => `${index} true false true RangeError 2 [2] true`).join('\n'), stderr);
 });
 
+test('a function of one instance is not called for a guest of another that runs meanwhile', async () => {
+  const { stdout, stderr } = await run(`
+    const load = () => {
+      for (const path of Object.keys(require.cache)) if (!path.endsWith('.node')) delete require.cache[path];
+      return require(${JSON.stringify(entry)});
+    };
+    const [first, second] = [load(), load()];
+    const called = [];
+    const contextOf = (ivm) => new ivm.Isolate().createContextSync();
+    const [outer, between, inner, busy] = [first, first, second, second].map(contextOf);
+    for (const [ivm, context, name] of [[first, outer, 'first'], [second, inner, 'second']]) {
+      for (let index = 0; index < 8; index += 1) {
+        // What they get has a buffer of its own, so that it takes a request.
+        context.global.setSync('f' + index, new ivm.Callback(({ of }) => { called.push(name + index + ' for ' + of); return index; }));
+      }
+    }
+    const reference = (context, code) => context.evalSync(code, { reference: true });
+    // On a thread of its own, so that this thread looks at other guests meanwhile.
+    inner.global.setSync('busy', reference(busy, '(() => { const end = Date.now() + 1000; while (Date.now() < end); })'));
+    between.global.setSync('host', new first.Callback(() =>
+      inner.evalSync('busy.applySync(undefined, []); f2({ of: "second", bytes: new Uint8Array(10000) })')));
+    outer.global.setSync('between', reference(between, '(() => host())'));
+    const result = outer.evalSync(\`
+      let message;
+      try { between.applySync(undefined, [], { deadline: 100 }); } catch (error) { message = error.message; }
+      message + ' ' + f5({ of: 'first', bytes: new Uint8Array(10000) });\`);
+    console.log(JSON.stringify([result, called.sort()]));`, { commonjs: true });
+  const expected = ['Execution exceeded its deadline of 100 ms 5', ['first5 for first', 'second2 for second']];
+  assert.equal(stdout.trim(), JSON.stringify(expected), stderr);
+});
+
 test('the text codecs and URLs of the host are used, where a program has others or none, as with jsdom', async () => {
   const { stdout, stderr } = await run(`
     const load = () => {

@@ -14,6 +14,7 @@ const { TAG } = require('../../../surface/core/protocol.js');
 async function receive(count, objects, { maxWeight, wanted = () => true } = {}) {
   const { bytes } = write(Array.from({ length: objects }, (_, index) => ({ index })));
   const settled = [];
+  const released = [];
   const paused = [];
   const resumed = [];
   let last = 100;
@@ -30,11 +31,12 @@ async function receive(count, objects, { maxWeight, wanted = () => true } = {}) 
     settle: (request, [tag, value]) => { settled.push([request, tag === TAG.VALUE ? value.length : tag]); },
     serveFor: () => {},
     packThrown: () => {},
+    release: (carriers) => { released.push(...carriers); },
     maxWeight,
   });
   for (let request = 1; request <= count; request += 1) arrivals.settle(request, [TAG.WIRE, bytes.slice(), []]);
   while (settled.length < count) await new Promise((resolve) => { setImmediate(resolve); });
-  return { settled, paused, resumed };
+  return { settled, released, paused, resumed };
 }
 
 const COUNT = 4;
@@ -73,8 +75,9 @@ test('together they take no more memory than one may', async () => {
 });
 
 test('abandoned requests are dropped', async () => {
-  const { settled, resumed } = await receive(2, OBJECTS, { wanted: (number) => number !== 101 });
+  const { settled, released, resumed } = await receive(2, OBJECTS, { wanted: (number) => number !== 101 });
   assert.deepStrictEqual(settled, [[1, TAG.FAULT], [2, OBJECTS]]);
+  assert.deepStrictEqual(released.map(([tag]) => tag), [TAG.WIRE]);
   assert.deepStrictEqual(resumed, [102]);
 });
 

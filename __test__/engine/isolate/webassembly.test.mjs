@@ -306,6 +306,53 @@ describe('functions that take long to optimize', () => {
     assert.ok(await works());`);
 });
 
+describe('names of functions, which V8 reads all at once and under a lock', () => {
+  /** A module whose only function traps, with names in an order that makes the search tree slow. */
+  const NAMED = `
+    const named = (count, width, most) => {
+      const names = new Uint8Array(count * (width + 1));
+      for (let i = 0, at = 0; i < count; i += 1, at += 1) {
+        let index = (Math.imul(i, 2_654_435_761) >>> 0) % most;
+        for (let k = 0; k < width; k += 1) { names[at++] = index & 127 | (k < width - 1 ? 128 : 0); index >>>= 7; }
+      }
+      const entries = join([leb(count), names]);
+      return join([functions([0, 0x00, 0x0b]), section(0, [4, 0x6e, 0x61, 0x6d, 0x65, 1], leb(entries.length), entries)]);
+    };
+    const stack = (bytes) => { const { f } = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports; try { f(); } catch (error) { return error.stack; } };
+  `.replaceAll(/\n\s*/g, '\n').replaceAll(/\/\*\*.*?\*\/\n/g, '');
+
+  wasmTest('more than a module may have functions', `
+    const holder = new ivm.Isolate({ memoryLimit: 128 });
+    const realm = prepare(holder);
+    realm.evalSync(${JSON.stringify(NAMED)} + 'const bytes = named(5_000_000, 4, 10_000_000); 1');
+    const begin = process.cpuUsage();
+    const error = syncError(() => realm.evalSync('stack(bytes)', { timeout: 100 }));
+    const { user, system } = process.cpuUsage(begin);
+    assert.match(error.message, /^(WebAssembly\\.Module\\(\\): The module names more functions than it may have|Script execution timed out\\.)/);
+    assert.ok(user + system < 2_000_000, (user + system) + ' us of processor time');
+    refused(await realm.eval('outcomes(bytes)', { promise: true, copy: true }), 'more functions than it may have');
+    holder.dispose();`);
+
+  wasmTest('many in modules that are kept', `
+    const got = await guest(${JSON.stringify(NAMED)} + 'const kept = []; for (let i = 0; i < 40; i += 1) { const bytes = named(200_000 + i, 4, 10_000_000); const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes)); try { exports.f(); } catch (error) { kept.push(exports, error.stack); } } kept.length');
+    assert.equal(got, 'ERR_ISOLATE_MEMORY');
+    assert.ok(grown() < 200, grown() + ' MB more');`);
+
+  wasmTest('as many as functions', `
+    const text = await guest(${JSON.stringify(NAMED)} + 'const one = section(0, [4, 0x6e, 0x61, 0x6d, 0x65, 1, 6, 1, 0, 3, 0x61, 0x62, 0x63]); stack(join([functions([0, 0x00, 0x0b]), one])) + stack(named(100_000, 3, 100_000))', 128);
+    assert.match(text, /at abc /);`);
+});
+
+describe('hints for branches, which V8 keeps with a module', () => {
+  wasmTest('for functions that a module does not have', `
+    // Each hint is for another function, and has no branches.
+    const build = '(count) => { const hints = new Uint8Array(count * 4); for (let i = 0; i < count; i += 1) hints.set([i & 127 | 128, i >> 7 & 127 | 128, i >> 14, 0], i * 4); return join([functions([0, 0x0b]), section(0, [25], new Uint8Array([..."metadata.code.branch_hint"].map((letter) => letter.charCodeAt(0))), leb(count), hints)]); }';
+    const got = await guest('const build = ' + build + '; const kept = []; for (let i = 0; i < 40; i += 1) kept.push(new WebAssembly.Module(build(400_000 + i))); kept.length');
+    assert.equal(got, 'ERR_ISOLATE_MEMORY');
+    assert.ok(grown() < 160, grown() + ' MB more');
+    assert.equal(await guest('const build = ' + build + '; new WebAssembly.Instance(new WebAssembly.Module(build(1_000))).exports.f(); 42'), 42);`);
+});
+
 describe('modules with many parts', () => {
   const large = {
     functions: 'wasm(section(1, [1, 0x60, 0, 0]), section(3, leb(900_000), new Uint8Array(900_000)), section(10, leb(900_000), repeat([2, 0, 0x0b], 900_000)))',

@@ -46,3 +46,58 @@ for (const [kind, [Sandbox, end]] of Object.entries(kinds)) {
     });
   });
 }
+
+/** A guest that waits for an answer of its host needs some time to notice its end, so there are many rounds. */
+const ROUNDS = 60;
+const loop = 'for (;;) f();';
+
+const ends = {
+  async 'an isolate that is disposed of'(f) {
+    const isolate = new ivm.Isolate();
+    const context = await isolate.createContext();
+    await context.global.set('f', new ivm.Callback(f));
+    const ended = context.eval(loop).catch(() => {});
+    return { ended, end: () => isolate.dispose() };
+  },
+  async 'a call that is aborted'(f) {
+    const isolate = new ivm.Isolate();
+    const context = await isolate.createContext();
+    await context.global.set('f', new ivm.Reference(f));
+    const controller = new AbortController();
+    const ended = context.eval('for (;;) f.applySyncPromise();', { signal: controller.signal }).catch(() => isolate.dispose());
+    return { ended, end: () => controller.abort() };
+  },
+  async 'a sandbox that is disposed of'(f) {
+    const sandbox = ivm.createSandbox({ f });
+    return { ended: sandbox.execute(loop), end: () => sandbox.dispose() };
+  },
+  async 'an execution that is aborted'(f) {
+    const controller = new AbortController();
+    return { ended: ivm.createSandbox({ f }).execute(loop, { signal: controller.signal }), end: () => controller.abort() };
+  },
+};
+
+describe('a call for whose answer the guest waits does not begin after the end of', () => {
+  for (const [name, start] of Object.entries(ends)) {
+    test(name, async () => {
+      let late = 0;
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const seen = { isOver: false, first: () => {} };
+        const called = new Promise((resolve) => { seen.first = resolve; });
+        const { ended, end } = await start(() => {
+          late += seen.isOver ? 1 : 0;
+          seen.first();
+        });
+        await called;
+        // The guest gets its answer, and makes its next call.
+        for (const until = performance.now() + 2; performance.now() < until;);
+        seen.isOver = true;
+        end();
+        await ended;
+        // What has been sent arrives.
+        await new Promise((resolve) => { setTimeout(resolve, 1); });
+      }
+      assert.equal(late, 0);
+    });
+  }
+});

@@ -217,6 +217,8 @@ describe('places that can hide a host', () => {
     'URLs without a scheme': [
       '"evil.test/x"', '"localhost:3000/x"', '"localhost:3000"', '"evil.test:80"', '"x@evil.test/"', '"127.0.0.1/x"', '"[::1]:80/x"', '"evil.test?q"', '"evil.test#f"', '"EVIL.test\\\\x"', '" evil.test/x"', '"evil\\n.test/x"', '"%65vil.test/"', '"evil。test/"', '["evil.test/x"]',
       '{ url: "evil.test/x" }', '{ apiUrl: "localhost:80" }', '{ uri: ["evil.test/x"] }', '{ proxy: "evil.test" }', '{ proxy: "evil.test:8080" }', '{ baseURL: "localhost" }', '{ baseUrl: "evil.test" }', '{ origin: "evil.test" }', 'new Map([["prefixUrl", "evil.test"]])',
+      '"2130706433:80"', '"2130706433/x"', '"0x7f000001:80/x"', '"017700000001#f"', '"u@2130706433/"', '"0:8080/x"', '["2130706433:80"]', '{ url: "2130706433/x" }', '{ proxy: "2130706433" }', '"２130706433:80"',
+      '"ｅvil。test/"', '"ｅvil。test:80"', '"テスト。test/x"', '"１２７。０。０。１:80"', '"ｅ" + "\u00ad".repeat(300) + "vil。test/x"', '"ｅvil" + "%C2%AD".repeat(100) + "。test/x"',
       '{ origin: "//evil.test" }', '[["proxy", "evil.test"]]', '{ env: { ALL_PROXY: "evil.test:80" } }', '"ev" + "\u00ad".repeat(2_000) + "il.test/x"', '"a".repeat(5_000) + ":b@evil.test/x"', '"%65".repeat(300) + ".evil.test/x"',
     ],
     'hosts under other names, or of other types': [
@@ -262,7 +264,7 @@ describe('places that can hide a host', () => {
 describe('values that are passed on', () => {
   const same = [
     '"a message: with colons, dots. And a slash / or two"', '"see https://evil.test/ for more"', '"note: https://evil.test/"', '"{\\"a\\": \\"b:c\\", \\"url\\": \\"https://evil.test/\\"}"', '"<a href=\\"//evil.test\\">x</a>"', '"a\\nb: c\\nhost: evil.test"', '"/path?next=https://evil.test/"',
-    '"path/to"', '"./file.json"', '"../file.json"', '"report.pdf"', '"menu.title"', '"users.name"', '"index.html"', '"text/html"', '"@scope/package"', '"user:5"', '"urn:isbn:5"', '"key:5"', '"5:30"', '"1/2"', '"12:30:45"', '"mail@example.net"', '"C:\\\\dir\\\\file"', '"C:/dir/file"', '"TypeError: failed"',
+    '"path/to"', '"./file.json"', '"../file.json"', '"report.pdf"', '"menu.title"', '"users.name"', '"index.html"', '"text/html"', '"@scope/package"', '"user:5"', '"urn:isbn:5"', '"key:5"', '"5:30"', '"1/2"', '"12:30:45"', '"12/05/2024"', '"0x1/2"', '"4294967296/x"', '"終了。5:30"', '"増加50%。".repeat(60) + "/x"', '{ proxy: "1" }', '{ proxy: "0" }', '"mail@example.net"', '"C:\\\\dir\\\\file"', '"C:/dir/file"', '"TypeError: failed"',
     '"redis: connection lost"', '"\\n\\n  indented text"', '" ".repeat(20_000)', '"x".repeat(1_000_000)', '"日本語: テスト/文"', '"你好。世界/测试"', '"はい。そうです。?"', '"a long text without blanks. ".replaceAll(" ", "-").repeat(100) + "/x"', '"长。".repeat(3_000) + "/x"', '"50% of the texts, ".repeat(50) + "and/or others"', '"api.example.com/x"', '"api.example.com:8080/x"', '""', '5', 'null', 'undefined', '10n ** 100n',
     '{ body: { text: "evil.test/x", when: "10:30" } }', '{ method: "POST", headers: { accept: "text/html", "content-type": "application/json; charset=utf-8" }, body: "a: b" }', '{ path: "/x" }', '{ port: 3000 }', '{ port: "/dev/ttyUSB0" }', '{ path: "x/y" }', '{ proxy: false }', '{ socketPath: undefined }',
     '{ protocol: "https:", hostname: "api.example.com", port: 443, path: "/x", method: "GET", headers: { host: "api.example.com" } }', '{ hostname: "api.example.com", port: "8443", pathname: "" }', '{ protocol: "https", host: "api.example.com:8443", path: "?q" }',

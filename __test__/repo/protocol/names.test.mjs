@@ -52,7 +52,7 @@ test('kinds of values that references have', () => {
 });
 
 test('weights of values', () => {
-  const weights = Object.fromEntries(found('surface/host/wire/leaf-reader.js', /\b([A-Z_]+: \d+)/g, 'const WEIGHT = ', '});').map((entry) => entry.split(': ')));
+  const weights = Object.fromEntries(found('surface/host/wire/reading-limits.js', /\b([A-Z_]+: \d+)/g, 'const WEIGHT = ', '});').map((entry) => entry.split(': ')));
   // The native side reads each entry of a map as a key and a value, and does not know the size of the table.
   const { INDEX, INDICES, MAP, NAME, SET, SHAPE, SMALL_MAP, SMALL_SET, ...same } = weights;
   const native = Object.fromEntries(found('src/value/weight.rs', /^const ([A-Z_]+: usize = \d+);/gm).map((entry) => entry.split(': usize = ')));

@@ -9,6 +9,7 @@ mod blocks;
 mod code;
 #[cfg(target_os = "linux")]
 pub mod code_table;
+mod custom;
 mod ledger;
 mod module;
 mod reader;
@@ -57,10 +58,13 @@ fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
     if module.entries > most {
         return Err("The module takes more memory than the isolate may have".into());
     }
+    if module.custom.names > custom::MAX_NAMES {
+        return Err("The module names more functions than it may have".into());
+    }
     ledger::take_types(&module.types.groups, module.types.unknown, guest.as_ref().map(|guest| &**guest.types()))
         .map_err(type_message)?;
     // Not under the ledger's lock: this may stop the isolate.
-    let held = guest.as_ref().map(|guest| Share::of(guest, MODULE).hold());
+    let held = guest.as_ref().map(|guest| Share::of(guest, MODULE.saturating_add(module.custom.bytes())).hold());
     ledger::take_functions(bytes.as_ptr(), module.functions, held)
         .map_err(|_| "There is no room for the functions of the module in this process".into())
 }

@@ -1,11 +1,13 @@
 //! What a module requires of V8, read from its sections before V8 compiles it.
 
 use super::code::{self, Parts};
+use super::custom::Custom;
 use super::reader::Reader;
 use super::types::Types;
 
 const HEADER: [u8; 8] = *b"\0asm\x01\0\0\0";
 
+const CUSTOM: u8 = 0;
 const TYPES: u8 = 1;
 const IMPORTS: u8 = 2;
 const FUNCTIONS: u8 = 3;
@@ -22,6 +24,7 @@ const ELEMENT_BYTES: usize = 32;
 pub struct Module {
     pub types: Types,
     pub functions: usize,
+    pub custom: Custom,
     /// Bytes that V8 uses for the entries of the sections, in addition to the module itself.
     pub entries: usize,
     /// The most bytes that V8 uses to optimize one function, and the index of that function among those with code.
@@ -45,6 +48,10 @@ impl Module {
         let section = reader.take_most(size);
         if number == TYPES {
             self.types.read(section, max_types);
+            return Some(());
+        }
+        if number == CUSTOM {
+            self.custom.read(section);
             return Some(());
         }
         let mut section = Reader::new(section);
@@ -162,6 +169,8 @@ mod tests {
         let read = module(&[&[1, 4, 1, 0x60, 0, 0], &[3, 3, 2, 0, 0], &[10, 7, 2, 2, 0, 0x0b, 2, 0, 0x0b]]);
         assert_eq!((read.types.groups.len(), read.functions), (1, 2));
         assert!(read.largest.0 > 0);
+        let named = module(&[&[0, 10, 4, b'n', b'a', b'm', b'e', 1, 3, 1, 0, 0], &[0, 2, 1, b'x'], &[3, 2, 1, 0]]);
+        assert_eq!((named.custom.names, named.functions), (1, 1));
     }
 
     #[test]

@@ -94,27 +94,37 @@ class Message {
   /** @type {any[][]} */
   #wires;
   deliver;
-  drop;
   /** Why the remaining values are not read. @type {Error | undefined} */
   failure = undefined;
+  #carriers;
   #work;
   /** Reads the next value. @type {InstanceType<typeof import('../wire/index.js').Reader> | undefined} */
   #reader = undefined;
   #hooks;
+  #release;
+  #drop;
 
   /**
    * @param {any[]} carriers
-   * @param {import('../wire/leaf-reader.js').ReadHooks} hooks
+   * @param {{ hooks: import('../wire/leaf-reader.js').ReadHooks, release: (carriers: any[]) => void }} host
    * @param {() => void} deliver called when the message is read
    * @param {() => void} drop called when the message is abandoned
    * @param {ReadLimits} limits
    */
-  constructor(carriers, hooks, deliver, drop, { until, stopped }) {
+  constructor(carriers, { hooks, release }, deliver, drop, { until, stopped }) {
+    this.#carriers = carriers;
     this.#wires = wiresIn(carriers);
     this.#work = new Work({ time: codec().FIXED_TIME, until, stopped: () => stopped?.() ?? this.failure });
     this.#hooks = hooks;
+    this.#release = release;
     this.deliver = deliver;
-    this.drop = drop;
+    this.#drop = drop;
+  }
+
+  /** Abandons the message. */
+  drop() {
+    this.#release(this.#carriers);
+    this.#drop();
   }
 
   /**
@@ -129,7 +139,7 @@ class Message {
       return this.#readOn(until, allowance);
     } catch (error) {
       // The call is over.
-      while (this.#results.length < this.#wires.length) this.#results.push(thrown(error));
+      while (this.#results.length < this.#wires.length) this.#fail(error);
       return this.#finish();
     } finally {
       this.#work.pause();
@@ -153,12 +163,21 @@ class Message {
         this.weight = this.#reader.weight;
       } catch (error) {
         // Nothing refers to the part that was read.
-        this.#results.push(thrown(error));
+        this.#fail(error);
       }
       this.#reader = undefined;
       if (now() >= until && this.#results.length < this.#wires.length) return false;
     }
     return this.#finish();
+  }
+
+  /**
+   * The next value is not read.
+   * @param {unknown} error why
+   */
+  #fail(error) {
+    this.#release(this.#wires[this.#results.length][2]);
+    this.#results.push(thrown(error));
   }
 
   #finish() {
@@ -191,25 +210,15 @@ class Message {
  * @param {(head: number, first: unknown) => void} host.serveDirectCalls
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
+ * @param {(carriers: any[]) => void} host.release releases what is in carriers that are not read
  * @param {number} [host.maxWeight] bytes that all messages together may take
  */
-function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, serveFor, packThrown, maxWeight }) {
+function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, serveFor, packThrown, release, maxWeight }) {
   /** Messages that are being read, oldest first. @type {Message[]} */
   const messages = [];
   /** Index of the message whose turn it is. */
   let next = 0;
   let isScheduled = false;
-
-  /** Resolves each row of a table only once: when reading restarts, a row already holds its value. */
-  const keeping = alone({
-    ...hooks,
-    /** @param {any} carrier */
-    resolve(carrier) {
-      const value = hooks.resolve(carrier);
-      carrier.splice(0, Infinity, TAG.VALUE, value);
-      return value;
-    },
-  });
 
   /** The request that is being served: `DIRECTLY`, or the native side's number for it. @type {number | undefined} */
   let served;
@@ -233,7 +242,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
    * @param {ReadLimits} [limits]
    */
   function isRead(carriers, deliver, drop, limits = { until: now() + native.limits()[LIMIT.LEFT] }) {
-    const message = new Message(carriers, keeping, deliver, drop, limits);
+    const message = new Message(carriers, { hooks, release }, deliver, drop, limits);
     if (message.read(now() + FIRST_SLICE, allowanceOf(message))) return true;
     message.id = native.pause();
     messages.push(message);
@@ -382,6 +391,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
           carrier = serveFor(caller, args);
         } catch (error) {
           // More arguments than fit on the stack.
+          release(args);
           carrier = packThrown(error, 0, ORIGIN.CALLBACK);
         }
         if (carrier !== undefined) native.reply(args[0], carrier);

@@ -21,8 +21,9 @@ const { read, remove, write } = require('../values/reflect.js');
  * @param {(promise: PromiseLike<unknown>, bits: number, request: number, origin: string, thrown?: (error: unknown) => unknown) => Promise<void>} host.answerWith
  * @param {<T>(read: () => T) => T} host.together reads the arguments of one call
  * @param {(carrier: any) => any} host.unpack
+ * @param {(carriers: any[]) => void} host.release releases what is in carriers that are not read
  */
-function createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack }) {
+function createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack, release }) {
   /**
    * @param {number} request
    * @param {number} asked an operation, optionally with OP.SHOWS_STACKS and OP.DISCARDED
@@ -45,6 +46,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
       }
       return carrier;
     } catch (error) {
+      release(args);
       const isOfFunction = op === OP.CALL || op === OP.CALL_AWAITED;
       return packThrown(error, shows, isOfFunction ? ORIGIN.CALLBACK : ORIGIN.REFERENCE, op === OP.CALL_AWAITED ? errorFor : undefined);
     } finally {
@@ -83,7 +85,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
         return (bits & TRANSFER.ACCESSORS) === 0 ? pack(value, bits) : packResult(value, bits, ORIGIN.REFERENCE);
       }
       case OP.REF_SET:
-        return write(owned.value(slot), args[0], () => receive(args[1]));
+        return write(owned.value(slot), args[0], () => take(args, 1));
       case OP.REF_DELETE:
         return remove(owned.value(slot), args[0]);
       case OP.REF_COPY:
@@ -112,11 +114,27 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
     return value;
   }
 
-  /** @param {any[]} args */
-  function receiveAll(args) {
-    for (let index = 0; index < args.length; index += 1) {
-      args[index] = receive(args[index]);
+  /**
+   * Unpacks an argument. Those that are left in `args` were not read.
+   * @param {any[]} args
+   * @param {number} index
+   */
+  function take(args, index) {
+    const carrier = args[index];
+    args[index] = undefined;
+    return receive(carrier);
+  }
+
+  /**
+   * @param {any[]} args
+   * @param {number} first
+   */
+  function takeAll(args, first) {
+    const values = [];
+    for (let index = first; index < args.length; index += 1) {
+      values.push(take(args, index));
     }
+    return values;
   }
 
   /**
@@ -130,17 +148,13 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
   function call(request, slot, args, awaited, shows, discarded) {
     const target = /** @type {Function} */ (owned.value(slot));
     const mode = owned.note(slot);
-    if (args.length > 1) {
-      together(() => receiveAll(args));
-    } else if (args.length > 0) {
-      args[0] = receive(args[0]);
-    }
+    const values = args.length > 1 ? together(() => takeAll(args, 0)) : takeAll(args, 0);
     const isIgnored = discarded || mode === CALLBACK.IGNORED;
     if (isIgnored && !answeringLater.has(target)) {
-      notify(ORIGIN.CALLBACK, target, undefined, args);
+      notify(ORIGIN.CALLBACK, target, undefined, values);
       return undefined;
     }
-    const result = Reflect.apply(target, undefined, args);
+    const result = Reflect.apply(target, undefined, values);
     if (awaited ? isThenable(result) : types.isPromise(result) && answeringLater.has(target)) {
       answerWith(result, TRANSFER.OR_COPY | shows, request, ORIGIN.CALLBACK, errorFor);
       return LATER;
@@ -159,7 +173,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
     if (typeof target !== 'function') {
       throw invalid(MESSAGE.NOT_A_FUNCTION);
     }
-    return together(() => ({ target, receiver: receive(args[3]), list: args.slice(4).map(receive) }));
+    return together(() => ({ target, receiver: take(args, 3), list: takeAll(args, 4) }));
   }
 
   /**

@@ -4,10 +4,9 @@
 
 const { define, isArray, ownKeys, parse, uncurryThis } = require('../../core/primordials.js');
 const { indexOfName, leavesGap, makeSparse } = require('../wire/indices.js');
-const { WEIGHT } = require('../wire/leaf-reader.js');
 const { MAX_WITHOUT_NOTE, note, noteOf } = require('../wire/notes.js');
+const { FIXED_TIME, TIME_PER_BYTE, WEIGHT } = require('../wire/reading-limits.js');
 const { malformed, tooDeep, tooHeavy } = require('../wire/refusal.js');
-const { FIXED_TIME, TIME_PER_BYTE } = require('../wire/pausable-reader.js');
 const {
   BYTES_PER_CHARACTER, EMPTY, INDEXED, learn, MAX_SHAPED, MIN_TABLE, names, newShape, numbers, placeOf, shapeWith,
 } = require('../wire/shapes.js');

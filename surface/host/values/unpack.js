@@ -5,7 +5,7 @@ const { now } = require('../clock.js');
 const { codec } = require('./codec.js');
 const { CODE, callSite, coded, errorOf } = require('../../core/error.js');
 const { alone } = require('../../core/primordials.js');
-const { ARRIVED_SHARED, CALLBACK, FAULT, FUNCTION, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
+const { ARRIVED_SHARED, CALLBACK, FAULT, FUNCTION, HANDLE, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
 const { checkArgument } = require('./pack.js');
 const { LIMIT, MAX_OUTCOME } = require('../protocol.js');
 const { bufferOf } = require('./shared.js');
@@ -108,10 +108,45 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
    */
   function wire(bytes, table) {
     const hasWork = bytes.length > SMALL || codec().mayHaveRegexps(bytes);
-    const value = codec().deserialize(bytes, table, hooks, hasWork ? workOfCall() : undefined);
+    let value;
+    try {
+      value = codec().deserialize(bytes, table, hooks, hasWork ? workOfCall() : undefined);
+    } catch (error) {
+      release(table);
+      throw error;
+    }
     // The native side may use the memory again.
     bytes[0] = 0;
     return value;
+  }
+
+  /**
+   * Releases the handles and functions in carriers that are not read: nothing else would. A row of a table that was read has become a value.
+   * @param {any[]} carriers
+   */
+  function release(carriers) {
+    for (const carrier of carriers) {
+      if (typeof carrier !== 'object' || carrier === null) continue;
+      switch (carrier[0]) {
+        case TAG.HANDLE:
+          native.release(carrier[HANDLE.ID]);
+          break;
+        case TAG.FUNCTION:
+          native.release(carrier[FUNCTION.TARGET]);
+          break;
+        case TAG.WIRE:
+          release(carrier[2]);
+          break;
+        case TAG.LIST:
+        case TAG.THROWN:
+          release(carrier.slice(1));
+          break;
+        default:
+          continue;
+      }
+      // No carrier is released twice.
+      carrier.splice(0, Infinity, TAG.VALUE, undefined);
+    }
   }
 
   /** The buffer for small outcomes. @type {Uint8Array | undefined} */
@@ -247,11 +282,18 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
   }
 
   const hooks = alone({
-    /** @param {any} carrier */
-    resolve: (carrier) => unpack(carrier),
+    /**
+     * Resolves each row of a table only once: when reading restarts, a row already holds its value.
+     * @param {any} carrier
+     */
+    resolve(carrier) {
+      const value = unpack(carrier);
+      carrier.splice(0, Infinity, TAG.VALUE, value);
+      return value;
+    },
   });
 
-  return { hooks, skip, together, unpackObject };
+  return { hooks, release, skip, together, unpackObject };
 }
 
 module.exports = { createUnpack, delegate, Unreadable };

@@ -2,9 +2,8 @@
 // The host's codec for the wire format, in which values cross between engines: V8's structured-clone format, version 16, with a table of
 // carriers beside the bytes. `t` (ArrayBuffer), `u` (SharedArrayBuffer) and `\` (anything else) are followed by an index into the table.
 
-const { MAX_WEIGHT } = require('./leaf-reader.js');
-const { FIXED_TIME } = require('./pausable-reader.js');
 const { Reader } = require('./reader.js');
+const { FIXED_TIME, MAX_WEIGHT } = require('./reading-limits.js');
 const { mayHaveRegexps } = require('./regexp-cost.js');
 const { shortList } = require('./short-list.js');
 const { isOneByte } = require('./sink.js');

@@ -5,6 +5,7 @@
 const { types } = require('node:util');
 const { TAG: CARRIER } = require('../../core/protocol.js');
 const { uncurryThis, isArray } = require('../../core/primordials.js');
+const { MAX_WEIGHT, WEIGHT } = require('./reading-limits.js');
 const { malformed, unreadable, tooHeavy } = require('./refusal.js');
 const { costOf, MAX_TOTAL_COST } = require('./regexp-cost.js');
 const { Source } = require('./source.js');
@@ -50,37 +51,17 @@ function follow(buffer, reserved) {
   followBuffer(collected, buffer, reserved);
 }
 
-/** Most bytes, by estimate, that a value may take here. Without a limit, a guest could exhaust the host's memory. */
-const MAX_WEIGHT = 2 ** 29;
-/**
- * Bytes that values take: the largest that `bench/heap-cost.mjs` measures on Node, Bun and Deno. An object counts `OBJECT`, plus the entry for
- * its kind. Its place in another object counts `ELEMENT`, `PROPERTY`, `MAP` or `SET`.
- */
-const WEIGHT = Object.freeze({
-  OBJECT: 72, VIEW: 160, REGEXP: 512, ERROR: 420, DATE: 40, BUFFER: 288, RESIZABLE_BUFFER: 2336,
-  /** In addition to its characters or digits. */
-  STRING: 56, BIGINT: 32,
-  /** A number that is not a small integer. */
-  NUMBER: 16,
-  ELEMENT: 12,
-  /** An array in dictionary mode, and each of its elements, or a named key of any array. */
-  SPARSE_TABLE: 300, SPARSE: 96,
-  /** Empty maps and sets, and each entry: an entry takes more in a small table. */
-  MAP_TABLE: 224, SMALL_MAP: 130, MAP: 72, SET_TABLE: 208, SMALL_SET: 120, SET: 52,
-  PROPERTY: 16, INDEX: 24,
-  /** A property of an object with many properties. */
-  TABLE_PROPERTY: 90,
-  /** An object that has any indices. */
-  INDICES: 300,
-  /** A name that no other object has, in addition to its characters, and a sequence of names that no other object has. */
-  NAME: 48, SHAPE: 240,
-});
-
 /**
  * An array for storing values. It has no prototype, so no store can reach a setter.
  * @returns {any[]}
  */
 const list = () => Object.setPrototypeOf([], null);
+
+/**
+ * Elements of the longest array that is created with its length, which takes up to a few milliseconds: engines copy an array that grows again and
+ * again. JavaScriptCore gives a longer one a map of its elements.
+ */
+const MAX_PREPARED = process.versions.bun === undefined ? 2 ** 20 : 2 ** 15;
 
 /** Bytes of the longest typed array that is read at once with its buffer: what two bytes of length allow. */
 const MAX_SMALL_ARRAY = 16_383;
@@ -131,6 +112,8 @@ class LeafReader extends Source {
     /** Bytes that the value takes so far. */
     this.weight = weight;
     this.maxWeight = hooks.maxWeight ?? MAX_WEIGHT;
+    /** Elements of the large arrays that were created with their length. */
+    this.prepared = 0;
     /** Indices of the buffers taken from the table. @type {Set<number> | undefined} */
     this.taken = undefined;
   }
@@ -150,6 +133,16 @@ class LeafReader extends Source {
   /** @param {number} [more] bytes that will be taken */
   checkWeight(more = 0) {
     if ((this.weight += more) > this.maxWeight) throw tooHeavy(this.maxWeight);
+  }
+
+  /**
+   * Whether a large array may be created with its length. Each byte allows one element, in all such arrays together.
+   * @param {number} length up to the number of bytes that are left
+   */
+  mayPrepare(length) {
+    if (length > MAX_PREPARED || this.prepared + length > this.end || this.weight + length * WEIGHT.ELEMENT > this.maxWeight) return false;
+    this.prepared += length;
+    return true;
   }
 
   /** Throws if the value may not take more time. */
@@ -380,4 +373,4 @@ class LeafReader extends Source {
   }
 }
 
-module.exports = { LeafReader, list, MAX_WEIGHT, WEIGHT };
+module.exports = { LeafReader, list };

@@ -5,6 +5,7 @@
 const { list } = require('./leaf-reader.js');
 const { noteTree, noteWeight } = require('./notes.js');
 const { PropertyReader } = require('./property-reader.js');
+const { FIXED_TIME, TIME_PER_BYTE } = require('./reading-limits.js');
 const { malformed } = require('./refusal.js');
 const { Work } = require('../work.js');
 const { DEFAULT_MAX_DEPTH, RECURSION_LEVELS } = require('./tags.js');
@@ -30,15 +31,6 @@ const NONE = [];
 /** Bytes that are read before the first check of the clock. */
 const STRETCH = 2048;
 
-/**
- * The time that reading may take. Hosts' engines do not seed the hashes of numbers and BigInts, and some do not seed those of all strings.
- * With colliding keys, a guest can make n insertions into a Map, Set or object cost n². Which keys collide depends on the engine and its
- * version, and other operations are as costly (such as elements of an object that become a dictionary and back, again and again). So the
- * limit is on time: a fixed allowance in milliseconds, and an allowance per byte of the data and of the memory that its value takes. This is
- * at least 25 times what honest data takes.
- */
-const FIXED_TIME = 250;
-const TIME_PER_BYTE = 500e-6;
 /** Bytes per step of work. The budget checks the clock after a number of steps, and after fewer if the steps take long. */
 const BYTES_PER_STEP = 4;
 /** A regular expression may take as long as this many bytes: see `costOf`. */
@@ -184,4 +176,4 @@ class PausableReader extends PropertyReader {
   }
 }
 
-module.exports = { FIXED_TIME, KIND, NONE, PausableReader, PUT_ASIDE, TIME_PER_BYTE };
+module.exports = { KIND, NONE, PausableReader, PUT_ASIDE };

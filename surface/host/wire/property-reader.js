@@ -5,8 +5,9 @@
 const { define, ownKeys } = require('../../core/primordials.js');
 const { ObjectPrototype } = require('./brand.js');
 const { indexOfName, inheritElements, isIndex, leavesGap, makeSparse, MAX_LOOKUPS } = require('./indices.js');
-const { LeafReader, WEIGHT } = require('./leaf-reader.js');
+const { LeafReader } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
+const { WEIGHT } = require('./reading-limits.js');
 const { malformed } = require('./refusal.js');
 const {
   addedNames, BYTES_PER_CHARACTER, EMPTY, hasShape, INDEXED, isDistinct, learn, likelyPlace, makeTable, MIN_TABLE, NAMES, names, newShape, noteDistinct, numbers, placeOf,
@@ -337,7 +338,8 @@ class PropertyReader extends LeafReader {
     this.checkWeight(run.weight);
     const strings = stringsOf(this.bytes, this.position, run);
     this.position = run.end;
-    for (let at = 0; at < run.count; at++) this.element(array, index + at, strings[at]);
+    if (this.mayInherit(run.count)) for (let at = 0; at < run.count; at++) this.element(array, index + at, strings[at]);
+    else for (let at = 0; at < run.count; at++) array[index + at] = strings[at];
     // The host's deserializer holds the list until it is collected itself, which takes more than a collection of young objects.
     strings.length = 0;
     return index + run.count;

@@ -1,15 +1,16 @@
 'use strict';
 // Reads a value from untrusted bytes. The result is a value or an Error, in time and memory that are bounded by the number of bytes.
 //
-// An array grows as its elements are read, and is never created with its announced length. The elements of a sparse array after its first
-// gap are added at its end, when their number is known.
+// A large array is created with its announced length only if the bytes can fill it and all other such arrays of the value. Otherwise, it grows as its
+// elements are read. The elements of a sparse array after its first gap are added at its end, when their number is known.
 
 const { uncurryThis, define } = require('../../core/primordials.js');
 const { isPrototype, newError, seenBit, SEEN_MESSAGE, SEEN_STACK, setCause, setStack } = require('./errors.js');
-const { list, WEIGHT } = require('./leaf-reader.js');
+const { list } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
 const { KIND, NONE, PausableReader, PUT_ASIDE } = require('./pausable-reader.js');
 const { checkCount, isConstant } = require('./property-reader.js');
+const { WEIGHT } = require('./reading-limits.js');
 const { tooDeep, malformed } = require('./refusal.js');
 const { EMPTY, FEW_KEYS, hasShape, isNew, isTable, keep, MANY_KEYS, MAX_SHAPED, noteTable } = require('./shapes.js');
 const { isSupported: hasStringRuns } = require('./string-runs.js');
@@ -31,8 +32,8 @@ const SMALL_TABLE = 64;
 const MAX_WITHOUT_RUN = 8;
 /** Elements after a string that few strings follow, until the next one is looked at. */
 const BETWEEN_RUNS = 64;
-/** Most elements for which an array is allocated in advance. */
-const MAX_PREPARED = 256;
+/** Every array of at most this many elements is created with its length, and larger ones if `mayPrepare` allows it. */
+const MAX_UNCHECKED = 256;
 /** An array gets room for this many holes per element, plus this many more. With more holes, it becomes a dictionary. */
 const HOLES = 16;
 /** A sparse array with more elements than this before its first gap does not become a dictionary: converting it would take too long. */
@@ -109,12 +110,13 @@ class Reader extends PausableReader {
         this.checkWeight(length * WEIGHT.ELEMENT);
         // Engines over-allocate arrays whose elements are added one by one.
         // oxlint-disable-next-line no-new-array -- it is the length
-        return this.begin(KIND.ELEMENTS, length <= MAX_PREPARED ? new Array(length) : [], length, level);
+        return this.begin(KIND.ELEMENTS, length <= MAX_UNCHECKED || this.mayPrepare(length) ? new Array(length) : [], length, level);
       }
       case TAG.BEGIN_SPARSE_ARRAY: {
         const length = this.varint();
+        const isPrepared = length <= HOLES || (length * SPARSE_ELEMENT_BYTES <= this.left() && this.mayPrepare(length));
         // oxlint-disable-next-line no-new-array -- it is the length
-        return this.begin(KIND.SPARSE, length <= HOLES ? new Array(length) : [], length, level);
+        return this.begin(KIND.SPARSE, isPrepared ? new Array(length) : [], length, level);
       }
       case TAG.OBJECT_REFERENCE: return this.viewOn(this.reference());
       case TAG.TWO_BYTE_STRING:

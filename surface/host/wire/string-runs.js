@@ -3,7 +3,7 @@
 // engine is V8, its own deserializer creates all strings of a run in one call, after each of them has been checked.
 
 const { uncurryThis } = require('../../core/primordials.js');
-const { WEIGHT } = require('./leaf-reader.js');
+const { WEIGHT } = require('./reading-limits.js');
 const { TAG } = require('./tags.js');
 
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
@@ -13,10 +13,10 @@ const isSupported = !('Deno' in globalThis) && process.versions.bun === undefine
 
 /** Creating a deserializer takes as long as creating some of the strings one by one. */
 const MIN_COUNT = 24;
-/** Few enough for two bytes of length. */
+/** Few enough for two bytes of length, and for a list that V8 does not allocate as a large object. */
 const MAX_COUNT = 4096;
 /** Bytes that are read between two checks of the clock: creating their strings takes less than a millisecond. */
-const MAX_BYTES = 65_536;
+const MAX_BYTES = 262_144;
 
 /** A version of the format that all supported hosts read. */
 const READABLE = 15;

@@ -5,9 +5,12 @@ const { FILE } = require('./failure.js');
 const { findCode } = require('./fence.js');
 const { endPosition, nextLine } = require('./lines.js');
 
-const STATEMENT = /^(?:const|let|var|for|while|if|try|switch|return|throw|class|function)(?![\p{ID_Continue}$\u200c\u200d])/u;
+const STATEMENT = /^(?:const|let|var|for|while|if|try|switch|return|throw|class|function)(?![\w$])/;
 /** An arrow function's parameters, or, captured, the `function` keyword. */
-const FUNCTION_START = /^(?:(?:async\s+)?(function)(?![\p{ID_Continue}$\u200c\u200d])|async\b|\(|[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*\s*=>)/u;
+const FUNCTION_START = /^(?:(?:async\s+)?(function)(?![\w$])|async\b|\(|[a-zA-Z$_][\w$]*\s*=>)/;
+const BEYOND_ASCII = /[^\0-\x7f]/;
+/** @type {{ statement: RegExp, functionStart: RegExp } | undefined} */
+let wide;
 const VISIBLE = /\S|$/g;
 /** All characters between these are visible. */
 const SPACE = 0x20;
@@ -133,6 +136,25 @@ function withoutComments(code) {
 }
 
 /**
+ * The same for code with letters of other languages. They are made when they are needed: V8 takes a millisecond to find those letters, also
+ * when it only reads a file with such an expression.
+ */
+function wideForms() {
+  const part = String.raw`[\p{ID_Continue}$\u200c\u200d]`;
+  const extended = (/** @type {RegExp} */ { source }) => new RegExp(source.replaceAll(String.raw`[\w$]`, part).replace('[a-zA-Z$_]', String.raw`[\p{ID_Start}$_]`), 'u');
+  return { statement: extended(STATEMENT), functionStart: extended(FUNCTION_START) };
+}
+
+/** @param {string} code */
+function formsFor(code) {
+  if (!BEYOND_ASCII.test(code)) return { statement: STATEMENT, functionStart: FUNCTION_START };
+  return (wide ??= wideForms());
+}
+
+/** @param {string} code */
+const isStatement = (code) => formsFor(code).statement.test(code);
+
+/**
  * @param {Piece} piece
  * @param {string} before
  * @param {string} after
@@ -200,7 +222,7 @@ function formsOf(piece) {
  * @returns {Form[]}
  */
 function functionForms(code) {
-  const start = FUNCTION_START.exec(code.text);
+  const start = formsFor(code.text).functionStart.exec(code.text);
   if (start === null) {
     return [];
   }
@@ -221,7 +243,7 @@ function functionForms(code) {
  * @returns {Form[]}
  */
 function expressionForms(code, whole) {
-  if (code.text === '' || STATEMENT.test(code.text)) {
+  if (code.text === '' || isStatement(code.text)) {
     return [];
   }
   const all = { ...code, text: whole };
@@ -269,7 +291,7 @@ function arrowOfUnknown(code) {
   if (/^(?:async\s+)?function\b/.test(code) && code.endsWith('}')) {
     return `async () => (${code})()`;
   }
-  const isExpression = !STATEMENT.test(code) && !/[;\n]/.test(code);
+  const isExpression = !isStatement(code) && !/[;\n]/.test(code);
   return isExpression ? `async () => { return ${ended(code)} }` : `async () => { ${ended(code)} }`;
 }
 

@@ -45,10 +45,19 @@ const LETTER = /[^\u0000-\u007f\u3002\uff0e\uff61]/;
 const SPACE = /\p{Z}/u;
 const VANISHING = /[%\p{C}]/u;
 const PORT_BEHIND = /:\d+$/;
+/** A number in place of a host. It is an IPv4 address. */
+const NUMBER = /(?:^|@)(?:0x[\da-f]*|\d+)(?::|$)/i;
 /** Matches a text that may be, or become, a name or address that `QUALIFIED` matches. */
-const MAYBE_HOST = /[^a-z0-9_:@-]|localhost/i;
+const MAYBE_HOST = new RegExp(`[^a-z0-9_:@-]|localhost|${NUMBER.source}`, 'i');
 /** Matches a name of several labels, an address, or the one name that every machine has. */
 const QUALIFIED = /[^.]\.[^.]|^localhost\.?$|^\[/;
+/** Addresses that lead nowhere. As numbers, they are those of times, dates and fractions. */
+const NOWHERE = /^0\.(?!0\.0\.0$)/;
+/** A name whose last label is not ASCII. */
+const FOREIGN = /(?:^|\.)xn--[^.]*\.?$/;
+/** An escape, which may be that of a character that no name has. */
+const ESCAPED = /%[\da-f]{2}/i;
+const INVISIBLE = /\p{C}/gu;
 /** A path on a Windows drive. */
 const DRIVE = /^[a-z]:[/\\](?![/\\])/i;
 // oxlint-disable-next-line no-control-regex -- control characters are intended
@@ -215,14 +224,17 @@ function schemeless(plain, text, isServer, work) {
   // No name, word or mail address has a bracket, or a colon before an at sign.
   const isMore = authority.length < plain.length || PORT_BEHIND.test(authority) || authority.includes('[') || authority.slice(0, at + 1).includes(':');
   const raw = authority.slice(at + 1);
-  if (!(isServer || isMore) || !MAYBE_HOST.test(authority) || SPACE.test(raw) || (FULL_STOP.test(raw) && LETTER.test(raw))) {
+  if (!(isServer || isMore) || !MAYBE_HOST.test(authority) || SPACE.test(raw)) {
     return undefined;
   }
-  if (raw.length > MAX_HOST) {
-    return VANISHING.test(raw) ? refused(raw) : undefined;
+  const isSentence = FULL_STOP.test(raw) && LETTER.test(raw);
+  const name = isSentence ? raw.replace(INVISIBLE, '') : raw;
+  if (name.length > MAX_HOST) {
+    return (isSentence ? ESCAPED : VANISHING).test(name) ? refused(raw) : undefined;
   }
-  const host = parseHost(raw, work);
-  if (host.length > MAX_HOST || !QUALIFIED.test(host)) {
+  const host = parseHost(name, work);
+  const isNowhere = NUMBER.test(authority) && (isMore ? NOWHERE.test(host) : host.startsWith('0.'));
+  if (host.length > MAX_HOST || !QUALIFIED.test(host) || isNowhere || (isSentence && FOREIGN.test(host))) {
     return undefined;
   }
   return { host, normal: HOST_ALONE.test(authority) ? text : undefined };
