@@ -25,6 +25,12 @@ const DIGITS = 2;
 const SYNC = ['evalSync', 'script.runSync', 'reference.applySync'];
 const ASYNC = ['eval', 'script.run', 'reference.apply'];
 const OBJECTS = ['small-object-in', 'small-object-out'];
+/** Rows of the part `sync`, in which guests run on the caller's thread. */
+const ON_CALLER = {
+  'sync': ['evalSync', 'runSync', 'applySync', 'getSync', 'setSync'],
+  'callback': ['callback-number', 'callback-string', 'reference-number'],
+  'object': ['object-in', 'object-out'],
+};
 const MEGABYTES = ['string-in', 'string-out', 'buffer-in', 'buffer-out'];
 const SANDBOX = ['createSandbox', 'createSandbox-paused'];
 const COLD = ['life-cycle-sync-cold', 'life-cycle-cold'];
@@ -79,9 +85,10 @@ function readerOf(data) {
   const footprintRatios = (key) => WITH_IVM.map((host) => part(`footprint-${host}`)[OURS][key] / part(`footprint-${host}`)[IVM][key]);
   const scale = (host, library, key) => COUNTS.map((count) => part(`scale-${host}`)[library][count][key]);
   const turns = WITH_IVM.flatMap((host) => scale(host, OURS, 'evalSyncMs').map((ms, i) => ms / scale(host, IVM, 'evalSyncMs')[i]));
+  const onCaller = (ids) => WITH_IVM.flatMap((host) => part(`sync-${host}`).free.caller.filter(({ id }) => ids.includes(id)));
   const processes = (kind) => ['node24', 'bun'].map((host) => part(`subprocess-${host}`)[kind].median);
   const others = (titles, way) => HOSTS.flatMap((host) => titles.map((title) => part(`others-${host}`)[title][way]));
-  return { part, row, medians, ratios, kernels, footprint, footprintRatios, scale, turns, processes, others };
+  return { part, row, medians, ratios, kernels, footprint, footprintRatios, scale, turns, onCaller, processes, others };
 }
 
 /** @returns {never} */
@@ -91,8 +98,12 @@ function fail(message) {
 
 /** All figures by name, each as text. */
 export function figuresOf(data) {
-  const { part, medians, ratios, kernels, footprint, footprintRatios, scale, turns, processes, others } = readerOf(data);
+  const { part, medians, ratios, kernels, footprint, footprintRatios, scale, turns, onCaller, processes, others } = readerOf(data);
   const beside = (name, ids) => ({ [`${name}-vs-ivm`]: ratio(ratios(ids)), [`${name}-cpu-vs-ivm`]: ratio(ratios(ids, WITH_IVM, IVM, 'cpuRatio')) });
+  const besideOnCaller = Object.entries(ON_CALLER).flatMap(([name, ids]) => [
+    [`${name}-on-caller-vs-ivm`, ratio(onCaller(ids).map((row) => row.ratio))],
+    [`${name}-on-caller-cpu-vs-ivm`, ratio(onCaller(ids).map((row) => row.cpuRatio))],
+  ]);
   const packages = part('packages');
   return {
     'isolate': time(medians([...COLD, 'life-cycle-sync-cold-paused', 'life-cycle-cold-paused'])),
@@ -125,6 +136,7 @@ export function figuresOf(data) {
     'download-of-ivm': size([packages[IVM].download]),
     'download-of-quickjs': size([packages[QUICKJS].download]),
     ...beside('sync', SYNC),
+    ...Object.fromEntries(besideOnCaller),
     ...beside('async', ASYNC),
     ...beside('callback', ['callback-async-run']),
     ...beside('object', OBJECTS),

@@ -20,6 +20,14 @@ describe('any form', () => {
     ['```ts\nasync (): Promise<number> => shop.price({ item: "fig" } as object)\n```', 3],
     ['typeof globalThis', 'object'],
     ['{ a: 1 }', { a: 1 }],
+    // With letters of other languages.
+    ['größe => typeof größe', 'undefined'],
+    ['async имя => 5', 5],
+    ['globalThis.variable = 4, "ж"', 'ж'],
+    ['varж = 4', 4],
+    ['var ж = 4; return ж', 4],
+    ['function основа() { return 6 }', 6],
+    ['Führe ```js shop.price({ item: "fig" })``` aus.', 3],
   ];
   for (const [code, result] of pairs) {
     test(JSON.stringify(code), async () => {

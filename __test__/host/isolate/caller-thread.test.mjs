@@ -123,6 +123,27 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     }
     assert.equal(pauses, 2);`));
 
+  test('run on the thread of their caller soon after asynchronous work', () => here(`
+    const { readdirSync, readFileSync } = await import('node:fs');
+    const read = (task, file) => readFileSync('/proc/self/task/' + task + '/' + file, 'utf8');
+    // How long the threads that run guests have run, in milliseconds.
+    const busy = () => readdirSync('/proc/self/task')
+      .filter((task) => read(task, 'comm') === 'isolated-v8\\n')
+      .reduce((sum, task) => sum + Number(read(task, 'schedstat').split(' ')[0]) / 1e6, 0);
+    context.global.setSync('host', new ivm.Callback((n) => n + 1));
+    const call = () => context.evalSync('for (let i = 0; i < 3_000; i += 1) host(i)');
+    for (let round = 0; round < 20; round += 1) call();
+    await context.eval('1');
+    const [before, began] = [busy(), process.cpuUsage()];
+    assert.ok(before > 0);
+    for (let round = 0; round < 60; round += 1) {
+      assert.equal(await context.eval('6 * 7'), 42);
+      call();
+    }
+    const { user, system } = process.cpuUsage(began);
+    const share = (busy() - before) / ((user + system) / 1000);
+    assert.ok(share < 0.2, String(share));`));
+
   test('call other isolates, also through the host', () => here(`
     const other = new ivm.Isolate();
     const second = other.createContextSync();

@@ -16,6 +16,8 @@ pub struct CallerThread {
     waits: AtomicBool,
     /// A thread of a host has tried to enter the isolate, which was not idle.
     wanted: AtomicBool,
+    /// The isolate's thread runs a task that works on the heap.
+    tends_heap: AtomicBool,
     /// Counts how often one has entered it.
     pub count: AtomicU32,
     /// See `host_polls`.
@@ -57,6 +59,16 @@ impl CallerThread {
     /// Whether it has made one since this was asked last.
     pub fn take_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) && self.wanted.swap(false, Ordering::Relaxed)
+    }
+
+    /// The isolate's thread begins, or has run, a task that works on the heap.
+    pub fn set_tending_heap(&self, tends: bool) {
+        self.tends_heap.store(tends, Ordering::Relaxed);
+    }
+
+    /// Whether it runs one, after which it may return the isolate.
+    pub fn tends_heap(&self) -> bool {
+        self.tends_heap.load(Ordering::Relaxed)
     }
 
     /// Whether a thread of a host has ever entered the isolate.

@@ -29,12 +29,16 @@ pub struct Queues {
     pub watches_heap_tasks: bool,
     /// The thread sleeps on `ready` and has not been woken yet.
     parked: bool,
+    /// A thread of a host waits on `rested`.
+    awaits_rest: bool,
 }
 
 #[derive(Default)]
 pub struct Mailbox {
     queues: Mutex<Queues>,
     ready: Condvar,
+    /// The thread has returned the isolate.
+    rested: Condvar,
     /// Counts the changes that a waiting thread must look at.
     version: AtomicU32,
     /// The number of queued sync calls.
@@ -162,6 +166,23 @@ impl Mailbox {
         self.calls.store(0, Ordering::Release);
         let Queues { calls, tasks, heap_tasks, .. } = &mut *queues;
         calls.drain(..).chain(tasks.drain(..)).chain(heap_tasks.drain(..)).collect()
+    }
+
+    /// A thread of a host waits until the isolate's thread has returned it, or something else has happened, at most for `limit`.
+    pub fn await_rest<'mailbox>(
+        &'mailbox self,
+        mut queues: Guard<'mailbox, Queues>,
+        limit: Duration,
+    ) -> Guard<'mailbox, Queues> {
+        queues.awaits_rest = true;
+        queues.wait_for(&self.rested, limit)
+    }
+
+    /// The isolate's thread has returned it.
+    pub fn announce_rest(&self, queues: &mut Queues) {
+        if std::mem::take(&mut queues.awaits_rest) {
+            self.rested.notify_all();
+        }
     }
 
     /// Sleeps until something has changed since `version`, at most for `limit`. False if nothing has.

@@ -6,7 +6,7 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::current::as_current;
 use super::deferred_disposal::{self, DeferredDisposal};
@@ -17,7 +17,7 @@ use super::run;
 use super::suspension::FiberGuest;
 use crate::engine::{self, Entered};
 use crate::isolate::guest::Guest;
-use crate::isolate::job::Job;
+use crate::isolate::job::{Deadline, Job};
 use crate::isolate::policy;
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::body::Body;
@@ -78,6 +78,10 @@ pub fn is_available() -> bool {
 /// A thread of ours that has just answered the previous call returns the isolate within this time.
 const SPIN: Duration = Duration::from_micros(20);
 
+/// One that has nothing to do, or works on the heap, within this time. It would need as long to begin the call, if other programs need the
+/// processors.
+const PATIENCE: Duration = Duration::from_millis(20);
+
 /// Fibers that a thread keeps. Each takes the memory that the deepest guest has used.
 const MAX_SPARE: usize = 4;
 
@@ -89,7 +93,7 @@ impl Remote {
         if keeps_thread || self.inspector.profiles.are_wanted() || fiber::active() != 0 {
             return Err(job);
         }
-        let Some(body) = self.enter_body() else { return Err(job) };
+        let Some(body) = self.enter_body(job.limits.deadline) else { return Err(job) };
         let Some(fiber) = GuestFiber::find(&body) else {
             self.take_back(body);
             return Err(job);
@@ -101,24 +105,47 @@ impl Remote {
         Ok(())
     }
 
-    /// Takes the V8 side, if the isolate is idle or just about to be.
-    fn enter_body(&self) -> Option<Box<Body>> {
-        for _ in 0..2 {
-            let queues = self.mailbox.lock();
+    /// Takes the V8 side, if the isolate is idle or just about to be. Does not wait longer than until `deadline`.
+    fn enter_body(&self, deadline: Option<Deadline>) -> Option<Box<Body>> {
+        let caller = &self.execution.caller;
+        let mut queues = self.mailbox.lock();
+        let mut until = None;
+        loop {
             if let Action::Enter(body) = self.transition(&queues, Event::Enter).action {
-                self.execution.caller.enter();
+                caller.enter();
                 return Some(body);
             }
             // If a thread of ours has it, that returns it as soon as there is no work.
-            self.execution.caller.want();
+            caller.want();
             let is_empty = queues.is_empty();
-            drop(queues);
-            let has_work = !is_empty || self.running_jobs.runs(None);
-            if has_work || !spin(SPIN, || self.lifecycle.is_idle()) {
+            if is_empty && caller.has_entered() {
+                self.mailbox.notify(queues);
+            } else {
+                drop(queues);
+            }
+            let has_work = !is_empty || (self.running_jobs.runs(None) && !caller.tends_heap());
+            if has_work || caller.is_entered() || self.is_stopping() {
                 return None;
             }
+            match until {
+                None if !spin(SPIN, || self.lifecycle.is_idle()) && !caller.has_entered() => return None,
+                None => {
+                    let patience = Instant::now() + PATIENCE;
+                    until = Some(deadline.map_or(patience, |deadline| deadline.time.min(patience)));
+                    queues = self.mailbox.lock();
+                }
+                Some(until) => {
+                    queues = self.mailbox.lock();
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return None;
+                    }
+                    if !self.lifecycle.is_idle() {
+                        queues = self.mailbox.await_rest(queues, left);
+                    }
+                }
+            }
         }
-        None
     }
 
     /// Whether a guest of this isolate waits on this thread.

@@ -166,9 +166,12 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
                 match remote.next() {
                     Next::Job(job) => {
                         let detached = job.kind == Kind::Detached;
+                        let tends_heap = job.kind == Kind::Heap;
                         guest.tidy(remote);
                         v8::scope!(let scope, &mut *locker);
+                        remote.execution.caller.set_tending_heap(tends_heap);
                         job_execution::run(scope, &guest, remote, job);
+                        remote.execution.caller.set_tending_heap(false);
                         if detached {
                             remote.finish_detached();
                         }
@@ -195,6 +198,7 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
         if queues.is_empty() && !remote.is_disposed() {
             drop(thread_guard);
             let Action::Continue(refused) = remote.transition(&queues, Event::Rest(body)).action else {
+                remote.mailbox.announce_rest(&mut queues);
                 return heap_tasks::watch(remote, &mut queues);
             };
             drop(queues);

@@ -4,14 +4,15 @@
 
 const { define, ownKeys } = require('../../core/primordials.js');
 const { ObjectPrototype } = require('./brand.js');
+const { findDictionary, readDictionary } = require('./dictionaries.js');
 const { indexOfName, inheritElements, isIndex, leavesGap, makeSparse, MAX_LOOKUPS } = require('./indices.js');
 const { LeafReader } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
+const { isSupported } = require('./native-reader.js');
 const { WEIGHT } = require('./reading-limits.js');
 const { malformed } = require('./refusal.js');
 const {
-  addedNames, BYTES_PER_CHARACTER, EMPTY, hasShape, INDEXED, isDistinct, learn, likelyPlace, makeTable, MIN_TABLE, NAMES, names, newShape, noteDistinct, numbers, placeOf,
-  shapes, shapeWith, TABLE,
+  addedNames, BYTES_PER_CHARACTER, checkCount, EMPTY, hasShape, INDEXED, learn, likelyPlace, makeTable, MIN_TABLE, NAMES, names, newShape, numbers, placeOf, shapes, shapeWith, TABLE,
 } = require('./shapes.js');
 const { latin1Slice, oneByteText } = require('./short-text.js');
 const { findRun, stringsOf } = require('./string-runs.js');
@@ -24,7 +25,7 @@ const SPARSE_BYTES = 6 + NUMBER_BYTES;
 /** Indices below this are written as int32. */
 const MAX_INT_INDEX = 2 ** 30;
 const ArrayPrototype = Array.prototype;
-const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
+const { hasOwn: isOwn } = Object;
 
 const inheritedKeys = ownKeys(ObjectPrototype);
 const inherited = new Set(inheritedKeys);
@@ -98,6 +99,23 @@ class PropertyReader extends LeafReader {
     checkCount(object, count, shape);
     makeTable(object);
     this.shape = TABLE | (this.shape & INDEXED);
+  }
+
+  /**
+   * Reads a whole object of primitives, if its names were seen often.
+   * @param {number} start after its tag; 0 if it was put aside since
+   * @param {number} objects that had numbers then, of which it has the last one
+   * @param {number} weight at that time
+   * @returns {any} the object, which takes that number; undefined if nothing was read
+   */
+  dictionary(start, objects, weight) {
+    const found = isSupported && start > 0 && this.count === objects ? findDictionary(this.bytes, start) : undefined;
+    const whole = found === undefined ? undefined : readDictionary(this.bytes, start, found);
+    if (found === undefined || whole === undefined) return undefined;
+    this.position = found.end;
+    this.weight = weight;
+    this.checkWeight(whole.weight);
+    return (this.objects[objects - 1] = whole.object);
   }
 
   /**
@@ -453,17 +471,6 @@ class PropertyReader extends LeafReader {
 }
 
 /**
- * @param {object} object
- * @param {number} count of the properties that it got, at most MAX_SHAPED
- * @param {number} shape
- */
-function checkCount(object, count, shape) {
-  if (isDistinct(shape)) return;
-  if (ownEnumerableKeys(object).length !== count) throw malformed('a property twice');
-  noteDistinct(shape);
-}
-
-/**
  * The keys of an object that becomes large: those that it has, and those that are added to this list.
  * @param {object} object
  * @returns {any}
@@ -484,4 +491,4 @@ function isStandard() {
   return true;
 }
 
-module.exports = { checkCount, isConstant, PropertyReader };
+module.exports = { isConstant, PropertyReader };

@@ -9,10 +9,10 @@ const { isPrototype, newError, seenBit, SEEN_MESSAGE, SEEN_STACK, setCause, setS
 const { list } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE, note } = require('./notes.js');
 const { KIND, NONE, PausableReader, PUT_ASIDE } = require('./pausable-reader.js');
-const { checkCount, isConstant } = require('./property-reader.js');
+const { isConstant } = require('./property-reader.js');
 const { WEIGHT } = require('./reading-limits.js');
 const { tooDeep, malformed } = require('./refusal.js');
-const { EMPTY, FEW_KEYS, hasShape, isNew, isTable, keep, MANY_KEYS, MAX_SHAPED, noteTable } = require('./shapes.js');
+const { checkCount, EMPTY, FEW_KEYS, hasShape, isNew, isTable, keep, MANY_KEYS, MAX_SHAPED, noteTable } = require('./shapes.js');
 const { isSupported: hasStringRuns } = require('./string-runs.js');
 const { ERROR_TAG, TAG } = require('./tags.js');
 
@@ -25,7 +25,6 @@ const { keys: ownEnumerableKeys } = Object;
 const MAX_ARRAY = 4_294_967_295;
 /** Pairs of an array that are defined before the first check of the clock. */
 const MAX_PAIRS = 512;
-
 /** Up to this many entries, the tables of maps and sets take more memory per entry. */
 const SMALL_TABLE = 64;
 /** An array of at most this many elements is read without looking for runs of numbers, dates or constants. */
@@ -212,6 +211,8 @@ class Reader extends PausableReader {
   properties(object, count, shape, level) {
     /** Its shape when it had MANY_KEYS properties. */
     let early = EMPTY;
+    const start = count === 0 ? this.position : 0;
+    const { count: objects, weight } = this;
     for (;;) {
       if (this.position >= this.mark && this.isLate()) return this.putAside(KIND.OBJECT, object, false, 0, count, shape, NONE);
       const tag = this.peek();
@@ -220,6 +221,8 @@ class Reader extends PausableReader {
       const key = this.keyOf(tag, shape, count);
       if (count === MANY_KEYS) {
         early = before;
+        const whole = isTable(before) ? this.dictionary(start, objects, weight) : undefined;
+        if (whole !== undefined) return whole;
         if (!this.isKnown || isTable(before)) this.becomeTable(object, count, before);
       } else if (count === MAX_SHAPED) {
         if (early !== EMPTY) noteTable(early);

@@ -5,6 +5,9 @@
 // Both tables have a fixed size. A replaced entry counts as new again, so a guest can only increase what is charged, not reduce it.
 
 const { define } = require('../../core/primordials.js');
+const { malformed } = require('./refusal.js');
+
+const { keys: ownEnumerableKeys } = Object;
 
 /** Number of places for names, and the greatest length of a name. A name has two possible places; a new one takes the first. */
 const NAMES = 4096;
@@ -241,7 +244,19 @@ function noteDistinct(shape) {
   if (!(shape & INDEXED) && shapes[place] === shape) distinct[place] = 1;
 }
 
+/**
+ * Throws if a name occurs twice.
+ * @param {object} object
+ * @param {number} count of the properties that it got, at most MAX_SHAPED
+ * @param {number} shape
+ */
+function checkCount(object, count, shape) {
+  if (isDistinct(shape)) return;
+  if (ownEnumerableKeys(object).length !== count) throw malformed('a property twice');
+  noteDistinct(shape);
+}
+
 module.exports = {
-  addedNames, BYTES_PER_CHARACTER, EMPTY, FEW_KEYS, hasShape, INDEXED, isDistinct, isNew, isTable, keep, learn, likelyPlace, makeTable, MANY_KEYS, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, noteDistinct, noteTable, numbers, placeOf, shapes,
+  addedNames, BYTES_PER_CHARACTER, checkCount, EMPTY, FEW_KEYS, hasShape, INDEXED, isNew, isTable, keep, learn, likelyPlace, makeTable, MANY_KEYS, MAX_SHAPED, MIN_TABLE, NAMES, names, newShape, noteTable, numbers, placeOf, shapes,
   shapeWith, TABLE,
 };

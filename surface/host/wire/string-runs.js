@@ -3,13 +3,11 @@
 // engine is V8, its own deserializer creates all strings of a run in one call, after each of them has been checked.
 
 const { uncurryThis } = require('../../core/primordials.js');
+const { isSupported, nativeReader, READABLE } = require('./native-reader.js');
 const { WEIGHT } = require('./reading-limits.js');
 const { TAG } = require('./tags.js');
 
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
-
-/** Deno's deserializer is not faster than its decoder. */
-const isSupported = !('Deno' in globalThis) && process.versions.bun === undefined && process.versions.v8 !== undefined;
 
 /** Creating a deserializer takes as long as creating some of the strings one by one. */
 const MIN_COUNT = 24;
@@ -18,8 +16,6 @@ const MAX_COUNT = 4096;
 /** Bytes that are read between two checks of the clock: creating their strings takes less than a millisecond. */
 const MAX_BYTES = 262_144;
 
-/** A version of the format that all supported hosts read. */
-const READABLE = 15;
 /** The engine reads a run as an array of its own: a header, a tag and a length before it, and an end after it. */
 const BEFORE = 5;
 const AFTER = 4;
@@ -65,26 +61,7 @@ function findRun(bytes, start, most) {
     count++;
     end = at;
   }
-  return count >= MIN_COUNT && start >= BEFORE && (readArray ??= load()) !== undefined ? { count, end, weight: count * WEIGHT.STRING + characters } : undefined;
-}
-
-/** @type {((bytes: Uint8Array) => unknown[]) | undefined} */
-let readArray;
-
-/**
- * Loaded when it is first needed, since most programs never do.
- * @returns {typeof readArray} undefined if a time limit of `node:vm` has ended the loading of `node:v8`: Node never completes it
- */
-function load() {
-  const { Deserializer } = require('node:v8');
-  if (Deserializer === undefined) return undefined;
-  const readHeader = uncurryThis(Deserializer.prototype.readHeader);
-  const readValue = uncurryThis(Deserializer.prototype.readValue);
-  return (/** @type {Uint8Array} */ bytes) => {
-    const deserializer = new Deserializer(bytes);
-    readHeader(deserializer);
-    return readValue(deserializer);
-  };
+  return count >= MIN_COUNT && start >= BEFORE && nativeReader() !== undefined ? { count, end, weight: count * WEIGHT.STRING + characters } : undefined;
 }
 
 /**
@@ -114,7 +91,7 @@ function stringsOf(bytes, start, { count, end }) {
   frameBytes.set([TAG.VERSION, READABLE, TAG.BEGIN_DENSE_ARRAY, low, high, TAG.END_DENSE_ARRAY, 0, low, high]);
   exchange(bytes, start, end);
   try {
-    return /** @type {NonNullable<typeof readArray>} */ (readArray)(subarray(bytes, start - BEFORE, end + AFTER));
+    return /** @type {NonNullable<ReturnType<typeof nativeReader>>} */ (nativeReader())(subarray(bytes, start - BEFORE, end + AFTER));
   } finally {
     exchange(bytes, start, end);
   }
