@@ -202,6 +202,7 @@ fn template_of(terms: &Terms, snapshot: Option<Snapshot>) -> IsolateTemplate {
         memory_limit: usize::try_from(terms.memory).unwrap_or(usize::MAX),
         snapshot,
         realm: RealmTemplate::Sandbox { shadow_global: false, timers: true, web },
+        shares_memory: false,
     }
 }
 

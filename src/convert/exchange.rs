@@ -47,9 +47,8 @@ pub trait Exchange {
     fn limit(&self) -> usize;
     /// The budget to which this isolate's buffers are charged.
     fn budget(&self) -> Arc<Budget>;
-    /// The memory of a shared buffer; always the same object for the same memory. `None` for a buffer that can grow, because other isolates
-    /// would not learn of its growth.
-    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Option<Arc<SharedMemory>>;
+    /// The memory of a shared buffer; always the same object for the same memory. An error, which is a message, if it must not be shared.
+    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Result<Arc<SharedMemory>, &'static str>;
     /// Remembers incoming shared memory for [`Exchange::shared`]. False if it must not be used any more.
     fn remember(&self, memory: &Arc<SharedMemory>) -> bool;
     /// Memory of a host is about to be used, for as long as the result lives. `None` if the isolate is gone.

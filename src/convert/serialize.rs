@@ -241,12 +241,14 @@ impl v8::ValueSerializerImpl for Delegate<'_> {
             self.throw_data_clone_error(scope, message);
             return None;
         }
-        let Some(memory) = self.exchange.shared(buffer) else {
-            let message = v8::String::new(scope, message::GROWABLE)?;
-            self.throw_data_clone_error(scope, message);
-            return None;
-        };
-        self.push(TableEntry::Shared(memory))
+        match self.exchange.shared(buffer) {
+            Ok(memory) => self.push(TableEntry::Shared(memory)),
+            Err(message) => {
+                let message = v8::String::new(scope, message)?;
+                self.throw_data_clone_error(scope, message);
+                None
+            }
+        }
     }
 
     fn get_wasm_module_transfer_id(

@@ -22,6 +22,7 @@ pub fn settings() -> Settings {
         inspector: false,
         host_stacks: false,
         shares_code: true,
+        shares_memory: true,
         importer: None,
         host: None,
         maker: None,

@@ -24,7 +24,8 @@ pub fn template(
         timers: flags & flag::TIMERS != 0,
         web: Names::from_bits(web),
     };
-    Ok(IsolateTemplate { memory_limit, snapshot: ops::snapshot::open(snapshot, settings, memory_limit)?, realm })
+    let snapshot = ops::snapshot::open(snapshot, settings, memory_limit)?;
+    Ok(IsolateTemplate { memory_limit, snapshot, realm, shares_memory: false })
 }
 
 /// The isolate with this handle.
@@ -73,7 +74,7 @@ pub fn take_isolate<'a>(js: Js<'a>, environment: &'static Environment, args: &[J
     let snapshot = carrier::read(js, environment, *snapshot)?;
     let snapshot = snapshot.and_then(|snapshot| ops::snapshot::open(snapshot, &environment.settings, memory_limit));
     let taken = snapshot.map(|snapshot| {
-        let template = IsolateTemplate { memory_limit, snapshot, realm: RealmTemplate::Bare };
+        let template = IsolateTemplate { memory_limit, snapshot, realm: RealmTemplate::Bare, shares_memory: false };
         let pool = &environment.handle.warm_pool;
         let remote = pool.take(&template, wanted, &environment.settings);
         if wanted > 0 {
@@ -91,7 +92,7 @@ pub fn make_warm<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsVa
         return Err(Refused);
     };
     let memory_limit = (js.read_number(*memory_limit)? as usize).saturating_mul(1 << 20);
-    let template = IsolateTemplate { memory_limit, snapshot: None, realm: RealmTemplate::Bare };
+    let template = IsolateTemplate { memory_limit, snapshot: None, realm: RealmTemplate::Bare, shares_memory: true };
     let remote = Remote::create_warm(template.settings(&environment.settings), template.preparation());
     environment.handle.add_isolate(&remote);
     carrier::write(js, environment, Ok(Value::Handle(Handle::Isolate(IsolateHandle(remote)))))

@@ -20,6 +20,8 @@ pub struct IsolateTemplate {
     /// The snapshot that the heap starts from.
     pub snapshot: Option<Snapshot>,
     pub realm: RealmTemplate,
+    /// Whether the guest can share memory that it has made. Guests of sandboxes cannot: hosts expect copies.
+    pub shares_memory: bool,
 }
 
 /// What the realm has besides ECMAScript's built-ins.
@@ -49,7 +51,8 @@ impl IsolateTemplate {
 
     /// The settings of an isolate with this template.
     pub fn settings(&self, settings: &Settings) -> Settings {
-        Settings { memory_limit: self.memory_limit, snapshot: self.snapshot.clone(), ..settings.clone() }
+        let (memory_limit, snapshot, shares_memory) = (self.memory_limit, self.snapshot.clone(), self.shares_memory);
+        Settings { memory_limit, snapshot, shares_memory, ..settings.clone() }
     }
 
     /// A warm isolate with this template. `prepared` is called when it is ready.

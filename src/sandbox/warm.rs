@@ -195,8 +195,8 @@ impl IsolateFactory for Pool {
             register(&made);
             return made;
         }
-        let template =
-            IsolateTemplate { memory_limit: settings.memory_limit, snapshot: None, realm: RealmTemplate::Bare };
+        let Settings { memory_limit, shares_memory, .. } = settings;
+        let template = IsolateTemplate { memory_limit, snapshot: None, realm: RealmTemplate::Bare, shares_memory };
         let taken = self.take(&template, warm, &settings);
         taken.when_gone(self.restocking(&template));
         taken
@@ -237,7 +237,7 @@ mod tests {
 
     fn template(megabytes: usize) -> IsolateTemplate {
         let realm = RealmTemplate::Sandbox { shadow_global: true, timers: true, web: Names::from_bits(511) };
-        IsolateTemplate { memory_limit: megabytes << 20, snapshot: None, realm }
+        IsolateTemplate { memory_limit: megabytes << 20, snapshot: None, realm, shares_memory: false }
     }
 
     /// Waits until a slow condition holds.

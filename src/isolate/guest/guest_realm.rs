@@ -9,6 +9,7 @@ use super::realm::Realm;
 use crate::convert::{Exchange, HostMemoryHolder, PlainLists};
 use crate::isolate::guest::Guest;
 use crate::isolate::remote::Remote;
+use crate::protocol::message;
 use crate::value::{Budget, Fault, Owner, SharedMemory, Value};
 
 impl Realm {
@@ -122,10 +123,11 @@ impl Exchange for GuestRealm {
         self.guest.remote().map_or_else(|_| Budget::new(0), |remote| Arc::clone(&remote.accounts.budget))
     }
 
-    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Option<Arc<SharedMemory>> {
+    fn shared(&self, buffer: v8::Local<'_, v8::SharedArrayBuffer>) -> Result<Arc<SharedMemory>, &'static str> {
         let store = buffer.get_backing_store();
         if store.is_resizable_by_user_javascript() {
-            return None;
+            // Other isolates would not learn of its growth.
+            return Err(message::GROWABLE);
         }
         let (pointer, length) = (store.data(), store.byte_length());
         let pointer = pointer.map_or(std::ptr::null_mut(), |pointer| pointer.as_ptr().cast::<u8>());
@@ -133,7 +135,11 @@ impl Exchange for GuestRealm {
         if length > 0
             && let Some(memory) = self.guest.shared_at(pointer as usize)
         {
-            return Some(memory);
+            return Ok(memory);
+        }
+        if length > 0 && !self.guest.remote().is_ok_and(|remote| remote.settings.shares_memory) {
+            // The host expects a copy: it may check the contents before it uses them.
+            return Err("A SharedArrayBuffer of a sandbox could not be shared.");
         }
         /// Keeps the backing store alive; its reference count is atomic.
         struct Pin(#[allow(dead_code, reason = "held for its destructor")] v8::SharedRef<v8::BackingStore>);
@@ -143,7 +149,7 @@ impl Exchange for GuestRealm {
         unsafe impl Sync for Pin {}
         // SAFETY: the store holds `length` bytes at `pointer` and lives as long as the pin.
         let memory = Arc::new(unsafe { SharedMemory::new(pointer, length, None, Box::new(Pin(store))) });
-        self.remember(&memory).then_some(memory)
+        if self.remember(&memory) { Ok(memory) } else { Err(message::DISPOSED) }
     }
 
     fn remember(&self, memory: &Arc<SharedMemory>) -> bool {

@@ -30,6 +30,8 @@ pub struct Settings {
     pub host_stacks: bool,
     /// Its code may go into the cache of the process, and come from there.
     pub shares_code: bool,
+    /// Hosts and other isolates can use memory that its guest shares with them.
+    pub shares_memory: bool,
     /// Loads what scripts import: a function of the host, or of the guest that made the isolate.
     pub importer: Option<Arc<Callable>>,
     /// The budget for WebAssembly types, if it is not the isolate's own.

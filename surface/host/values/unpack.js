@@ -6,6 +6,7 @@ const { codec } = require('./codec.js');
 const { CODE, callSite, coded, errorOf } = require('../../core/error.js');
 const { alone } = require('../../core/primordials.js');
 const { ARRIVED_SHARED, CALLBACK, FAULT, FUNCTION, HANDLE, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
+const { isConverting } = require('../wire/conversion.js');
 const { checkArgument } = require('./pack.js');
 const { LIMIT, MAX_OUTCOME } = require('../protocol.js');
 const { bufferOf } = require('./shared.js');
@@ -238,6 +239,9 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
     const entry = core.entries.enter(id);
     const mode = how === CALLBACK.ASYNC ? MODE.ASYNC : how === CALLBACK.IGNORED ? MODE.IGNORED : MODE.SYNC;
     return delegate(name, length, (args, self) => {
+      if (isConverting()) {
+        throw coded(TypeError, 'A function of a guest cannot convert a value to text for this library', CODE.UNSUPPORTED);
+      }
       for (let index = 0; index < args.length; index += 1) {
         checkArgument(args[index]);
         args[index] = pack(args[index], TRANSFER.COPY);

@@ -7,6 +7,7 @@ const {
 } = require('../../core/primordials.js');
 const { BOUNDARY, classOf, eachLine, FRAME, framesOf } = require('../../core/error.js');
 const { CODE, CODE_PREFIX, MESSAGE, TAG } = require('../../core/protocol.js');
+const { converted } = require('./conversion.js');
 const { describeWithoutSource, messageWithoutSource } = require('./refusal.js');
 
 /** A longer BigInt is not written in decimal: that takes time in proportion to the square of its length. */
@@ -33,8 +34,8 @@ function isShortList(array) {
 }
 
 /**
- * Whether the text of a value is available at once, or made by its own `toString`: copies of a guest's values have no functions. Converting an
- * array, an error or a long BigInt may take any time.
+ * Whether the text of a value is available at once, or made by its own `toString`: that is the host's, since functions of guests refuse to be
+ * called (see conversion.js). Converting an array, an error or a long BigInt may take any time.
  * @param {unknown} value
  */
 function isReadable(value) {
@@ -83,8 +84,16 @@ function thrownText(value) {
       // It is no boxed BigInt.
     }
   }
-  return typeof unboxed === 'bigint' && asIntN(MAX_BIGINT_BITS, unboxed) !== unboxed ? 'BigInt' : String(value);
+  return typeof unboxed === 'bigint' && asIntN(MAX_BIGINT_BITS, unboxed) !== unboxed ? 'BigInt' : textFrom(value);
 }
+
+/**
+ * The text of any value. Functions of guests are not called for it.
+ * @param {any} value
+ * @returns {string}
+ * @throws what converting the value throws
+ */
+const textFrom = (value) => (typeof value === 'object' || typeof value === 'function' ? converted(String, value) : String(value));
 
 /**
  * The text of a part of an error, for a guest: without the source of functions.
@@ -92,6 +101,16 @@ function thrownText(value) {
  * @returns {string}
  */
 const partText = (value) => (typeof value === 'function' && !isReadable(value) ? describeWithoutSource(value) : thrownText(value));
+
+/** @param {any} error */
+const stackWithin = (error) => error.stack;
+
+/**
+ * The `stack` of an error. An engine may convert its name and message for that.
+ * @param {any} error
+ * @returns {unknown}
+ */
+const readStack = (error) => converted(stackWithin, error);
 
 /**
  * A property as a string; undefined if reading it fails.
@@ -101,19 +120,22 @@ const partText = (value) => (typeof value === 'function' && !isReadable(value) ?
  */
 function textOf(object, key) {
   try {
-    const value = object[key];
+    const value = key === 'stack' ? readStack(object) : object[key];
     return value === undefined ? undefined : partText(value);
   } catch {
     return undefined;
   }
 }
 
+/** @param {any} value @returns {string} throws for a symbol, unlike `String` */
+const asText = (value) => `${value}`;
+
 /**
  * The name or message of an error as text. Throws for a symbol, as converting it does.
  * @param {any} value
  * @returns {string}
  */
-const readableText = (value) => (isReadable(value) ? `${value}` : partText(value));
+const readableText = (value) => (typeof value === 'string' ? value : isReadable(value) ? converted(asText, value) : partText(value));
 
 /**
  * The stack of an error; undefined if there is none, or if it cannot be rendered.
@@ -306,4 +328,4 @@ function hideSource(stack, name, message, shown) {
   return header + frames;
 }
 
-module.exports = freeze({ faultOf, hidePaths, hideSource, isOurCode, isReadable, readableText, stackOf, thrownText });
+module.exports = freeze({ faultOf, hidePaths, hideSource, isOurCode, isReadable, readableText, readStack, stackOf, thrownText });

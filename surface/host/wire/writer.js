@@ -7,7 +7,7 @@
 // Nothing recurses deeper than RECURSION_LEVELS. A container that would is put aside, and so are the containers around it, innermost
 // first. `run` continues them from its own stack.
 
-const { isReadable, readableText } = require('./faults.js');
+const { isReadable, readableText, readStack } = require('./faults.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
 const { BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { inheritElements, MAX_LOOKUPS } = require('./indices.js');
@@ -433,7 +433,7 @@ class Writer extends LeafWriter {
     }
     // Engines may make a text of name and message when the stack is read. Own parts are read once, in V8's order.
     const shown = message !== undefined && isOwn(message, 'value') ? message.value : error.message;
-    const stack = isReadable(named) && isReadable(shown) ? error.stack : undefined;
+    const stack = isReadable(named) && isReadable(shown) ? readStack(error) : undefined;
     if (typeof stack === 'string') {
       this.byte(ERROR_TAG.STACK);
       this.string(this.hooks.stack === undefined ? stack : this.hooks.stack(stack, name, own ?? '', text ?? ''));
