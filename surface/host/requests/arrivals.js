@@ -6,7 +6,6 @@
 const { now, setImmediate } = require('../clock.js');
 const { codec } = require('../values/codec.js');
 const { CODE, coded } = require('../../core/error.js');
-const { alone } = require('../../core/primordials.js');
 const { MESSAGE, TAG } = require('../../core/protocol.js');
 const { ORIGIN } = require('../calls/host-calls.js');
 const { runMicrotasks } = require('../calls/microtasks.js');
