@@ -188,6 +188,8 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, prepared: 
             at.guest.handles.collect_references(scope, &remote.accounts.references);
         })?;
     }
+    // To read the arguments may have taken long.
+    at.guest.end_if_stopping(scope)?;
     let reply = at.guest.reply();
     let completion = Arc::clone(&reply) as Arc<dyn Completion>;
     let chain = at.guest.chain().in_async_context(async_context::current(scope));
@@ -237,6 +239,7 @@ pub fn start(
     bytes: usize,
     completion: Arc<dyn Completion>,
 ) -> Result<(), Fault> {
+    at.guest.end_if_stopping(scope)?;
     let remote = at.guest.remote()?;
     let charge = Charge::take(&remote.accounts.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
     let completion = match &prepared {
@@ -270,6 +273,7 @@ fn hold(remote: &Remote, args: &[Value], completion: Arc<dyn Completion>) -> Res
 
 /// Starts a call whose answer is discarded.
 pub fn post(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, prepared: Prepared, bytes: usize) -> Result<(), Fault> {
+    at.guest.end_if_stopping(scope)?;
     if matches!(prepared, Prepared::Request { .. }) {
         at.guest.remote()?.accounts.meter.called_host();
     }

@@ -184,17 +184,17 @@ impl Environment {
 
     /// Whether the surface should continue to read. If not, its reading ends here.
     pub fn is_wanted(&self, js: Js<'_>, id: u64) -> bool {
-        let (wanted, number) = self.handle.with_streams(|streams| (streams.is_wanted(id), streams.request(id)));
-        let is_over = |number| {
+        let (wanted, request) = self.handle.with_streams(|streams| (streams.is_wanted(id), streams.request(id)));
+        let is_over = |(number, call)| {
             self.answers.get(number).is_some_and(|PendingRequest { completion, requester }| {
-                completion.is_complete()
-                    || (!completion.is_discarded() && was_stopped(&*completion, requester.as_ref()))
+                let is_stopped = || self.abortable.is_aborted(call) || was_stopped(&*completion, requester.as_ref());
+                completion.is_complete() || (!completion.is_discarded() && is_stopped())
             })
         };
-        if wanted && !number.is_some_and(is_over) {
+        if wanted && !request.is_some_and(is_over) {
             return true;
         }
-        let completion = number.and_then(|number| self.answers.take(number));
+        let completion = request.and_then(|(number, _)| self.answers.take(number));
         self.handle.end_reading(id);
         if let Some(PendingRequest { completion, .. }) = completion {
             self.refuse(js, completion);

@@ -181,10 +181,11 @@ impl Streams {
         reading.admitted
     }
 
-    /// The request that is being read, by its number.
-    pub fn request(&self, origin: u64) -> Option<i64> {
-        match self.all.get(&origin)?.reading.as_ref()?.subject {
-            Subject::Request { number, .. } => Some(number),
+    /// The request that is being read, by its number, and the call on behalf of which it was sent.
+    pub fn request(&self, origin: u64) -> Option<(i64, i64)> {
+        let reading = self.all.get(&origin)?.reading.as_ref()?;
+        match reading.subject {
+            Subject::Request { number, .. } => Some((number, reading.call)),
             Subject::Outcome(_) => None,
         }
     }

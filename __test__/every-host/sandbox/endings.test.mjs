@@ -101,3 +101,41 @@ describe('a call for whose answer the guest waits does not begin after the end o
     });
   }
 });
+
+const largeCalls = {
+  'its answer': 'f.applySync(undefined, [large], { arguments: { copy: true } })',
+  'the promise that it returns': 'f.applySyncPromise(undefined, [large], { arguments: { copy: true } })',
+};
+
+describe('a call with large arguments does not begin after its caller was aborted, where the guest waits for', () => {
+  for (const [name, call] of Object.entries(largeCalls)) {
+    test(name, async () => {
+      const isolate = new ivm.Isolate({ memoryLimit: 256 });
+      const context = await isolate.createContext();
+      let isOver = false;
+      let late = 0;
+      let first = () => {};
+      await context.global.set('f', new ivm.Reference(() => {
+        late += isOver ? 1 : 0;
+        first();
+      }));
+      await context.eval('const large = Array.from({ length: 40_000 }, (_, index) => ({ index })); 0');
+      for (let round = 0; round < 20; round += 1) {
+        isOver = false;
+        const called = new Promise((resolve) => { first = resolve; });
+        const controller = new AbortController();
+        const ended = context.eval(`for (;;) ${call}`, { signal: controller.signal });
+        await called;
+        // The guest writes the next arguments, or the host reads them.
+        await new Promise((resolve) => { setTimeout(resolve, round * 2); });
+        controller.abort();
+        isOver = true;
+        await assert.rejects(ended, { name: 'AbortError' });
+        // What the guest has sent before arrives before that.
+        await context.eval('0');
+      }
+      assert.equal(late, 0);
+      isolate.dispose();
+    });
+  }
+});

@@ -43,10 +43,16 @@ impl Enforcer for Remote {
 impl Remote {
     /// The caller no longer waits for `completion`: answers it with [`Fault::aborted`] and stops the work for it.
     pub fn abort(self: &Arc<Self>, completion: &Arc<dyn Completion>) {
+        let stop = || {
+            if let Some(serial) = self.running_jobs.of(completion) {
+                Arc::clone(self).expire(serial, Expired::Aborted);
+            }
+        };
+        // First, so that the guest sends nothing after the answer.
+        stop();
         completion.complete(Err(Fault::aborted()));
-        if let Some(serial) = self.running_jobs.of(completion) {
-            Arc::clone(self).expire(serial, Expired::Aborted);
-        }
+        // It may have begun meanwhile. If it begins later, it finds the answer.
+        stop();
     }
 
     /// Removes job `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a
