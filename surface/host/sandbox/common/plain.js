@@ -5,6 +5,7 @@ const { types } = require('node:util');
 const { CODE } = require('../../../core/error.js');
 const { kindOf } = require('../../../core/handle.js');
 const { createClone } = require('../../values/clone.js');
+const { converted } = require('../../wire/conversion.js');
 const { discard, discardWithin } = require('../../calls/host-calls.js');
 const { hideSource } = require('../../wire/faults.js');
 const { uncloneable } = require('../../wire/refusal.js');
@@ -40,19 +41,19 @@ function plain(value, origin) {
 }
 
 /**
- * What the JSON of a value represents; undefined if it has none.
+ * What the JSON of a value represents; undefined if it has none. A `toJSON` of a guest refuses to be called.
  * @param {unknown} value
  * @param {string} origin of the value, for promises in it
  */
 function plainJson(value, origin) {
   discardWithin(origin, value);
-  const json = JSON.stringify(value, (_, each) => {
+  const json = converted((whole) => JSON.stringify(whole, (_, each) => {
     // It comes from a getter or `toJSON`.
     if (types.isPromise(each)) {
       discard(origin, each);
     }
     return each;
-  });
+  }), value);
   return json === undefined ? undefined : JSON.parse(json);
 }
 
