@@ -187,8 +187,8 @@ impl Environment {
         let (wanted, request) = self.handle.with_streams(|streams| (streams.is_wanted(id), streams.request(id)));
         let is_over = |(number, call)| {
             self.answers.get(number).is_some_and(|PendingRequest { completion, requester }| {
-                let is_stopped = || self.abortable.is_aborted(call) || was_stopped(&*completion, requester.as_ref());
-                completion.is_complete() || (!completion.is_discarded() && is_stopped())
+                let is_aborted = !completion.is_discarded() && self.abortable.is_aborted(call);
+                completion.is_complete() || is_aborted || was_stopped(&*completion, requester.as_ref())
             })
         };
         if wanted && !request.is_some_and(is_over) {
@@ -280,8 +280,12 @@ impl Environment {
     }
 }
 
-/// Whether the isolate was stopped that waits for the answer to a request. Its thread needs some time to notice that.
+/// Whether the isolate was stopped that waits for the answer to a request. Its thread needs some time to notice that. What it has sent without
+/// waiting for an answer is not lost.
 fn was_stopped(completion: &dyn Completion, requester: Option<&Weak<dyn Owner>>) -> bool {
+    if completion.is_discarded() {
+        return false;
+    }
     let owner = requester.and_then(Weak::upgrade).or_else(|| completion.recipient());
     owner.and_then(|owner| Remote::from_owner(&owner)).is_some_and(|remote| remote.was_stopped())
 }

@@ -38,7 +38,7 @@ export const programs = [
   { name: 'a date that is none', code: 'return [new Date(NaN), new Date(8.64e15)]', ends: 'value …' },
   { name: 'a RegExp that backtracks', code: 'return /^(a+)+$/', ends: 'value …' },
   { name: 'a RegExp with a hostile source', code: 'const r = /a/; Object.defineProperty(r, "source", { get() { for (;;); } }); Object.defineProperty(r, "flags", { get() { for (;;); } }); return r', ends: 'value …' },
-  { name: 'a shared buffer', code: 'return new SharedArrayBuffer(8)', ends: ['value {}', 'Error: A SharedArrayBuffer made inside an isolate cannot be shared with this host, …'] },
+  { name: 'a shared buffer', code: 'return new SharedArrayBuffer(8)', ends: ['value {}', 'Error: A SharedArrayBuffer made inside an isolate cannot be shared with this host, …'], sandbox: 'Error: A SharedArrayBuffer of a sandbox could not be shared.' },
   { name: 'a growable shared buffer', code: 'return new SharedArrayBuffer(8, { maxByteLength: 64 })', ends: ['TypeError: …', 'Error: …'] },
   { name: 'a WebAssembly module', code: 'return new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))', ends: ['TypeError: …', 'Error: …', 'DataCloneError: …'] },
   { name: 'the memory of WebAssembly', code: 'return new WebAssembly.Memory({ initial: 1 }).buffer', ends: 'value {}' },

@@ -4,6 +4,7 @@
 
 const { types } = require('node:util');
 const { now, setImmediate } = require('../clock.js');
+const { converted } = require('../wire/conversion.js');
 const { noteOf } = require('../wire/notes.js');
 const { Work } = require('../work.js');
 
@@ -16,6 +17,15 @@ const { entries: mapEntries } = Map.prototype;
 const { values: setValues } = Set.prototype;
 const { next: nextEntry } = /** @type {any} */ (getPrototypeOf(new Map().entries()));
 const { next: nextMember } = /** @type {any} */ (getPrototypeOf(new Set().values()));
+
+/** @param {object} object */
+function stackOf(object) {
+  try {
+    return getOwnPropertyDescriptor(object, 'stack')?.value;
+  } catch {
+    return undefined;
+  }
+}
 
 /** @typedef {(promise: Promise<unknown>) => void} OnPromise gets each promise that is found */
 
@@ -183,7 +193,8 @@ class Search {
       }
     } else if (this.#position < this.#keys.length) {
       const key = this.#keys[this.#position++];
-      this.#add(getOwnPropertyDescriptor(object, key)?.value);
+      // Node 20 writes the stack of an error when it is read first, from its name and message.
+      this.#add(key === 'stack' ? converted(stackOf, object) : getOwnPropertyDescriptor(object, key)?.value);
     } else {
       this.#object = undefined;
     }
