@@ -239,7 +239,6 @@ pub fn start(
     bytes: usize,
     completion: Arc<dyn Completion>,
 ) -> Result<(), Fault> {
-    at.guest.end_if_stopping(scope)?;
     let remote = at.guest.remote()?;
     let charge = Charge::take(&remote.accounts.outstanding, bytes).ok_or_else(Fault::too_many_calls)?;
     let completion = match &prepared {
@@ -247,12 +246,16 @@ pub fn start(
             at.guest.handles.collect_references(scope, &remote.accounts.references);
             let completion = hold(&remote, args, completion)?;
             while !admit(scope, at, host, false)? {}
-            remote.accounts.meter.called_host();
             completion
         }
         Prepared::Done(_) => completion,
         Prepared::Enter { .. } | Prepared::MakeContext { .. } => KeepAliveCompletion::new(&remote, completion),
     };
+    // To read the arguments, and what is above, may have taken long.
+    at.guest.end_if_stopping(scope)?;
+    if matches!(prepared, Prepared::Request { .. }) {
+        remote.accounts.meter.called_host();
+    }
     let prepared = prepared.requested_by(&remote);
     prepared.dispatch(Kind::Task, Chain::of_request(async_context::current(scope)), charge, completion);
     Ok(())

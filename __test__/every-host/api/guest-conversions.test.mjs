@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import ivm from '../../../index.mjs';
+import ivm, { AgentSandbox } from '../../../index.mjs';
 
 /** What functions of a host may do with a value of a guest. */
 const HOSTS = {
@@ -53,3 +53,26 @@ for (const side of ['sync', 'async']) {
     }
   });
 }
+
+describe('results of tools that are converted to JSON do not call a guest whose values they have', () => {
+  for (const results of ['clone', 'json']) {
+    for (const make of [(value) => value, async (value) => ({ value }), (value) => [value, () => 1]]) {
+      test(`results: '${results}', ${make}`, async () => {
+        const isolate = new ivm.Isolate();
+        const context = isolate.createContextSync();
+        let value;
+        context.global.setSync('ivm', ivm);
+        context.global.setSync('give', new ivm.Callback((given) => { value = given; }));
+        context.evalSync("let calls = 0; give({ toJSON: new ivm.Callback(() => { calls += 1; return 'of the guest'; }) })");
+        const sandbox = new AgentSandbox({ results });
+        const { failure } = await sandbox.execute('return await own.tool({})', [{ name: 'own:tool', description: '' }], () => make(value));
+        assert.match(failure?.message ?? '', /A function of a guest cannot convert a value to text/);
+        assert.equal(context.evalSync('calls'), 0);
+        // The host itself may call it.
+        assert.equal(JSON.stringify(value), '"of the guest"');
+        await sandbox.close();
+        isolate.dispose();
+      });
+    }
+  }
+});

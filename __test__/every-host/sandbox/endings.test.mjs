@@ -139,3 +139,32 @@ describe('a call with large arguments does not begin after its caller was aborte
     });
   }
 });
+
+test('a call with large arguments does not begin after its caller was aborted, where the guest does not wait', async () => {
+  const isolate = new ivm.Isolate({ memoryLimit: 256 });
+  const context = await isolate.createContext();
+  let isOver = false;
+  let late = 0;
+  let first = () => {};
+  await context.global.set('f', new ivm.Reference(() => {
+    late += isOver ? 1 : 0;
+    first();
+  }));
+  // What they will take in the host is determined before they are sent.
+  await context.eval('const large = Array.from({ length: 400_000 }, () => true); 0');
+  for (let round = 0; round < 40; round += 1) {
+    isOver = false;
+    const called = new Promise((resolve) => { first = resolve; });
+    const controller = new AbortController();
+    const calls = 'for (let call = 0; call < 8; call += 1) f.apply(undefined, [large], { arguments: { copy: true } }).catch(() => {}); for (;;);';
+    const ended = context.eval(calls, { signal: controller.signal });
+    await called;
+    await new Promise((resolve) => { setTimeout(resolve, round % 8); });
+    controller.abort();
+    isOver = true;
+    await assert.rejects(ended, { name: 'AbortError' });
+    await context.eval('0');
+  }
+  assert.equal(late, 0);
+  isolate.dispose();
+});

@@ -1,5 +1,5 @@
 'use strict';
-// Marks conversions of the host's values to text. A value may have a function of a guest, such as a `toString` that a guest sent as a
+// Marks conversions of the host's values to text. A value may have a function of a guest, such as a `toString` or `toJSON` that a guest sent as a
 // `Callback`. A call of it takes as long as the guest likes, so functions of guests refuse calls during such a conversion.
 
 const { freeze } = require('../../core/primordials.js');

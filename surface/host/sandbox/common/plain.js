@@ -2,9 +2,10 @@
 // Converts values of the host to plain data.
 
 const { types } = require('node:util');
-const { CODE } = require('../../../core/error.js');
+const { CODE, coded } = require('../../../core/error.js');
 const { kindOf } = require('../../../core/handle.js');
 const { createClone } = require('../../values/clone.js');
+const { converted } = require('../../wire/conversion.js');
 const { discard, discardWithin } = require('../../calls/host-calls.js');
 const { hideSource } = require('../../wire/faults.js');
 const { uncloneable } = require('../../wire/refusal.js');
@@ -40,19 +41,52 @@ function plain(value, origin) {
 }
 
 /**
- * What the JSON of a value represents; undefined if it has none.
+ * Most parts of the JSON of a value that take little or no memory in the value: what is in further occurrences of an object, and elements of typed
+ * arrays. A value of a guest can have so many of them that its JSON fills any memory.
+ */
+const MAX_EXPANDED = 1_000_000;
+/** Characters of a text that count as a part. */
+const CHARACTERS_PER_PART = 64;
+const EXPANDED = 'Value is too large as JSON: it has the same objects in too many places, or too many elements of typed arrays';
+
+/**
+ * A replacer for one JSON text. It discards promises, and limits how much larger than the value the text may be.
+ * @param {string} origin of the value, for promises in it
+ * @returns {(this: any, key: string, part: any) => unknown}
+ */
+function plainReplacer(origin) {
+  const seen = new Set();
+  /** Objects that have occurred more than once. */
+  const repeated = new Set();
+  let left = MAX_EXPANDED;
+  return function replace(_, part) {
+    if (repeated.size > 0 && repeated.has(this)) {
+      left -= typeof part === 'string' ? 1 + part.length / CHARACTERS_PER_PART : 1;
+    }
+    if (typeof part === 'object' && part !== null) {
+      (seen.has(part) ? repeated : seen).add(part);
+      left -= types.isTypedArray(part) ? part.length : 0;
+      // It comes from a getter or `toJSON`.
+      if (types.isPromise(part)) {
+        discard(origin, part);
+      }
+    }
+    if (left < 0) {
+      throw coded(/** @type {ErrorConstructor} */ (RangeError), EXPANDED, CODE.LIMIT);
+    }
+    return part;
+  };
+}
+
+/**
+ * What the JSON of a value represents; undefined if it has none. A `toJSON` of a guest refuses to be called.
  * @param {unknown} value
  * @param {string} origin of the value, for promises in it
+ * @throws {RangeError} `ERR_ISOLATE_LIMIT` if that is much larger than the value
  */
 function plainJson(value, origin) {
   discardWithin(origin, value);
-  const json = JSON.stringify(value, (_, each) => {
-    // It comes from a getter or `toJSON`.
-    if (types.isPromise(each)) {
-      discard(origin, each);
-    }
-    return each;
-  });
+  const json = converted((whole) => JSON.stringify(whole, plainReplacer(origin)), value);
   return json === undefined ? undefined : JSON.parse(json);
 }
 
