@@ -111,6 +111,10 @@ fn main() {
             "_ZN2v88internal14SafepointScopeC1EPNS0_7IsolateENS0_39GlobalSafepointForSharedSpaceIsolateTagE",
             "_ZN2v88internal21IsolateSafepointScopeD1Ev",
             "_ZN2v88internal14SafepointTable9FindEntryEm",
+            "_ZN2v84base14RecursiveMutex4LockEv",
+            "_ZN2v88internal16IsolateSafepoint15WaitInSafepointEv",
+            "_ZN2v88internal16IsolateSafepoint12WaitInUnparkEv",
+            "_ZN2v88internal17CollectionBarrier25AwaitCollectionBackgroundEPNS0_9LocalHeapENS0_15RequestedGCKindE",
         ];
         let stack = [
             "_ZN2v84base5Stack13GetStackStartEv",

@@ -9,6 +9,8 @@ mod bootstrap_script;
 #[cfg(target_os = "linux")]
 mod checks;
 pub mod code_cache;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod collections;
 mod cpp_heap;
 mod disposables;
 #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "fibers/absent.rs")]
@@ -63,6 +65,8 @@ pub use address_space::is_new_process;
 pub use bootstrap_script::BootstrapScript;
 #[cfg(target_os = "linux")]
 pub use checks::contain as contain_failed_checks;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use collections::stop_tasks;
 pub use disposables::without_disposables;
 pub use fibers::{Allowed, Entered, limit_stack, new_thread, works_on_cpp_heap, works_on_heap};
 pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thread, knows_code_of_v8};
@@ -79,7 +83,13 @@ pub use user_snapshot::{Size, Snapshot};
 pub use wasm::began_compiling;
 pub use weak::Weak;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-pub use worker::replace_thread;
+pub use worker::replace_current_thread;
+
+/// Elsewhere it is not known which of V8's own threads wait.
+#[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
+pub fn stop_tasks(quota: &native::NativeQuota, _safepoint: usize) {
+    quota.tasks().stop(0..0);
+}
 
 /// Whether the addon's file seems to hold a snapshot of the source for this V8. It may be damaged.
 #[cfg_attr(windows, allow(dead_code, reason = "children ask it, and there are none"))]

@@ -265,9 +265,14 @@ unsafe impl Sync for Next {}
 /// A task that runs the next task of the queue.
 static NEXT: Next = Next(Task { functions: &raw const NEXT_TABLE.functions });
 
-/// This thread, which runs tasks of V8, stops permanently. If it is no helper, another one takes its place.
-pub fn replace_thread() {
-    if !queue().lose(linux::current_thread()) {
+/// This thread, which runs tasks of V8, stops permanently.
+pub fn replace_current_thread() {
+    replace_thread(linux::current_thread());
+}
+
+/// A thread that runs tasks of V8 stops permanently. If it is no helper, another one takes its place.
+pub fn replace_thread(thread: i32) {
+    if !queue().lose(thread) {
         return;
     }
     let serve = || loop {

@@ -42,12 +42,12 @@ pub struct V8Activity {
     pub compiles_module: Cell<bool>,
     /// It terminates the heap of C++ objects of an isolate.
     pub terminates_cpp_heap: Cell<bool>,
-    /// It has stopped the other threads of its isolate's heap, and held no lock before.
+    /// The `v8::internal::IsolateSafepoint` at which it has stopped the other threads of its isolate's heap, if it held no lock before; 0 for none.
     #[cfg_attr(
         not(all(target_os = "linux", not(any(test, fuzzing)))),
         allow(dead_code, reason = "only functions that the linker redirects use it")
     )]
-    pub is_at_safepoint: Cell<bool>,
+    pub safepoint: Cell<usize>,
 }
 
 /// What ICU does on the thread.
@@ -107,7 +107,7 @@ context! {
     pub engine: V8Activity = V8Activity {
         compiles_module: Cell::new(false),
         terminates_cpp_heap: Cell::new(false),
-        is_at_safepoint: Cell::new(false),
+        safepoint: Cell::new(0),
     };
     pub icu: Icu = Icu {
         expects_refusals: Cell::new(false),
@@ -139,12 +139,17 @@ impl ThreadContext {
         self.makes_waiter.set(false);
         self.engine.compiles_module.set(false);
         self.engine.terminates_cpp_heap.set(false);
-        self.engine.is_at_safepoint.set(false);
+        self.engine.safepoint.set(0);
     }
 
     /// The number of tasks of V8 in which a guest was left.
     pub fn entered(&self) -> usize {
         self.entered.get()
+    }
+
+    /// What the other threads of the isolate's heap wait for during its collection; 0 for none.
+    pub fn safepoint(&self) -> usize {
+        self.engine.safepoint.get()
     }
 }
 

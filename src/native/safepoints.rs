@@ -2,7 +2,7 @@
 //!
 //! For each frame of compiled code on the stack, a collection looks up which of its slots refer to the heap. V8 reads the table of a function
 //! from its start to the frame's place. A guest determines both the size of that table and the number of frames, so one collection can
-//! take many seconds. A guest on a fiber can be left there.
+//! take many seconds. A guest on a fiber can be left there. V8's own threads that work for the isolate then wait forever (`engine::collections`).
 
 use std::ffi::c_void;
 
@@ -35,7 +35,9 @@ unsafe extern "C" fn __wrap__ZN2v88internal14SafepointScopeC1EPNS0_7IsolateENS0_
     // SAFETY: forwards the call.
     unsafe { begin_scope(scope, isolate) };
     if is_first {
-        context::with(|context| context.engine.is_at_safepoint.set(true));
+        // SAFETY: it begins with an `IsolateSafepointScope`, which is a pointer.
+        let safepoint = unsafe { scope.cast::<usize>().read() };
+        context::with(|context| context.engine.safepoint.set(safepoint));
     }
 }
 
@@ -43,7 +45,7 @@ unsafe extern "C" fn __wrap__ZN2v88internal14SafepointScopeC1EPNS0_7IsolateENS0_
 unsafe extern "C" fn __wrap__ZN2v88internal21IsolateSafepointScopeD1Ev(scope: *mut c_void) {
     if locks::count() == 1 {
         // It may be released now.
-        context::with(|context| context.engine.is_at_safepoint.set(false));
+        context::with(|context| context.engine.safepoint.set(0));
     }
     // SAFETY: forwards the call.
     unsafe { end_scope(scope) };
@@ -66,5 +68,5 @@ unsafe extern "C" fn __wrap__ZN2v88internal14SafepointTable9FindEntryEm(
 
 /// Whether the lock of the heap's threads is the only one that the thread holds.
 fn holds_only_safepoint() -> bool {
-    locks::count() == 1 && context::with(|context| context.engine.is_at_safepoint.get())
+    locks::count() == 1 && context::with(|context| context.safepoint() != 0)
 }

@@ -1,7 +1,9 @@
 //! The tasks of V8's own threads for one isolate. After the isolate's thread has stopped permanently, they run no more tasks for it. When
 //! the running ones are done, nothing accesses its heap.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::context;
 
@@ -10,10 +12,36 @@ pub fn entered() -> usize {
     context::with(|context| context.entered.get())
 }
 
+/// A thread that waits for a collection.
+struct Waiting {
+    /// The system's number of the thread.
+    thread: i32,
+    /// The tasks that it is running.
+    entered: usize,
+    /// The address of what it waits for; `None` if it has requested a collection.
+    at: Option<usize>,
+}
+
+/// The threads that wait for a collection, and the addresses at which they do so forever: there, the isolate's thread has stopped permanently in
+/// a collection.
+#[derive(Default)]
+struct Collections {
+    waiting: Vec<Waiting>,
+    endless: Range<usize>,
+}
+
+impl Collections {
+    /// Whether `waiting` never accesses the heap again.
+    fn is_endless(&self, waiting: &Waiting) -> bool {
+        waiting.at.is_some_and(|at| self.endless.contains(&at))
+    }
+}
+
 #[derive(Default)]
 pub struct Tasks {
     running: AtomicUsize,
     closed: AtomicBool,
+    collections: Mutex<Collections>,
 }
 
 impl Tasks {
@@ -37,14 +65,58 @@ impl Tasks {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// No further task begins.
-    pub fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
+    /// The lock need not count (`locks`): what is done under it takes no memory that counts, and is over soon.
+    fn collections(&self) -> MutexGuard<'_, Collections> {
+        self.collections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether no task is running except `stopped` ones, whose thread has stopped permanently.
+    /// The isolate's thread has stopped permanently, in a collection for which other threads wait at these addresses, or at none. No further task
+    /// begins. Returns the threads that wait forever.
+    pub fn stop(&self, endless: Range<usize>) -> Vec<i32> {
+        let mut collections = self.collections();
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return Vec::new();
+        }
+        collections.endless = endless;
+        let is_lost = |it: &&Waiting| it.at.is_none() || collections.is_endless(it);
+        collections.waiting.iter().filter(is_lost).map(|it| it.thread).collect()
+    }
+
+    /// `thread`, which is this one, is about to wait for the object at the address `at`, or for a collection that it has requested. True if it
+    /// waits forever.
+    #[cfg_attr(
+        any(fuzzing, not(target_os = "linux")),
+        allow(dead_code, reason = "only the addon on Linux knows such threads")
+    )]
+    pub fn begin_wait(&self, thread: i32, at: Option<usize>) -> bool {
+        let mut collections = self.collections();
+        let waiting = Waiting { thread, entered: entered(), at };
+        let is_lost = if at.is_none() { self.are_closed() } else { collections.is_endless(&waiting) };
+        collections.waiting.push(waiting);
+        is_lost
+    }
+
+    /// The thread has waited. True if it may not continue.
+    #[cfg_attr(
+        any(fuzzing, not(target_os = "linux")),
+        allow(dead_code, reason = "only the addon on Linux knows such threads")
+    )]
+    pub fn end_wait(&self, thread: i32) -> bool {
+        let mut collections = self.collections();
+        let Some(place) = collections.waiting.iter().rposition(|it| it.thread == thread) else { return false };
+        let is_endless = collections.is_endless(&collections.waiting[place]);
+        if !is_endless {
+            collections.waiting.remove(place);
+        }
+        is_endless
+    }
+
+    /// Whether no task is running except `stopped` ones, whose thread has stopped permanently, and those that wait forever.
     pub fn are_over(&self, stopped: usize) -> bool {
-        self.are_closed() && self.running.load(Ordering::SeqCst) <= stopped
+        let collections = self.collections();
+        let endless = collections.waiting.iter().filter(|it| collections.is_endless(it));
+        let waiting: usize = endless.map(|it| it.entered).sum();
+        self.are_closed() && self.running.load(Ordering::SeqCst) <= stopped + waiting
     }
 }
 
@@ -59,10 +131,42 @@ mod tests {
         tasks.run(|| {
             ran += 1;
             tasks.run(|| assert_eq!(entered(), 2));
-            tasks.close();
+            assert!(tasks.stop(0..0).is_empty());
             assert_eq!([0, 1].map(|stopped| tasks.are_over(stopped)), [false, true]);
             tasks.run(|| unreachable!());
         });
         assert_eq!((ran, entered(), tasks.are_over(0)), (1, 0, true));
+    }
+
+    #[test]
+    fn threads_that_wait_forever_run_no_task() {
+        let tasks = Tasks::default();
+        tasks.run(|| {
+            assert!(!tasks.begin_wait(1, Some(0x100)));
+            assert!(!tasks.end_wait(1));
+            for (thread, at) in [(1, Some(0x100)), (2, Some(0x11f)), (3, Some(0x120)), (4, None)] {
+                assert!(!tasks.begin_wait(thread, at));
+            }
+            assert_eq!(tasks.stop(0x100..0x120), [1, 2, 4]);
+            assert!(tasks.stop(0x100..0x120).is_empty());
+            assert_eq!(
+                [5, 6, 7].map(|thread| tasks.begin_wait(thread, Some(0x110 * (thread as usize - 4)))),
+                [true, false, false]
+            );
+            assert!(tasks.begin_wait(8, None));
+            assert_eq!(
+                [1, 2, 3, 4, 5, 6, 7, 8].map(|thread| tasks.end_wait(thread)),
+                [true, true, false, false, true, false, false, false]
+            );
+            // This one, and the three that wait.
+            assert!(tasks.are_over(0));
+        });
+        let running = Tasks::default();
+        running.run(|| {
+            assert!(running.stop(0x100..0x120).is_empty());
+            assert!(!running.are_over(0));
+            assert!(running.begin_wait(1, Some(0x100)));
+            assert!(running.are_over(0));
+        });
     }
 }

@@ -1,5 +1,6 @@
 // Collections look up each frame of compiled code in a table of its function, from the table's start. A guest determines how long that takes.
 
+import { availableParallelism } from 'node:os';
 import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
@@ -29,6 +30,16 @@ const DEEP = `
   f(0, {});
 `.replaceAll(/\n\s*/g, '\n');
 
+/** The same, with functions that V8 compiles on its own threads soon after their ninth call. */
+const COMPILED = `${DEEP.replace('3_000_000; i += 1) kept = { i, of: [i] }', '10_000; i += 1) kept = new Array(1_000).fill(i)')}
+  const branches = Array.from({ length: 1_500 }, (_, i) => 'if (a & ' + (1 << (i % 20)) + ') { a = (a * ' + (i + 3) + ' + o.a) | 0; o = { a: a ^ ' + i + ', b: o.b + a }; } else a = (a + o.b) | 0;').join('');
+  const functions = Array.from({ length: 60 }, (_, k) => new Function('x', 'let a = x | 0, o = { a, b: ' + k + ' };' + branches + 'return a + o.b;'));
+  const warm = (times) => { for (let i = 0; i < times; i += 1) for (const each of functions) each(i * 77); };
+`.replaceAll(/\n\s*/g, '\n');
+
+/** V8's own threads, as the library starts them, and the most helpers. */
+const THREADS = Math.min(Math.max(availableParallelism() - 1, 1), 16) + 8;
+
 describe('collections below many frames of a large function', { skip: !AVAILABLE && 'elsewhere guests run on threads of their own' }, () => {
   for (const syncCalls of ['caller', 'thread']) {
     test(`do not hold a sync call beyond its limit, syncCalls: '${syncCalls}'`, () => passes(`
@@ -46,4 +57,17 @@ describe('collections below many frames of a large function', { skip: !AVAILABLE
         assert.equal(other.evalSync('(() => { const all = []; for (let i = 0; i < 100_000; i += 1) all[i] = { i }; return all.length; })()'), 100_000);
       }`, { timeout: 90_000 }));
   }
+
+  test("return V8's own threads, which wait for them, to other isolates", () => passes(`
+    const other = new ivm.Isolate().createContextSync();
+    ivm.configureEngine({ syncCalls: 'caller', terminationGrace: 100 });
+    for (let round = 0; round < ${THREADS}; round += 1) {
+      const context = new ivm.Isolate({ memoryLimit: 1024 }).createContextSync();
+      context.evalSync(${JSON.stringify(COMPILED)});
+      context.evalSync('warm(' + (9 + round % 4) + ')');
+      const error = syncError(() => context.evalSync('f(4_000, {})', { timeout: 200 }));
+      assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE', error.stack);
+    }
+    const code = "WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])).then((module) => module instanceof WebAssembly.Module)";
+    assert.equal(await other.eval(code, { promise: true, deadline: 10_000 }), true);`, { timeout: 120_000 }));
 });

@@ -418,7 +418,8 @@ impl Remote {
     fn was_left(self: &Arc<Self>, failed: bool, fiber: &GuestFiber) {
         self.execution.caller.exit();
         self.execution.thread.was_left(fiber.native.unguarded());
-        self.give_back_heap(fiber.native.context().entered());
+        let context = fiber.native.context();
+        self.give_back_heap(context.entered(), context.safepoint());
         if failed {
             native::with_quota(self.accounts.quota.as_ref(), engine::abandon_texts);
             self.stop(Stop::Memory);

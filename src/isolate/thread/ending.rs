@@ -209,12 +209,13 @@ impl Remote {
             && matches!(self.execution.thread.state(), ThreadState::Working(_) | ThreadState::Caller(..))
     }
 
-    /// The thread has stopped permanently, inside `entered` tasks of V8. Returns the heap's memory to the system when V8's own threads are
-    /// done with it.
-    pub(in crate::isolate) fn give_back_heap(&self, entered: usize) {
+    /// The thread has stopped permanently, inside `entered` tasks of V8 and at this `safepoint`; 0 for none. Returns the heap's memory to the
+    /// system when V8's own threads are done with it.
+    pub(in crate::isolate) fn give_back_heap(&self, entered: usize, safepoint: usize) {
+        let Some(quota) = &self.accounts.quota else { return };
+        engine::stop_tasks(quota, safepoint);
         // An inspector or a profile may sample the thread's stack, which refers to the heap.
-        if let Some(quota) = self.accounts.quota.as_ref().filter(|_| !self.inspector.profiles.are_taken()) {
-            quota.tasks().close();
+        if !self.inspector.profiles.are_taken() {
             self.give_back_heap_after(entered, FIRST_LOOK);
         }
     }
@@ -254,7 +255,7 @@ impl Remote {
                     // With `anywhere`, the suspended thread may be in the middle of a change of what this reads. A host whose thread has
                     // left the guest does it itself.
                     if !anywhere && !is_on_caller {
-                        remote.give_back_heap(0);
+                        remote.give_back_heap(0, 0);
                     }
                     remote.accounts.account.freeze();
                 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::current::current;
 use crate::isolate::remote::reason::Stop;
+use crate::native::context::ThreadContext;
 use crate::value::{Code, Completion, ErrorClass, Fault};
 use crate::{engine, native};
 
@@ -35,7 +36,7 @@ pub fn park(refused: bool) {
         completion.complete(Err(unsupported(message)));
     }
     remote.execution.thread.park();
-    remote.give_back_heap(native::entered_tasks());
+    remote.give_back_heap(native::entered_tasks(), native::context::with(ThreadContext::safepoint));
     engine::abandon_texts();
     if std::thread::panicking() {
         // Rust does not let a panic unwind through V8. A panic is a bug of ours; the guest has not run out of memory.
@@ -55,7 +56,7 @@ fn park_helper() {
     if let Some(quota) = native::current() {
         quota.exceed();
         #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-        engine::replace_thread();
+        engine::replace_current_thread();
         park_forever();
     }
 }
