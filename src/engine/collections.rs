@@ -85,7 +85,7 @@ unsafe extern "C" fn __wrap__ZN2v84base14RecursiveMutex4LockEv(mutex: Object) {
 /// The thread of the isolate with `quota` has stopped permanently at this `v8::internal::IsolateSafepoint`; 0 for none. V8's own threads begin
 /// no task for it any more.
 pub fn stop_tasks(quota: &NativeQuota, safepoint: usize) {
-    // SAFETY: V8 has allocated it as a block of its own. The isolate is never disposed of.
+    // SAFETY: it is null, or a block of its own of an isolate that is never disposed of.
     let size = unsafe { libc::malloc_usable_size(safepoint as Object) };
     quota.tasks().stop(safepoint..safepoint + size).into_iter().for_each(replace_thread);
 }

@@ -5,7 +5,7 @@
 
 use super::reader::Reader;
 
-/// V8 puts more names than a module may have functions into its tree as well, which takes a second for two million.
+/// V8 also reads names of functions that the module does not have. Two million names take a second.
 pub const MAX_NAMES: usize = 1_000_000;
 
 /// Bytes for each name; 64 were measured.

@@ -18,8 +18,11 @@ const { values: setValues } = Set.prototype;
 const { next: nextEntry } = /** @type {any} */ (getPrototypeOf(new Map().entries()));
 const { next: nextMember } = /** @type {any} */ (getPrototypeOf(new Set().values()));
 
-/** @param {object} object */
-function stackOf(object) {
+/**
+ * The own `stack` of an object, if it is no accessor.
+ * @param {object} object
+ */
+function ownStack(object) {
   try {
     return getOwnPropertyDescriptor(object, 'stack')?.value;
   } catch {
@@ -194,7 +197,7 @@ class Search {
     } else if (this.#position < this.#keys.length) {
       const key = this.#keys[this.#position++];
       // Node 20 writes the stack of an error when it is read first, from its name and message.
-      this.#add(key === 'stack' ? converted(stackOf, object) : getOwnPropertyDescriptor(object, key)?.value);
+      this.#add(key === 'stack' ? converted(ownStack, object) : getOwnPropertyDescriptor(object, key)?.value);
     } else {
       this.#object = undefined;
     }
