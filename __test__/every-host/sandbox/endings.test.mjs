@@ -102,14 +102,24 @@ describe('a call for whose answer the guest waits does not begin after the end o
   }
 });
 
-const largeCalls = {
-  'its answer': 'f.applySync(undefined, [large], { arguments: { copy: true } })',
-  'the promise that it returns': 'f.applySyncPromise(undefined, [large], { arguments: { copy: true } })',
+/** Calls of `f` with large arguments, as code of the guest, and the aborts in milliseconds after the first one began. */
+const LARGE_CALLS = {
+  'which the guest waits for': {
+    large: '({ index })', length: 40_000, call: 'for (;;) f.applySync(undefined, [large], { arguments: { copy: true } })', rounds: 20, delay: (round) => round * 2,
+  },
+  'whose promise the guest waits for': {
+    large: '({ index })', length: 40_000, call: 'for (;;) f.applySyncPromise(undefined, [large], { arguments: { copy: true } })', rounds: 20, delay: (round) => round * 2,
+  },
+  // What these arguments will take in the host is determined before they are sent.
+  'which the guest does not wait for': {
+    large: 'true', length: 400_000, rounds: 40, delay: (round) => round % 8,
+    call: 'for (let call = 0; call < 8; call += 1) f.apply(undefined, [large], { arguments: { copy: true } }).catch(() => {}); for (;;);',
+  },
 };
 
-describe('a call with large arguments does not begin after its caller was aborted, where the guest waits for', () => {
-  for (const [name, call] of Object.entries(largeCalls)) {
-    test(name, async () => {
+describe('after an abort, no call with large arguments begins', () => {
+  for (const [what, { large, length, call, rounds, delay }] of Object.entries(LARGE_CALLS)) {
+    test(what, async () => {
       const isolate = new ivm.Isolate({ memoryLimit: 256 });
       const context = await isolate.createContext();
       let isOver = false;
@@ -119,15 +129,15 @@ describe('a call with large arguments does not begin after its caller was aborte
         late += isOver ? 1 : 0;
         first();
       }));
-      await context.eval('const large = Array.from({ length: 40_000 }, (_, index) => ({ index })); 0');
-      for (let round = 0; round < 20; round += 1) {
+      await context.eval(`const large = Array.from({ length: ${length} }, (_, index) => ${large}); 0`);
+      for (let round = 0; round < rounds; round += 1) {
         isOver = false;
         const called = new Promise((resolve) => { first = resolve; });
         const controller = new AbortController();
-        const ended = context.eval(`for (;;) ${call}`, { signal: controller.signal });
+        const ended = context.eval(call, { signal: controller.signal });
         await called;
         // The guest writes the next arguments, or the host reads them.
-        await new Promise((resolve) => { setTimeout(resolve, round * 2); });
+        await new Promise((resolve) => { setTimeout(resolve, delay(round)); });
         controller.abort();
         isOver = true;
         await assert.rejects(ended, { name: 'AbortError' });
@@ -138,33 +148,4 @@ describe('a call with large arguments does not begin after its caller was aborte
       isolate.dispose();
     });
   }
-});
-
-test('a call with large arguments does not begin after its caller was aborted, where the guest does not wait', async () => {
-  const isolate = new ivm.Isolate({ memoryLimit: 256 });
-  const context = await isolate.createContext();
-  let isOver = false;
-  let late = 0;
-  let first = () => {};
-  await context.global.set('f', new ivm.Reference(() => {
-    late += isOver ? 1 : 0;
-    first();
-  }));
-  // What they will take in the host is determined before they are sent.
-  await context.eval('const large = Array.from({ length: 400_000 }, () => true); 0');
-  for (let round = 0; round < 40; round += 1) {
-    isOver = false;
-    const called = new Promise((resolve) => { first = resolve; });
-    const controller = new AbortController();
-    const calls = 'for (let call = 0; call < 8; call += 1) f.apply(undefined, [large], { arguments: { copy: true } }).catch(() => {}); for (;;);';
-    const ended = context.eval(calls, { signal: controller.signal });
-    await called;
-    await new Promise((resolve) => { setTimeout(resolve, round % 8); });
-    controller.abort();
-    isOver = true;
-    await assert.rejects(ended, { name: 'AbortError' });
-    await context.eval('0');
-  }
-  assert.equal(late, 0);
-  isolate.dispose();
 });
