@@ -7,7 +7,6 @@ const { now, setImmediate } = require('../clock.js');
 const { codec } = require('../values/codec.js');
 const { CODE, coded } = require('../../core/error.js');
 const { MESSAGE, TAG } = require('../../core/protocol.js');
-const { ORIGIN } = require('../calls/host-calls.js');
 const { runMicrotasks } = require('../calls/microtasks.js');
 const { LIMIT, WANTED } = require('../protocol.js');
 const { Work } = require('../work.js');
@@ -198,6 +197,14 @@ class Message {
 }
 
 /**
+ * What serves requests; it is loaded with the first of them.
+ * @typedef {object} Serving
+ * @property {(...args: any[]) => any} serve serves a request
+ * @property {(head: number, first: unknown) => void} serveDirectCalls
+ * @property {(error: unknown) => any} refuse packs why a request cannot be served
+ */
+
+/**
  * @param {object} host
  * @param {any} host.native `pause()` holds back further messages from the isolate that sent the message just delivered, until `resume()` is
  *   called with the number that `pause()` returns; `wanted(number)` returns one of `WANTED`, and `WANTED.NO` also counts as
@@ -205,14 +212,12 @@ class Message {
  *   `drain()`; `reply(request, carrier)`
  * @param {import('../wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
- * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
- * @param {(head: number, first: unknown) => void} host.serveDirectCalls
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
- * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
+ * @param {() => Serving} host.outgoing
  * @param {(carriers: any[]) => void} host.release releases what is in carriers that are not read
  * @param {number} [host.maxWeight] bytes that all messages together may take
  */
-function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, serveFor, packThrown, release, maxWeight }) {
+function createArrivals({ native, hooks, settle, serveFor, outgoing, release, maxWeight }) {
   /** Messages that are being read, oldest first. @type {Message[]} */
   const messages = [];
   /** Index of the message whose turn it is. */
@@ -391,7 +396,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
         } catch (error) {
           // More arguments than fit on the stack.
           release(args);
-          carrier = packThrown(error, 0, ORIGIN.CALLBACK);
+          carrier = outgoing().refuse(error);
         }
         if (carrier !== undefined) native.reply(args[0], carrier);
       };
@@ -406,7 +411,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
       const outer = served;
       served = undefined;
       try {
-        return serveNow(...args);
+        return outgoing().serve(...args);
       } finally {
         served = outer;
       }
@@ -420,7 +425,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
       const outer = served;
       served = undefined;
       try {
-        serveDirectCalls(head, first);
+        outgoing().serveDirectCalls(head, first);
       } finally {
         served = outer;
       }
