@@ -23,17 +23,17 @@ const CHUNKS = {
   // What a first result that is a primitive does not need: functions, objects, signals, and errors of the host.
   'outgoing.js': {
     entries: [
-      'surface/host/outgoing.js', ...['host-calls', 'signals'].map((name) => `surface/host/calls/${name}.js`), ...inSandbox('common/globals', 'common/refusals', 'common/size'),
+      'surface/host/outgoing.js', 'surface/host/work.js', ...['host-calls', 'signals'].map((name) => `surface/host/calls/${name}.js`), ...inSandbox('common/globals', 'common/refusals', 'common/size'),
     ],
     after: ['incoming.js'],
   },
   // ES modules, sessions with the inspector, profiles and snapshots.
   'modules.js': { entries: ['module', 'session', 'profile', 'snapshot'].map((name) => `surface/api/${name}.js`), after: ['index.js'] },
-  'values.js': { entries: ['surface/host/wire/index.js'], after: ['outgoing.js'] },
+  'values.js': { entries: ['surface/host/wire/index.js', 'surface/host/requests/message.js'], after: ['outgoing.js'] },
   'sandbox.js': { entries: inSandbox('index'), after: ['incoming.js'] },
   // What `common/features.js` loads, other functions of the package, and its settings.
   'features.js': {
-    entries: [...inSandbox('common/failure', 'common/inspection', 'common/modules', 'common/syntax', 'common/typescript', 'code/parser', 'context/globals'), 'surface/host/engine.js'],
+    entries: [...inSandbox('common/inspection', 'common/modules', 'common/typescript', 'code/parser', 'context/globals'), 'surface/host/engine.js'],
     after: ['sandbox.js'],
   },
   'agent.js': { entries: inSandbox('agent/sandbox', 'tools/descriptions'), after: ['sandbox.js', 'outgoing.js'] },

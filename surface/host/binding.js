@@ -141,7 +141,7 @@ function createHostBinding(native, sandboxes) {
       webBits: (web) => sandboxes().webBits(web),
       bind,
       settled: (value) => outgoing().settled(value),
-      startWork: () => incoming().startWork(),
+      startWork: () => outgoing().startWork(),
       discarded: (value) => outgoing().discarded(value),
       owned: (slot) => owned.value(slot),
       isArrayBuffer: types.isArrayBuffer,

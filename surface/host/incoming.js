@@ -4,7 +4,6 @@
 
 const { createArrivals } = require('./requests/arrivals.js');
 const { createUnpack } = require('./values/unpack.js');
-const { Work } = require('./work.js');
 
 /**
  * @param {object} host
@@ -25,7 +24,6 @@ function createIncoming({ native, owned, callers, surface, unpack, settle, faile
     arrivals: createArrivals({ native, hooks, settle, serveFor, outgoing, release }),
     release,
     skip,
-    startWork: () => new Work(),
     together,
     unpackObject,
   });

@@ -8,6 +8,7 @@ const { createPack } = require('./values/pack.js');
 const { createServe } = require('./requests/serve.js');
 const { createServeDirectCalls } = require('./requests/serve-direct-calls.js');
 const { createSignals } = require('./calls/signals.js');
+const { Work } = require('./work.js');
 
 /**
  * What reads the arguments of requests.
@@ -49,6 +50,7 @@ function createOutgoing({ native, owned, surface, unpack, incoming }) {
     serve: createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack, release }),
     serveDirectCalls: createServeDirectCalls({ native, owned, packResult, packThrown, together, unpack, skip }),
     signals: createSignals(native),
+    startWork: () => new Work(),
     /** @param {any} value */
     settled: (value) => (isThenable(value) ? adopt(value) : value),
     /** @param {unknown} value */

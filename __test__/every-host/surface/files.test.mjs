@@ -43,9 +43,10 @@ test('a sandbox loads what a result needs when it needs it', async () => {
       console.log((await sandbox.execute('throw new Error("mine")')).error, added());
       console.log((await ivm.createSandbox({ one: () => 1 }).execute('one()')).result, added());
       console.log((await sandbox.execute('[1]')).result, added());
+      console.log((await ivm.createSandbox({}, { modules: { one: 'export default 1' } }).execute('import one from "one"; export default one;')).result, added());
     })();
   `, { commonjs: true });
-  assert.equal(stdout.trim(), 'index.js\n2 incoming.js,sandbox.js\none \nmine features.js\n1 outgoing.js,values.js\n[ 1 ]');
+  assert.equal(stdout.trim(), 'index.js\n2 incoming.js,sandbox.js\none \nmine \n1 outgoing.js,values.js\n[ 1 ] \n1 features.js');
 });
 
 test('V8 starts on another thread while the first sandbox is loaded, and makes no isolate', async () => {

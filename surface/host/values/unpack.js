@@ -9,7 +9,6 @@ const { ARRIVED_SHARED, CALLBACK, FAULT, FUNCTION, HANDLE, MESSAGE, MODE, OP, TA
 const { isConverting } = require('../wire/conversion.js');
 const { LIMIT, MAX_OUTCOME } = require('../protocol.js');
 const { bufferOf } = require('./shared.js');
-const { Work } = require('../work.js');
 
 /** Electron forbids buffers over memory that it did not allocate. */
 const lack = process.versions.electron === undefined ? 'which lacks `node_api_create_external_sharedarraybuffer`' : 'for Electron forbids external buffers';
@@ -217,6 +216,7 @@ function createUnpack({ native, owned, surface, unpack, failed, outgoing }) {
     const { [LIMIT.LEFT]: left, [LIMIT.TIMEOUT]: timeout } = native.limits();
     const start = now();
     const end = start + Math.max(timeout, codec().FIXED_TIME);
+    const { Work } = require('../work.js');
     return new Work({ time: codec().FIXED_TIME, until: start + left, stopped: () => (now() >= end ? timedOut() : undefined) });
   }
 

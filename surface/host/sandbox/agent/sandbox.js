@@ -8,7 +8,8 @@ const { FLAG } = require('../../protocol.js');
 const { DISPOSED: GONE, gone, reported } = require('../common/execution.js');
 const { Executions } = require('../common/executions.js');
 const { observed } = require('../../diagnostics.js');
-const { explained, failureOf, namingOption, readInspector, readModules } = require('../common/features.js');
+const { failureOf } = require('../common/failure.js');
+const { readInspector, readModules } = require('../common/features.js');
 const {
   bare, checkOptions, COMMON, defaultOutput, readBoolean, readConsole, readEnvironment, readListed, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb,
   SIGNAL, wrong,
@@ -16,6 +17,7 @@ const {
 const { placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
 const { bounded, callCounter } = require('../common/quota.js');
 const { bodyAfter, formedReadingOf, readingOf } = require('../common/reading.js');
+const { explained, namingOption } = require('../common/syntax.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
 const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'form', 'inspector', 'warm', ...TOOL_OPTIONS, ...COMMON]);

@@ -8,10 +8,12 @@ const { observed } = require('../../diagnostics.js');
 const { FLAG } = require('../../protocol.js');
 const { DISPOSED, gone, reported } = require('../common/execution.js');
 const { Executions } = require('../common/executions.js');
-const { explained, failureOf, readInspector, readModules } = require('../common/features.js');
+const { failureOf } = require('../common/failure.js');
+const { readInspector, readModules } = require('../common/features.js');
 const { shadowed } = require('../common/normalize.js');
 const { bounded, callCounter } = require('../common/quota.js');
 const { formedReadingOf } = require('../common/reading.js');
+const { explained } = require('../common/syntax.js');
 const { MIN_MEMORY } = require('../../../core/protocol.js');
 const {
   bare, checkOptions, COMMON, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb, SIGNAL, wrong,

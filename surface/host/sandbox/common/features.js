@@ -1,6 +1,6 @@
 'use strict';
 // What only some executions need. It is in a file of its own (`scripts/setup/surface.mjs`), which is loaded with the first of these: compiling
-// it would delay the first result of every program.
+// it would delay the first result of every program. What describes failures is not: it must not fail itself where no file can be opened any more.
 
 const { own } = require('./options.js');
 
@@ -33,25 +33,4 @@ function createStripper(make) {
   return (bodies, timeout, signal) => (strip ??= require('./typescript.js').createStripper(make))(bodies, timeout, signal);
 }
 
-/**
- * Explains an error in code of any form.
- * @param {import('./execution.js').Outcome} outcome
- * @param {string} code
- * @param {boolean} typescript whether the option is set
- */
-const explained = (outcome, code, typescript) => (outcome.ok ? outcome : require('./syntax.js').explained(outcome, code, typescript));
-
-/**
- * Names the option for TypeScript in a syntax error whose line looks like TypeScript.
- * @template {import('./execution.js').Outcome} O
- * @param {O} outcome
- * @param {string} code
- * @param {boolean} typescript whether the option is set
- * @returns {O}
- */
-const namingOption = (outcome, code, typescript) => (outcome.ok ? outcome : require('./syntax.js').namingOption(outcome, code, typescript));
-
-/** @type {typeof import('./failure.js').failureOf} */
-const failureOf = (outcome, source, message, modules, file) => require('./failure.js').failureOf(outcome, source, message, modules, file);
-
-module.exports = { createStripper, explained, failureOf, namingOption, readInspector, readModules };
+module.exports = { createStripper, readInspector, readModules };

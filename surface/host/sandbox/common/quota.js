@@ -5,7 +5,6 @@
 const { MESSAGE } = require('../../../core/protocol.js');
 const { CODE, coded } = require('../../../core/error.js');
 const { treeBytes } = require('../../wire/notes.js');
-const { Work } = require('../../work.js');
 const { DISPOSED } = require('./execution.js');
 
 /**
@@ -113,6 +112,7 @@ async function refusalOf(value, limit, { signal, until, isGone }) {
   const stopped = () => (isGone() || signal?.aborted === true ? coded(Error, DISPOSED, CODE.DISPOSED) : undefined);
   try {
     const { outputSize } = require('./size.js');
+    const { Work } = require('../../work.js');
     const size = await outputSize(value, limit, new Work({ until, stopped }));
     const shown = size === Infinity ? `more than ${limit}` : size;
     return size <= limit ? undefined : { value: `Result of ${shown} bytes exceeds the maximum output size of ${limit} bytes`, code: CODE.LIMIT, name: 'RangeError' };

@@ -9,13 +9,15 @@ const { createProcessCalls } = require('./execution.js');
 const { DISPOSED, gone, reported } = require('../common/execution.js');
 const { Executions } = require('../common/executions.js');
 const { observed } = require('../../diagnostics.js');
-const { failureOf, namingOption, readModules } = require('../common/features.js');
+const { failureOf } = require('../common/failure.js');
+const { readModules } = require('../common/features.js');
 const {
   bare, checkOptions, COMMON, defaultOutput, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal,
   readWeb, SIGNAL, wrong,
 } = require('../common/options.js');
 const { bounded, callCounter } = require('../common/quota.js');
 const { bodyAfter, readingOf } = require('../common/reading.js');
+const { namingOption } = require('../common/syntax.js');
 const { identifier, placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });

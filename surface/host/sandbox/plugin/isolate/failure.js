@@ -3,7 +3,7 @@
 
 const { BOUNDARY, coded } = require('../../../../core/error.js');
 const { detailsOf } = require('../../../values/error-details.js');
-const { failureOf } = require('../../common/features.js');
+const { failureOf } = require('../../common/failure.js');
 const { libraryCode } = require('../../common/refusals.js');
 const { bare } = require('../../common/options.js');
 

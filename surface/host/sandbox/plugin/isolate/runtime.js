@@ -5,8 +5,9 @@ const { CallbackRecord } = require('../../../../api/callback.js');
 const { recordOf, stamp } = require('../../../../core/handle.js');
 const { CALLBACK, KIND, MODE, OP, TRANSFER } = require('../../../../core/protocol.js');
 const { CONTEXT_GLOBALS, METER, record } = require('../../../protocol.js');
-const { namingOption, readModules } = require('../../common/features.js');
+const { readModules } = require('../../common/features.js');
 const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readPoolSize, readQuota, readWeb } = require('../../common/options.js');
+const { namingOption } = require('../../common/syntax.js');
 const { errorOf } = require('./failure.js');
 const { readingOf } = require('../../common/reading.js');
 
