@@ -13,6 +13,7 @@ const { BOOTSTRAP, ENTER } = require('../context/guest-context.js');
 const { createEventCopies, inSlices } = require('../context/event-copies.js');
 const { Gate } = require('../context/gate.js');
 const { Listeners } = require('../context/listeners.js');
+const { disposeOf } = require('../../common/disposal.js');
 const { plain } = require('../../common/plain.js');
 const { ArgumentBudget, refusalOf } = require('../../common/quota.js');
 const { RecentlyUsed } = require('./recently-used.js');
@@ -417,9 +418,7 @@ class PluginIsolate {
 
   dispose() {
     this.#listeners.close();
-    if (!this.#isolate.isDisposed) {
-      this.#isolate.dispose();
-    }
+    disposeOf(this.#isolate);
   }
 }
 
