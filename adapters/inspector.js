@@ -80,13 +80,18 @@ async function serve(isolate, options) {
   const attached = new Promise((resolve) => { attach = resolve; });
   // One message per turn of the event loop: thousands of small ones may arrive together.
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false, allowSynchronousEvents: false });
+  /** Connections that have sent a request. Each gets one answer, and is closed: to answer thousands that arrive together takes a second. @type {WeakSet<object>} */
+  const answered = new WeakSet();
   const server = createServer({ connectionsCheckingInterval: CHECK_REQUESTS_MS }, (request, response) => {
+    if (answered.has(request.socket)) return;
+    answered.add(request.socket);
     const answer = isAllowed(request) ? answerTo(String(request.url)) : undefined;
     const body = answer === undefined ? '' : JSON.stringify(answer, undefined, 2);
     const status = isAllowed(request) ? (answer === undefined ? 404 : 200) : 403;
     response.writeHead(status, {
       'Content-Type': 'application/json; charset=UTF-8',
       'Cache-Control': 'no-cache',
+      Connection: 'close',
       'Content-Length': Buffer.byteLength(body),
     });
     response.end(body);

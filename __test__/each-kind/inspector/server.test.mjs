@@ -284,6 +284,19 @@ test('messages that arrive together do not block the event loop', { timeout: 20_
   assert.ok(longest < 10, `${longest} in one turn`);
 });
 
+test('a connection gets one answer, however many requests it sends', { timeout: 20_000 }, () => served(async ({ server }) => {
+  const socket = netConnect(server.port, '127.0.0.1');
+  let text = '';
+  socket.setEncoding('latin1').on('data', (chunk) => { text += chunk; });
+  // It is closed while it still sends.
+  socket.on('error', () => {});
+  const closed = new Promise((resolve) => { socket.on('close', resolve); });
+  socket.write('GET /json/version HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20_000));
+  await closed;
+  assert.equal(text.split('HTTP/1.1 200').length - 1, 1);
+  assert.equal((await get(server.port, '/json/version')).status, 200);
+}));
+
 test('after `close`, nothing more of the client is dispatched', { timeout: 20_000 }, () => {
   /** @type {() => void} */
   let begin;

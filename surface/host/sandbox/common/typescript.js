@@ -5,6 +5,7 @@
 const { readFileSync } = require('node:fs');
 const { clearTimeout, now, setTimeout } = require('../../clock.js');
 const { CODE } = require('../../../core/error.js');
+const { disposeOf } = require('./disposal.js');
 const { FILE } = require('./failure.js');
 const { bare, own } = require('./options.js');
 
@@ -118,7 +119,7 @@ function createStripper(make, keep = KEEP) {
     timer = setTimeout(() => {
       if (next === stocked) {
         forget();
-        void stocked.then(({ isolate }) => isolate.dispose(), forget);
+        void stocked.then(({ isolate }) => disposeOf(isolate), forget);
       }
     }, keep).unref();
   }
@@ -137,7 +138,7 @@ function createStripper(make, keep = KEEP) {
       const whole = Math.min(Math.ceil(deadline), MAX_TIME);
       return await strip.apply(undefined, [texts], bare({ timeout: 0, deadline: whole, signal, arguments: bare({ copy: true }), result: bare({ copy: true }) }));
     } finally {
-      isolate.dispose();
+      disposeOf(isolate);
       stock();
     }
   }
