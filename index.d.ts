@@ -1633,7 +1633,7 @@ declare namespace ivm {
      * @param toolExecutor called with the tool's `name`, its params, which are copied as JSON (`{}` if there are none), and an
      *   `AbortSignal`. The call in the guest resolves with a structured clone of the result (or the result as JSON if it cannot be
      *   cloned; see also `results`), or rejects with an `Error` that has the same message. It also rejects if the JSON would have more than a
-     *   million elements of typed arrays and parts of objects that occurred before.
+     *   million elements of typed arrays, holes of arrays and parts of objects that occurred before.
      * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types, and for an `inputSchema` that is not supported
      */
     execute<T = unknown>(

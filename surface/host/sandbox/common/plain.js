@@ -11,6 +11,8 @@ const { discard, discardWithin } = require('../../calls/host-calls.js');
 const { hideSource } = require('../../wire/faults.js');
 const { uncloneable } = require('../../wire/refusal.js');
 
+const { isArray } = Array;
+const { hasOwn } = Object;
 const valueOfString = uncurryThis(String.prototype.valueOf);
 
 // `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made. The copy of
@@ -44,13 +46,13 @@ function plain(value, origin) {
 }
 
 /**
- * Most parts of the JSON of a value that take little or no memory in the value: what is in further occurrences of an object, and elements of typed
- * arrays. A value of a guest can have so many of them that its JSON fills any memory.
+ * Most parts of the JSON of a value that take little or no memory in the value: what is in further occurrences of an object, elements of typed
+ * arrays, and holes of arrays. A value of a guest can have so many of them that its JSON fills any memory.
  */
 const MAX_EXPANDED = 1_000_000;
 /** Characters of a text or a key that count as a part. */
 const CHARACTERS_PER_PART = 64;
-const EXPANDED = 'Value is too large as JSON: it has the same objects in too many places, or too many elements of typed arrays';
+const EXPANDED = 'Value is too large as JSON: it has the same objects in too many places, or too many elements of typed arrays or holes of arrays';
 
 /**
  * A replacer for one JSON text. It discards promises, and limits how much larger than the value the text may be.
@@ -65,6 +67,8 @@ function plainReplacer(origin) {
   return function replace(key, part) {
     if (repeated.size > 0 && repeated.has(this)) {
       left -= 1 + (key.length + (typeof part === 'string' ? part.length : 0)) / CHARACTERS_PER_PART;
+    } else if (part === undefined && isArray(this) && !hasOwn(this, key)) {
+      left -= 1;
     }
     if (typeof part === 'object' && part !== null) {
       (seen.has(part) ? repeated : seen).add(part);
