@@ -466,6 +466,7 @@ declare namespace ivm {
      * @throws the error that the code throws; `SyntaxError` with a message that ends in ` [file:line:column]`
      * @throws {TypeError} `ERR_ISOLATE_TRANSFER` for an argument or a result that cannot cross; `ERR_INVALID_ARG`, at once, if `args` is
      *   not an array
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` for more than 65,534 arguments
      * @throws {Error} `ERR_ISOLATE_TIMEOUT` or `ERR_ISOLATE_DEADLINE` if a limit has passed. The isolate continues
      * @example
      * ```ts
