@@ -4,9 +4,8 @@
 
 const { MESSAGE } = require('../../../core/protocol.js');
 const { CODE, coded } = require('../../../core/error.js');
-const { Work } = require('../../work.js');
-const { abortedBy, DISPOSED } = require('./execution.js');
-const { outputSize } = require('./size.js');
+const { treeBytes } = require('../../wire/notes.js');
+const { DISPOSED } = require('./execution.js');
 
 /**
  * Counts the calls of one execution.
@@ -86,6 +85,24 @@ class ArgumentBudget {
  * @property {string} name
  */
 
+/** Most bytes of JSON for each byte of the wire format: errors have more fields than bytes. */
+const MAX_JSON_PER_BYTE = 16;
+/** The JSON of a number has up to 24 bytes. */
+const BYTES_OF_NUMBER = 2;
+
+/**
+ * @param {any} value that has just been read
+ * @returns {number} most bytes that it was read from, Infinity if that is not known
+ */
+function bytesOf(value) {
+  switch (typeof value) {
+    case 'string': return value.length;
+    case 'object': return value === null ? BYTES_OF_NUMBER : treeBytes(value);
+    case 'bigint': return Infinity;
+    default: return BYTES_OF_NUMBER;
+  }
+}
+
 /**
  * @param {unknown} value
  * @param {number} limit bytes of JSON
@@ -93,17 +110,20 @@ class ArgumentBudget {
  * @returns {Promise<Refusal | undefined>} undefined if the result is returned
  */
 async function refusalOf(value, limit, { signal, until, isGone }) {
-  if (limit === Number.MAX_SAFE_INTEGER) {
+  // What is small is not measured.
+  if (limit === Number.MAX_SAFE_INTEGER || bytesOf(value) * MAX_JSON_PER_BYTE <= limit) {
     return undefined;
   }
   const stopped = () => (isGone() || signal?.aborted === true ? coded(Error, DISPOSED, CODE.DISPOSED) : undefined);
   try {
+    const { outputSize } = require('./size.js');
+    const { Work } = require('../../work.js');
     const size = await outputSize(value, limit, new Work({ until, stopped }));
     const shown = size === Infinity ? `more than ${limit}` : size;
     return size <= limit ? undefined : { value: `Result of ${shown} bytes exceeds the maximum output size of ${limit} bytes`, code: CODE.LIMIT, name: 'RangeError' };
   } catch (error) {
     const { message, code } = /** @type {Error & { code: string }} */ (error);
-    return { name: 'Error', ...(signal?.aborted && !isGone() ? abortedBy(signal) : { value: message, code }) };
+    return { name: 'Error', ...(signal?.aborted && !isGone() ? require('./refusals.js').abortedBy(signal) : { value: message, code }) };
   }
 }
 
