@@ -2298,7 +2298,8 @@ declare namespace ivm {
     typescript?: boolean;
     /**
      * Maximum number of console calls that are passed on for each execution or event, at least 0. The logger gets one warning about
-     * further ones. Default 10,000, which is also the most that the logger gets.
+     * further ones. Default 10,000, which is also the most that the logger gets. All of them, with what is logged by `context.logger`, take at
+     * most 8 MB.
      */
     maxLogEntries?: number;
     /**

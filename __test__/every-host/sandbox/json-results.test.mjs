@@ -12,10 +12,11 @@ const LARGE = {
   'the same objects in many places': 'let a = { x: 1 }; for (let i = 0; i < 20; i += 1) a = { l: a, r: a }; give(a)',
   'an array in many places': 'const part = new Array(10_000).fill(7); give(new Array(200).fill(part))',
   'a text in many places': "const part = ['x'.repeat(1e6)]; give(new Array(100).fill(part))",
+  'an object of texts in many places': "const part = Object('x'.repeat(1e6)); give(new Array(100).fill(part))",
+  'a key in many places': "const part = { ['x'.repeat(1e6)]: 1 }; give(new Array(100).fill(part))",
   'a typed array': 'give({ bytes: new Uint8Array(1_000_001) })',
   'an array with holes': 'const list = [1]; list.length = 100_000_000; give({ list })',
   'arrays with holes': 'give(Array.from({ length: 11 }, () => new Array(100_000)))',
-  'a boxed text in many places': "give({ list: new Array(100).fill(Object('x'.repeat(1e6))) })",
   'a date in many places': 'give({ list: new Array(130_000).fill(new Date(0)) })',
   'typed arrays': 'give(Array.from({ length: 11 }, () => new Uint8Array(100_000)))',
 };

@@ -318,9 +318,13 @@ describe('large results that are trees', () => {
 
   test('are not measured if they cannot be too large', async () => {
     const value = cloned(range(40_000, (index) => ({ index })));
-    const none = { spend: () => assert.fail('it was measured'), isSliceOver: false };
-    assert.equal(await outputSize(value, 1e8, none), 0);
-    await assert.rejects(outputSize(value, 1e6, none), /it was measured/);
+    const ending = { signal: undefined, until: Infinity, isGone: () => assert.fail('it was measured') };
+    assert.equal(await refusalOf(value, 1e8, ending), undefined);
+    assert.equal((await refusalOf(value, 1e6, ending)).value, 'it was measured');
+    for (const small of [undefined, null, true, -Number.MAX_VALUE, 'text']) {
+      assert.equal(await refusalOf(small, 64, ending), undefined);
+      assert.equal((await refusalOf(small, 0, { ...ending, isGone: () => false }))?.code, small === undefined ? undefined : 'ERR_ISOLATE_LIMIT');
+    }
     assert.equal((await read('return Array.from({ length: 4e4 }, (_, index) => ({ index }))')).result.length, 40_000);
   });
 

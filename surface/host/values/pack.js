@@ -93,6 +93,15 @@ function createPack(owned, { reply, recipient, isAwaited }) {
   }
 
   /**
+   * Packs an argument of a function of another realm. Arguments are copied.
+   * @param {unknown} value
+   */
+  function packArgument(value) {
+    checkArgument(value);
+    return pack(value, TRANSFER.COPY);
+  }
+
+  /**
    * Packs a value that is neither a handle nor a function.
    * @param {unknown} value
    * @param {number} bits
@@ -371,7 +380,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
   const showing = alone({ carrierOf: packHandle, shared, maxBytes: MAX_BYTES, lends: true });
   const hooks = alone({ ...showing, stack: hidePaths });
 
-  return { answerWith, pack, packMoving, packResult, packThrown };
+  return { answerWith, pack, packArgument, packMoving, packResult, packThrown };
 }
 
 module.exports = { checkArgument, createPack };

@@ -4,6 +4,7 @@
 const { types } = require('node:util');
 const { CODE, coded } = require('../../../core/error.js');
 const { kindOf } = require('../../../core/handle.js');
+const { uncurryThis } = require('../../../core/primordials.js');
 const { createClone } = require('../../values/clone.js');
 const { converted } = require('../../wire/conversion.js');
 const { discard, discardWithin } = require('../../calls/host-calls.js');
@@ -12,6 +13,7 @@ const { uncloneable } = require('../../wire/refusal.js');
 
 const { isArray } = Array;
 const { getOwnPropertyDescriptor, hasOwn } = Object;
+const valueOfString = uncurryThis(String.prototype.valueOf);
 
 // `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made. The copy of
 // an error is not known to be about a function.
@@ -48,7 +50,7 @@ function plain(value, origin) {
  * arrays, and holes of arrays. A value of a guest can have so many of them that its JSON fills any memory.
  */
 const MAX_EXPANDED = 1_000_000;
-/** Characters of a text that count as a part. */
+/** Characters of a text or a key that count as a part. */
 const CHARACTERS_PER_PART = 64;
 /** What a date counts that has occurred before: its text is made again. */
 const PARTS_PER_DATE = 8;
@@ -80,7 +82,7 @@ function plainReplacer(origin) {
   let left = MAX_EXPANDED;
   return function replace(key, part) {
     if (repeated.size > 0 && repeated.has(this)) {
-      left -= typeof part === 'string' ? 1 + part.length / CHARACTERS_PER_PART : 1;
+      left -= 1 + (key.length + (typeof part === 'string' ? part.length : 0)) / CHARACTERS_PER_PART;
     } else if (part === undefined && isArray(this) && !hasOwn(this, key)) {
       left -= 1;
     }
@@ -90,11 +92,9 @@ function plainReplacer(origin) {
       seen.add(date);
     }
     if (typeof part === 'object' && part !== null) {
-      if (seen.has(part)) {
-        repeated.add(part);
-        left -= types.isStringObject(part) ? part.length / CHARACTERS_PER_PART : 0;
-      }
-      seen.add(part);
+      (seen.has(part) ? repeated : seen).add(part);
+      // It has no parts of its own.
+      left -= types.isStringObject(part) && repeated.has(part) ? valueOfString(part).length / CHARACTERS_PER_PART : 0;
       left -= types.isTypedArray(part) ? part.length : 0;
       // It comes from a getter or `toJSON`.
       if (types.isPromise(part)) {
