@@ -15,6 +15,8 @@ mod cpp_heap;
 mod disposables;
 #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "fibers/absent.rs")]
 mod fibers;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod generations;
 mod guest_thread;
 mod heap;
 mod icu;
@@ -59,9 +61,9 @@ use crate::native;
 use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use accessor::is_plain;
-pub use address_space::for_isolate as address_space;
 #[cfg(unix)]
 pub use address_space::is_new_process;
+pub use address_space::{for_isolate as address_space, has_space};
 pub use bootstrap_script::BootstrapScript;
 #[cfg(target_os = "linux")]
 pub use checks::contain as contain_failed_checks;

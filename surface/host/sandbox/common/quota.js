@@ -27,9 +27,12 @@ const MEGABYTE = 2 ** 20;
 const ARGUMENTS_PER_BYTE = 4;
 const MIN_ARGUMENTS = 64 * MEGABYTE;
 const MAX_ARGUMENTS = 512 * MEGABYTE;
+/** Most such calls. The bytes of small arguments do not count. A guest can wait for as many, but need not wait. */
+const MAX_CALLS = 10_000;
 
 /** The arguments of calls whose promises have not settled. The functions of the host may keep them until then. */
 class ArgumentBudget {
+  #calls = 0;
   #bytes = 0;
   #max;
 
@@ -40,10 +43,10 @@ class ArgumentBudget {
 
   /**
    * @param {number} bytes of the arguments of a call that begins
-   * @throws {RangeError} if they are too many
+   * @throws {RangeError} if they, or the calls, are too many
    */
   check(bytes) {
-    if (this.#bytes + bytes > this.#max) {
+    if (this.#calls >= MAX_CALLS || this.#bytes + bytes > this.#max) {
       throw coded(/** @type {ErrorConstructor} */ (RangeError), MESSAGE.TOO_MANY_CALLS, CODE.LIMIT);
     }
   }
@@ -54,11 +57,13 @@ class ArgumentBudget {
    * @param {Promise<unknown>} promise
    */
   take(bytes, promise) {
-    if (bytes > 0) {
-      this.#bytes += bytes;
-      const end = () => { this.#bytes -= bytes; };
-      promise.then(end, end);
-    }
+    this.#calls += 1;
+    this.#bytes += bytes;
+    const end = () => {
+      this.#calls -= 1;
+      this.#bytes -= bytes;
+    };
+    promise.then(end, end);
   }
 }
 

@@ -6,6 +6,7 @@ const { readFileSync } = require('node:fs');
 const { clearTimeout, setTimeout } = require('../../clock.js');
 const { CODE } = require('../../../core/error.js');
 const { MAIN_FILE: FILE } = require('../../protocol.js');
+const { disposeOf } = require('./disposal.js');
 const { bare, own } = require('./options.js');
 
 const PACKAGE = '@swc/wasm-typescript';
@@ -111,7 +112,7 @@ function createStripper(make, keep = KEEP) {
     timer = setTimeout(() => {
       if (next === stocked) {
         forget();
-        void stocked.then(({ isolate }) => isolate.dispose(), forget);
+        void stocked.then(({ isolate }) => disposeOf(isolate), forget);
       }
     }, keep).unref();
   }
@@ -130,7 +131,7 @@ function createStripper(make, keep = KEEP) {
       const whole = Math.min(Math.ceil(deadline), MAX_TIME);
       return await strip.apply(undefined, [texts], bare({ timeout: 0, deadline: whole, signal, arguments: bare({ copy: true }), result: bare({ copy: true }) }));
     } finally {
-      isolate.dispose();
+      disposeOf(isolate);
       stock();
     }
   }
