@@ -25,7 +25,8 @@ const { Work } = require('./work.js');
 function createExchange({ native, owned, callers, surface, unpack, settle, failed }) {
   /** @param {number} request @param {any} carrier */
   const reply = (request, carrier) => native.reply(request, carrier);
-  const { answerWith, pack, packMoving, packResult, packThrown } = createPack(owned, {
+  const { answerWith, pack, packAnswer, packMoving, packResult, packThrown, small } = createPack(owned, {
+    outcome: native.outcome,
     reply,
     recipient: (request) => native.recipient(request),
     isAwaited: (request) => native.isAwaited(request),
@@ -41,7 +42,7 @@ function createExchange({ native, owned, callers, surface, unpack, settle, faile
   });
   const { delegateTo, local } = createLocal({ native, surface, unpack });
   const serve = createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack, release });
-  const serveDirectCalls = createServeDirectCalls({ native, owned, packResult, packThrown, together, unpack, skip });
+  const serveDirectCalls = createServeDirectCalls({ native, owned, packAnswer, small, packThrown, together, unpack, skip });
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */
   const serveFor = (caller, args) => callers.run(caller, serve, args);
   return Object.freeze({

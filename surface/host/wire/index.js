@@ -6,7 +6,7 @@ const { Reader } = require('./reader.js');
 const { FIXED_TIME, MAX_WEIGHT } = require('./reading-limits.js');
 const { mayHaveRegexps } = require('./regexp-cost.js');
 const { shortList } = require('./short-list.js');
-const { isOneByte } = require('./sink.js');
+const { isOneByte, placeIn } = require('./sink.js');
 const { Writer } = require('./writer.js');
 
 /**
@@ -26,6 +26,25 @@ function serialize(value, hooks) {
 }
 
 /**
+ * Writes a value to `place` if it is small and has no table.
+ * @param {unknown} value
+ * @param {import('./leaf-writer.js').WriteHooks} hooks
+ * @param {ReturnType<typeof placeIn>} place
+ * @returns {number | { bytes: Uint8Array, table: unknown[] }} the number of bytes there
+ */
+function serializeAt(value, hooks, place) {
+  const writer = new Writer(hooks, place);
+  try {
+    writer.run(value);
+    writer.checkBuffers();
+    const length = writer.table.length === 0 ? writer.keep() : 0;
+    return length > 0 ? length : { bytes: writer.take(), table: writer.table };
+  } finally {
+    writer.release();
+  }
+}
+
+/**
  * @param {Uint8Array} bytes to which no other code writes
  * @param {unknown[]} table
  * @param {import('./reader.js').ReadHooks} hooks
@@ -36,4 +55,4 @@ function deserialize(bytes, table, hooks, work) {
   return new Reader(bytes, table, hooks, 0, work).run();
 }
 
-module.exports = { deserialize, FIXED_TIME, isOneByte, MAX_WEIGHT, mayHaveRegexps, Reader, serialize, shortList };
+module.exports = { deserialize, FIXED_TIME, isOneByte, MAX_WEIGHT, mayHaveRegexps, placeIn, Reader, serialize, serializeAt, shortList };

@@ -62,9 +62,12 @@ const MAX_SECOND = 2 * MAX_FIRST;
 let lastCount = 0;
 
 class LeafWriter extends Sink {
-  /** @param {WriteHooks} hooks */
-  constructor(hooks) {
-    super(hooks.maxBytes ?? Infinity, hooks.lends === true);
+  /**
+   * @param {WriteHooks} hooks
+   * @param {import('./sink.js').Scratch} place for a small value, or null
+   */
+  constructor(hooks, place) {
+    super(hooks.maxBytes ?? Infinity, hooks.lends === true, place);
     this.hooks = hooks;
     /**
      * The first objects written, by number; V8 numbers them in this order. The array is full from the start, so elements of its prototypes

@@ -79,9 +79,12 @@ function indexOf(key) {
 const hasIndex = (array, index, plain) => (plain && !(index in ArrayPrototype) ? index in array : isOwn(array, index));
 
 class Writer extends LeafWriter {
-  /** @param {import('./leaf-writer.js').WriteHooks} hooks */
-  constructor(hooks) {
-    super(hooks);
+  /**
+   * @param {import('./leaf-writer.js').WriteHooks} hooks
+   * @param {import('./sink.js').Scratch} [place] for a small value
+   */
+  constructor(hooks, place = null) {
+    super(hooks, place);
     this.maxDepth = hooks.maxDepth ?? DEFAULT_MAX_DEPTH;
     /** Containers around those on the native stack. */
     this.outside = 0;
