@@ -75,6 +75,9 @@ let spare = allocate(SMALLEST);
 /** A scratch buffer with bytes that the native side gets. It clears the first one when it has copied them. @type {Scratch} */
 let lent = null;
 
+/** What a writer has that is done. */
+const NOTHING = allocate(0);
+
 /** A scratch buffer that nothing uses. */
 function takeScratch() {
   let scratch = spare;
@@ -110,12 +113,15 @@ class Sink {
     this.whole = undefined;
   }
 
-  /** Returns the scratch buffer, whether or not the value was written. */
+  /** Returns the scratch buffer, whether or not the value was written. Nothing may be called after this. */
   release() {
     const { bytes, data } = this;
     if (this.place !== undefined) this.leave();
     else if (this.isLent) lent = { bytes, data };
     else if (bytes.length <= LARGEST_KEPT) spare = { bytes, data };
+    this.bytes = NOTHING.bytes;
+    this.data = NOTHING.data;
+    this.whole = undefined;
   }
 
   /** The place that others have provided is free again, unless the value stays there. */

@@ -78,6 +78,9 @@ function indexOf(key) {
  */
 const hasIndex = (array, index, plain) => (plain && !(index in ArrayPrototype) ? index in array : isOwn(array, index));
 
+/** What a writer has that is done. @type {Frame[]} */
+const NO_FRAMES = [];
+
 class Writer extends LeafWriter {
   /**
    * @param {import('./leaf-writer.js').WriteHooks} hooks
@@ -93,6 +96,13 @@ class Writer extends LeafWriter {
     /** @type {Frame[]} containers that the current run put aside, innermost first */
     this.aside = [];
     /** Writes large arrays of primitives, once there are any. @type {InstanceType<typeof PrimitiveArrays> | undefined} */
+    this.primitiveArrays = undefined;
+  }
+
+  /** @override */
+  release() {
+    super.release();
+    this.aside = NO_FRAMES;
     this.primitiveArrays = undefined;
   }
 
