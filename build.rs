@@ -49,8 +49,12 @@ fn main() {
             "_ZN2v88internal10MemoryPool3AddEPNS0_7IsolateEPNS0_11MutablePageE",
             "_ZN2v88internal10MemoryPool8AddLargeEPNS0_7IsolateERNSt4__Cr6vectorIPNS0_9LargePageENS4_9allocatorIS7_EEEE",
         ];
-        let cpp_heap =
-            ["_ZN5cppgc8internal8HeapBase9TerminateEv", "_ZN5cppgc8internal11PageBackend20FreeNormalPageMemoryEPh"];
+        let cpp_heap = [
+            "_ZN5cppgc8internal8HeapBase9TerminateEv",
+            "_ZN5cppgc8internal11PageBackend20FreeNormalPageMemoryEPh",
+            "_ZN2v88internal7CppHeap29EnterProcessGlobalAtomicPauseEv",
+            "_ZN2v88internal7CppHeap26ProcessCrossThreadWeaknessEv",
+        ];
         let stub_cache = [
             "_ZN2v88internal9StubCacheC1EPNS0_7IsolateE",
             "_ZN2v88internal9StubCache10InitializeEv",

@@ -466,6 +466,7 @@ declare namespace ivm {
      * @throws the error that the code throws; `SyntaxError` with a message that ends in ` [file:line:column]`
      * @throws {TypeError} `ERR_ISOLATE_TRANSFER` for an argument or a result that cannot cross; `ERR_INVALID_ARG`, at once, if `args` is
      *   not an array
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` for more than 65,534 arguments
      * @throws {Error} `ERR_ISOLATE_TIMEOUT` or `ERR_ISOLATE_DEADLINE` if a limit has passed. The isolate continues
      * @example
      * ```ts
@@ -1633,7 +1634,7 @@ declare namespace ivm {
      * @param toolExecutor called with the tool's `name`, its params, which are copied as JSON (`{}` if there are none), and an
      *   `AbortSignal`. The call in the guest resolves with a structured clone of the result (or the result as JSON if it cannot be
      *   cloned; see also `results`), or rejects with an `Error` that has the same message. It also rejects if the JSON would have more than a
-     *   million elements of typed arrays and parts of objects that occurred before.
+     *   million elements of typed arrays, holes of arrays and parts of objects that occurred before.
      * @throws {TypeError} `ERR_INVALID_ARG`, as a rejection, for arguments of wrong types, and for an `inputSchema` that is not supported
      */
     execute<T = unknown>(
@@ -2297,7 +2298,8 @@ declare namespace ivm {
     typescript?: boolean;
     /**
      * Maximum number of console calls that are passed on for each execution or event, at least 0. The logger gets one warning about
-     * further ones. Default 10,000, which is also the most that the logger gets.
+     * further ones. Default 10,000, which is also the most that the logger gets. All of them, with what is logged by `context.logger`, take at
+     * most 8 MB.
      */
     maxLogEntries?: number;
     /**

@@ -3,6 +3,7 @@
 
 const { AgentSandbox, describeTools } = require('../index.js');
 const { withNames } = require('./approval.js');
+const { clashOf } = require('./identifiers.js');
 const { invalid, MAX_OUTPUT, resultOf } = require('./outcome.js');
 /** @type {typeof import('../surface/host/sandbox/tools/schema.js')} */
 const { readSchema } =
@@ -47,13 +48,10 @@ const identifier = (name) => name.replaceAll(/[^\w$]/g, '_').replace(/^(?=\d|$)/
  * @returns {Map<string, Tool>}
  */
 function named(tools) {
-  const all = new Map();
-  for (const tool of tools) {
-    const name = identifier(tool.name);
-    if (all.has(name)) throw invalid(`The tools "${all.get(name).name}" and "${tool.name}" have the same name in code: ${name}`);
-    all.set(name, tool);
-  }
-  return all;
+  const names = tools.map(({ name }) => identifier(name));
+  const clash = clashOf(tools.map(({ name }) => name), names);
+  if (clash !== undefined) throw invalid(clash);
+  return new Map(tools.map((tool, index) => [names[index], tool]));
 }
 
 /**

@@ -3,7 +3,7 @@
 
 const { AgentSandbox, normalizeCode } = require('../index.js');
 const { withNames } = require('./approval.js');
-const { RESERVED, identifier } = require('./identifiers.js');
+const { clashOf, RESERVED, identifier } = require('./identifiers.js');
 
 const TIMEOUT = 60_000;
 const MAX_TIME = 0x7fff_ffff;
@@ -43,6 +43,9 @@ function problemOf(code, providers, connectors) {
     if (names.has(name)) return `Provider name "${name}" is taken`;
     names.add(name);
     if (typeof fns !== 'object' || fns === null) return `The tools of provider "${name}" must be an object of functions`;
+    const keys = Object.keys(fns);
+    const clash = clashOf(keys.map((key) => `${name}.${key}`), keys.map(identifier));
+    if (clash !== undefined) return clash;
   }
   return undefined;
 }
@@ -78,7 +81,7 @@ function createExecutor(options) {
     const tools = fns.map((_, index) => ({ name: `$host:f${index}`, description: '' }));
     let count = 0;
     const inside = providers.map(({ name, fns: own, prelude = '' }) =>
-      `const ${name} = { ${Object.keys(own).map((key) => `${identifier(key)}: (...args) => $host.f${count++}(args)`)} };\n${prelude};\n`);
+      `const ${name} = { ${Object.keys(own).map((key) => `['${identifier(key)}']: (...args) => $host.f${count++}(args)`)} };\n${prelude};\n`);
     // A function with types is called here: it is not parsed.
     const main = await functionOf(code);
     if (main === undefined) return { result: undefined, error: `Execution timeout after ${timeout}ms` };

@@ -14,4 +14,21 @@ function identifier(name) {
   return RESERVED.has(word) ? `${word}_` : word;
 }
 
-module.exports = { RESERVED, identifier };
+/**
+ * Why tools cannot be in the same code, if two of them have one name there.
+ * @param {readonly string[]} names of the tools
+ * @param {readonly string[]} identifiers of the same tools
+ * @returns {string | undefined} undefined if all differ
+ */
+function clashOf(names, identifiers) {
+  /** @type {Map<string, string>} */
+  const known = new Map();
+  for (const [index, word] of identifiers.entries()) {
+    const other = known.get(word);
+    if (other !== undefined) return `The tools "${other}" and "${names[index]}" have the same name in code: ${word}`;
+    known.set(word, names[index]);
+  }
+  return undefined;
+}
+
+module.exports = { clashOf, RESERVED, identifier };

@@ -48,9 +48,10 @@ export interface InspectorServer {
  * DevTools cannot resume a paused guest.
  *
  * Requests are refused if their `Host` is neither an IP address nor `localhost` nor `options.host`, or if they have the origin of a web
- * page: a page that the developer visits must not reach the isolate. At most 256 connections are open at a time, and a message has at
- * most 16 MB. A connection that has not sent a complete request after 10 s is closed (plus the host's own delay in detecting this). If
- * 256 MB of messages wait for all connections, the one for which most wait is closed. All are closed when the isolate has ended.
+ * page: a page that the developer visits must not reach the isolate. At most 256 connections are open at a time, 16 of them without a
+ * session, and a message has at most 16 MB. A connection that has not sent a complete request after 10 s is closed (plus the host's own delay
+ * in detecting this). If 256 MB of messages wait for all connections, the one for which most wait is closed. All are closed when the isolate
+ * has ended.
  * @param isolate made with `inspector: true`. Contexts are visible if they were made with it too
  * @throws {TypeError} as a rejection, like all of these: `ERR_INVALID_ARG` for wrong arguments and unknown options
  * @throws {Error} `Inspector is not enabled for this isolate` (`ERR_ISOLATE_UNSUPPORTED`) unless it was made with `inspector: true`

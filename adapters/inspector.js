@@ -28,6 +28,8 @@ const GONE = 1001;
 const READY = '"Runtime.runIfWaitingForDebugger"';
 /** Connections at a time: each takes a file descriptor of the process. */
 const MAX_CONNECTIONS = 256;
+/** Those of them that have no session. Each may send thousands of requests at once, which take a tenth of a second, and all may be read in one turn. */
+const MAX_WITHOUT_SESSION = 16;
 /** A client that has sent no request, or does not close a refused connection, is cut off. */
 const MAX_REQUEST_MS = 10_000;
 /** Node compares connections with that limit this often: by default only every 30 s. */
@@ -80,13 +82,18 @@ async function serve(isolate, options) {
   const attached = new Promise((resolve) => { attach = resolve; });
   // One message per turn of the event loop: thousands of small ones may arrive together.
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false, allowSynchronousEvents: false });
+  /** Connections that have sent a request. Each gets one answer, and is closed: to answer thousands that arrive together takes a second. @type {WeakSet<object>} */
+  const answered = new WeakSet();
   const server = createServer({ connectionsCheckingInterval: CHECK_REQUESTS_MS }, (request, response) => {
+    if (answered.has(request.socket)) return;
+    answered.add(request.socket);
     const answer = isAllowed(request) ? answerTo(String(request.url)) : undefined;
     const body = answer === undefined ? '' : JSON.stringify(answer, undefined, 2);
     const status = isAllowed(request) ? (answer === undefined ? 404 : 200) : 403;
     response.writeHead(status, {
       'Content-Type': 'application/json; charset=UTF-8',
       'Cache-Control': 'no-cache',
+      Connection: 'close',
       'Content-Length': Buffer.byteLength(body),
     });
     response.end(body);
@@ -96,15 +103,23 @@ async function serve(isolate, options) {
   server.requestTimeout = MAX_REQUEST_MS;
   /** All connections, as the server does not know those that were upgraded. @type {Set<import('node:net').Socket>} */
   const connections = new Set();
+  /** Those without a session. @type {Set<object>} */
+  const requesting = new Set();
   server.on('connection', (connection) => {
     connections.add(connection);
-    connection.on('close', () => connections.delete(connection));
+    requesting.add(connection);
+    connection.on('close', () => {
+      connections.delete(connection);
+      requesting.delete(connection);
+    });
     connection.on('error', () => connection.destroy());
+    if (requesting.size > MAX_WITHOUT_SESSION) connection.destroy();
   });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
     if (!isAllowed(request)) return refuse(socket, '403 Forbidden');
     if (request.url !== `/${id}`) return refuse(socket, '404 Not Found');
+    requesting.delete(socket);
     return sockets.handleUpgrade(request, socket, head, connect);
   });
 

@@ -3,6 +3,7 @@
 
 const { AgentSandbox } = require('../index.js');
 const { withNames } = require('./approval.js');
+const { clashOf } = require('./identifiers.js');
 const { MAX_OUTPUT, plainOf } = require('./outcome.js');
 const { notifyHook } = require('./observers.js');
 
@@ -13,22 +14,6 @@ const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
  * @param {string} id
  */
 const identifier = (id) => `external_${id.replaceAll(/[^\w$]/g, '_').replace(/^(?![A-Za-z_$])/, '_')}`;
-
-/**
- * @param {readonly string[]} ids of tools
- * @param {readonly string[]} names of the same tools in code
- * @returns {string | undefined} undefined if all names differ
- */
-function clashOf(ids, names) {
-  /** @type {Map<string, string>} */
-  const known = new Map();
-  for (const [index, name] of names.entries()) {
-    const other = known.get(name);
-    if (other !== undefined) return `The tools "${other}" and "${ids[index]}" have the same name in code: ${name}`;
-    known.set(name, ids[index]);
-  }
-  return undefined;
-}
 
 /** @param {Partial<import('../index.js').AgentSandboxConfig>} [options] */
 function createCodeModeTransport(options) {

@@ -4,7 +4,7 @@
 /** @type {typeof import('../surface/host/calls/host-calls.js')} */
 const { discard, notify, ORIGIN } =
   // @ts-ignore -- there after a build
-  require('../host/index.js').files['exchange.js']()('surface/host/calls/host-calls.js');
+  require('../host/index.js').files['outgoing.js']()('surface/host/calls/host-calls.js');
 
 /**
  * Calls a hook of a framework, if there is one. What it throws or rejects with has no effect on the caller.

@@ -18,8 +18,17 @@ function standardJsonSchema(schema) {
   }
 }
 
+/**
+ * A part of the path to what is wrong. A schema may put a guest's value there, whose text may take any time.
+ * @param {any} part a key, or an object with one
+ */
+function keyOf(part) {
+  const key = typeof part === 'object' ? part?.key : part;
+  return typeof key === 'string' ? key.slice(0, MAX.message) : typeof key === 'number' || typeof key === 'symbol' ? String(key) : '';
+}
+
 /** @param {{ path?: readonly any[], message: string }} issue */
-const textOf = ({ path = [], message }) => `${path.slice(0, MAX.path).map((key) => String(key?.key ?? key).slice(0, MAX.message)).join('.')}: ${message.slice(0, MAX.message)}`;
+const textOf = ({ path = [], message }) => `${path.slice(0, MAX.path).map(keyOf).join('.')}: ${message.slice(0, MAX.message)}`;
 
 /**
  * @param {any} schema a Standard Schema, or undefined

@@ -6,7 +6,6 @@
 // there.
 
 const { existsSync, fstatSync, openSync, readSync, closeSync } = require('node:fs');
-const { join } = require('node:path');
 
 /**
  * What was loaded, or why it was not.
@@ -155,8 +154,9 @@ const PREFIX = 'isolated-v8-';
 const GLIBC = '2.28';
 const MUSL_LOADER = 'ld-musl-';
 const ELF_HEAD_BYTES = 4096;
-/** The beginning of an ELF file of 64 bits, little-endian, and where its header says where its last part is. */
-const ELF_64 = '\x7fELF\x02\x01';
+/** The beginning of an ELF file (`\x7fELF`) of 64 bits, little-endian, and where its header says where its last part is. */
+const ELF = 0x7f45_4c46;
+const BITS_64_LITTLE = 0x0201;
 const ELF_HEADER = Object.freeze({ bytes: 64, sections: 40, sectionSize: 58, sectionCount: 60 });
 
 /**
@@ -167,11 +167,12 @@ function isTruncated(path) {
   try {
     const descriptor = openSync(path, 'r');
     try {
-      const head = Buffer.alloc(ELF_HEADER.bytes);
-      const length = readSync(descriptor, head, 0, head.length, 0);
-      if (length < head.length || head.toString('latin1', 0, ELF_64.length) !== ELF_64) return false;
-      const sections = head.readUInt16LE(ELF_HEADER.sectionSize) * head.readUInt16LE(ELF_HEADER.sectionCount);
-      return fstatSync(descriptor).size < Number(head.readBigUInt64LE(ELF_HEADER.sections)) + sections;
+      // The engine has the methods of views; a host compiles those of its own `Buffer` first.
+      const head = new DataView(new ArrayBuffer(ELF_HEADER.bytes));
+      const length = readSync(descriptor, head, 0, head.byteLength, 0);
+      if (length < head.byteLength || head.getUint32(0) !== ELF || head.getUint16(4) !== BITS_64_LITTLE) return false;
+      const sections = head.getUint16(ELF_HEADER.sectionSize, true) * head.getUint16(ELF_HEADER.sectionCount, true);
+      return fstatSync(descriptor).size < Number(head.getBigUint64(ELF_HEADER.sections, true)) + sections;
     } finally {
       closeSync(descriptor);
     }
@@ -263,13 +264,16 @@ function notLoadable(what, cause) {
 /** As the system's loader reports a file that is shorter than its header. */
 const truncated = () => new Error('file too short');
 
+/** The path of a file of the package. Bundlers would take `path.join` for a pattern of files to include. @param {string} file */
+const pathOf = (file) => [__dirname, '..', file].join('/');
+
 /**
  * @param {string} file
  * @returns {boolean} false where the host does not let us look, as Deno without --allow-read
  */
 function isBeside(file) {
   try {
-    return existsSync(join(__dirname, '..', file));
+    return existsSync(pathOf(file));
   } catch {
     return false;
   }
@@ -300,14 +304,14 @@ function load() {
   const binary = Object.hasOwn(binaries, triple) ? binaries[triple] : undefined;
   if (binary === undefined) throw notThere(triple);
   if (isBeside(binary.file)) {
-    if (isTruncated(join(__dirname, '..', binary.file))) throw notLoadable(binary.file, truncated());
+    if (isTruncated(pathOf(binary.file))) throw notLoadable(binary.file, truncated());
     const { native, error } = binary.beside();
     if (native === undefined) throw notLoadable(binary.file, error);
     return native;
   }
   const name = PREFIX + triple;
-  // Where package managers put it, also those that link. Bundlers would take `path.join` for a pattern of files to include.
-  if (isTruncated([__dirname, '../..', name, binary.file].join('/'))) throw notLoadable(name, truncated());
+  // Where package managers put it, also those that link.
+  if (isTruncated(pathOf(`../${name}/${binary.file}`))) throw notLoadable(name, truncated());
   /** @type {any} */
   const { native, error: cause } = binary.installed();
   if (native !== undefined) return native;

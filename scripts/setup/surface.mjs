@@ -16,21 +16,34 @@ const IMPORT = /\brequire\(\s*(["'])(\.[^"']+)\1\s*\)/g;
  * files need that need the module.
  */
 const SANDBOX = 'surface/host/sandbox';
+const inSandbox = (...names) => names.map((name) => `${SANDBOX}/${name}.js`);
 const CHUNKS = {
   'index.js': { entries: ['surface/host/index.js'], after: [] },
-  'exchange.js': { entries: ['surface/host/exchange.js'], after: ['index.js'] },
+  'incoming.js': { entries: ['surface/host/incoming.js'], after: ['index.js'] },
+  // What a first result that is a primitive does not need: functions, objects, signals, and errors of the host.
+  'outgoing.js': {
+    entries: [
+      'surface/host/outgoing.js', 'surface/host/work.js', ...['host-calls', 'signals'].map((name) => `surface/host/calls/${name}.js`), ...inSandbox('common/globals', 'common/refusals', 'common/size'),
+    ],
+    after: ['incoming.js'],
+  },
   // ES modules, sessions with the inspector, profiles and snapshots.
   'modules.js': { entries: ['module', 'session', 'profile', 'snapshot'].map((name) => `surface/api/${name}.js`), after: ['index.js'] },
-  'values.js': { entries: ['surface/host/wire/index.js'], after: ['exchange.js'] },
-  'sandbox.js': { entries: [`${SANDBOX}/index.js`, 'surface/host/engine.js'], after: ['exchange.js'] },
-  'agent.js': { entries: [`${SANDBOX}/agent/sandbox.js`, `${SANDBOX}/tools/descriptions.js`], after: ['sandbox.js'] },
-  'subprocess.js': { entries: [`${SANDBOX}/subprocess/sandbox.js`], after: ['agent.js'] },
+  'values.js': { entries: ['surface/host/wire/index.js', 'surface/host/requests/message.js'], after: ['outgoing.js'] },
+  'sandbox.js': { entries: inSandbox('index'), after: ['incoming.js'] },
+  // What `common/features.js` loads, other functions of the package, and its settings.
+  'features.js': {
+    entries: [...inSandbox('common/inspection', 'common/modules', 'common/typescript', 'code/parser', 'context/globals'), 'surface/host/engine.js'],
+    after: ['sandbox.js'],
+  },
+  'agent.js': { entries: inSandbox('agent/sandbox', 'tools/descriptions'), after: ['sandbox.js', 'outgoing.js'] },
+  'subprocess.js': { entries: inSandbox('subprocess/sandbox'), after: ['agent.js'] },
   'unavailable.js': { entries: ['surface/host/unavailable.js'], after: ['index.js'] },
-  'plugin.js': { entries: ['sandbox', 'isolate/runtime', 'network/fetch'].map((name) => `${SANDBOX}/plugin/${name}.js`), after: ['sandbox.js'] },
+  'plugin.js': { entries: inSandbox('plugin/sandbox', 'plugin/isolate/runtime', 'plugin/network/fetch'), after: ['sandbox.js', 'outgoing.js'] },
 };
 const chunks = Object.keys(CHUNKS);
 /** Files of which adapters use modules. `index.js` exports functions that load them, and return the function that loads a module. */
-const OF_ADAPTERS = ['exchange.js', 'agent.js'];
+const OF_ADAPTERS = ['outgoing.js', 'agent.js'];
 
 export const surfaceFiles = chunks.map((name) => join(folder, name));
 

@@ -39,10 +39,15 @@ pub fn take(own: &Arc<Budget>, size: usize) -> Option<Charge> {
     Charge::take(own, size.max(SPACE.least))
 }
 
-/// Takes space of `size` from the budget of all isolates. Buffers leave a quarter of it for allocations that V8 cannot do without.
+/// Whether buffers may have space of `size` of the budget of all isolates. They leave a quarter of it for allocations that V8 cannot do without.
+pub fn has_space(size: usize) -> bool {
+    SPACE.all.used().saturating_add(size) <= SPACE.all.limit() / 4 * 3
+}
+
+/// Takes space of `size` from the budget of all isolates.
 pub fn take_of_all(size: usize, is_buffer: bool) -> Option<Charge> {
     let size = size.max(SPACE.least);
-    if is_buffer && SPACE.all.used().saturating_add(size) > SPACE.all.limit() / 4 * 3 {
+    if is_buffer && !has_space(size) {
         return None;
     }
     Charge::take(&SPACE.all, size)

@@ -61,9 +61,9 @@ use crate::native;
 use crate::value::{Budget, Code, ErrorClass, Fault};
 pub use abort::contain_fatal_errors;
 pub use accessor::is_plain;
-pub use address_space::for_isolate as address_space;
 #[cfg(unix)]
 pub use address_space::is_new_process;
+pub use address_space::{for_isolate as address_space, has_space};
 pub use bootstrap_script::BootstrapScript;
 #[cfg(target_os = "linux")]
 pub use checks::contain as contain_failed_checks;

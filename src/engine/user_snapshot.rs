@@ -36,6 +36,8 @@ impl PartialEq for Snapshot {
 pub struct Size {
     pub heap: usize,
     pub buffers: usize,
+    /// Address space that buffers reserve for growth.
+    pub space: usize,
 }
 
 /// A snapshot whose tag was verified, so that not every isolate checks all bytes again. Shared bytes do not change.
@@ -51,7 +53,8 @@ static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 impl Snapshot {
     /// A snapshot that V8 has written, with a tag. `source` identifies the bootstrap code in it.
     pub(super) fn seal(contents: &[u8], source: u64, size: Size) -> Arc<Vec<u8>> {
-        let sealed = Arc::new(seal::seal(MAGIC, [source, size.heap as u64, size.buffers as u64], contents));
+        let sealed =
+            Arc::new(seal::seal(MAGIC, [source, size.heap as u64, size.buffers as u64, size.space as u64], contents));
         remember(&sealed, source, sealed.len() - contents.len(), size);
         sealed
     }
@@ -65,13 +68,14 @@ impl Snapshot {
             return Some(Self { offset: known.offset, size: known.size, sealed });
         }
         drop(known);
-        let ([made_with, heap, buffers], contents) = seal::open(MAGIC, &sealed)?;
+        let ([made_with, sizes @ ..], contents) = seal::open::<4>(MAGIC, &sealed)?;
         // V8 reads words. No allocator is known that does not align them.
         if made_with != source || !contents.as_ptr().cast::<u64>().is_aligned() {
             return None;
         }
         let offset = sealed.len() - contents.len();
-        let size = Size { heap: usize::try_from(heap).ok()?, buffers: usize::try_from(buffers).ok()? };
+        let [heap, buffers, space] = sizes.map(usize::try_from);
+        let size = Size { heap: heap.ok()?, buffers: buffers.ok()?, space: space.ok()? };
         remember(&sealed, source, offset, size);
         Some(Self { sealed, offset, size })
     }

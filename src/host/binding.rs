@@ -112,6 +112,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"invoke", function(js, environment, c"invoke", call::invoke)?),
         (c"abort", function(js, environment, c"abort", call::abort)?),
         (c"configure", function(js, environment, c"configure", host_engine::configure)?),
+        (c"startEngine", function(js, environment, c"startEngine", host_engine::start)?),
         (c"statistics", function(js, environment, c"statistics", host_engine::statistics)?),
         (c"flushWakeUps", function(js, environment, c"flushWakeUps", call::flush_wake_ups)?),
         (c"answer", function_of::<_, 1>(js, environment, c"answer", direct_calls::answer)?),

@@ -120,7 +120,7 @@ fn write_result<'a>(js: Js<'a>, environment: &Environment, outcome: Outcome) -> 
         return Ok(carrier);
     }
     let before = environment.context.current.take();
-    let carrier = carrier::write(js, environment, outcome);
+    let carrier = carrier::write_or_refuse(js, environment, outcome);
     environment.context.current.set(before);
     environment.context.retained.take();
     carrier

@@ -12,6 +12,16 @@ use crate::ops::milliseconds;
 use crate::protocol::{setting, statistic};
 use crate::{engine, guest, sandbox};
 
+/// `startEngine()`: starts V8 on another thread, because an isolate is about to be made. Has no effect once it has started. An error is reported by
+/// what makes the isolate, which tries again.
+pub fn start<'a>(js: Js<'a>, environment: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let start = environment.settings.engine;
+    engine::run_on_pool(move || {
+        let _ = start();
+    });
+    js.undefined()
+}
+
 /// `statistics()`: counts of isolates and threads, each at its index of `STATISTIC`.
 pub fn statistics<'a>(js: Js<'a>, _local: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let registry = registry();

@@ -35,26 +35,24 @@ pub struct CppMutex {
     pub unlock: unsafe extern "C" fn(*mut c_void),
 }
 
-/// Whether this thread can be left while it waits: it runs a guest on a fiber, which holds only the mutex of the condition.
+/// Whether this thread can be left while it waits: it runs a guest on a fiber, which holds only the mutex of the condition, and perhaps the lock of a
+/// collection.
 pub fn can_leave() -> bool {
-    fiber::active() != 0 && locks::count() == 1
+    fiber::active() != 0 && locks::count() == 1 + u32::from(locks::is_in_collection())
 }
 
 /// Waits until `condition` is signalled, with the mutex unlocked. If the thread is requested to stop before, it leaves the guest, with the mutex
 /// unlocked.
 ///
 /// # Safety
-/// The functions are those of the kind of mutex. The thread has locked the mutex, and no other.
+/// The functions are those of the kind of mutex. The thread has locked the mutex, and [`can_leave`].
 pub unsafe fn wait(condition: *mut c_void, CppMutex { mutex, lock, try_lock, unlock }: CppMutex) {
     let number = add(condition as usize);
     // SAFETY: guaranteed by the caller.
     unsafe { unlock(mutex) };
-    if !await_signal(number) {
-        // Leaves the guest: the thread holds no lock now, and nothing here must be dropped.
-        locks::end();
-        locks::begin();
-    }
-    locks::set(0);
+    await_signal(number);
+    // Leaves the guest if the thread was requested to stop: nothing here must be dropped.
+    locks::end();
     // SAFETY: guaranteed by the caller.
     unsafe { locks::take(mutex, lock, try_lock) };
 }
@@ -67,8 +65,8 @@ fn add(condition: usize) -> u64 {
     number
 }
 
-/// Waits until this waiter is woken, and removes it. False if the thread was requested to stop before.
-fn await_signal(number: u64) -> bool {
+/// Waits until this waiter is woken, or the thread is requested to stop, and removes it.
+fn await_signal(number: u64) {
     let mut waiters = lock(&WAITERS);
     loop {
         let place = waiters.iter().position(|waiter| waiter.number == number);
@@ -78,7 +76,7 @@ fn await_signal(number: u64) -> bool {
                 waiters.swap_remove(place);
                 COUNT.fetch_sub(1, Ordering::SeqCst);
             }
-            return is_woken;
+            return;
         }
         waiters = waiters.wait_for(&WOKEN, POLL);
     }

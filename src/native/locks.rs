@@ -51,29 +51,42 @@ pub(super) fn begin() {
 /// C++ code has released a lock.
 #[cfg(target_os = "linux")]
 pub fn end() {
-    if release() {
-        obey_stop_request();
+    let was_last = release();
+    obey_stop_request();
+    if was_last {
         quota::with_current(NativeQuota::notify_postponed);
     }
 }
 
 /// If this thread is requested to stop and holds no lock, leaves the guest that it runs on a fiber, or parks the thread permanently. Called
-/// by V8's C++ code where it asks for memory, or releases a lock.
+/// by V8's C++ code where it asks for memory, or releases a lock. A guest on a fiber is also left in a collection (`safepoints`).
 #[cfg(target_os = "linux")]
 #[inline]
 pub fn obey_stop_request() {
-    if stop_request::is_made() && !held() {
+    if stop_request::is_made() && (!held() || can_leave_collection()) {
         // What follows asks for memory as well.
         stop_request::withdraw();
-        // SAFETY: V8's C++ code has called this, and holds no lock. Below it are frames of V8, and of our code that holds nothing that others
-        // need while it calls V8.
+        // SAFETY: V8's C++ code has called this, and holds no lock that others need: that of a collection is lost with the guest. Below it are
+        // frames of V8, and of our code that holds nothing that others need while it calls V8.
         unsafe { fiber::leave(fiber::Pause::Left) };
         refusal::end();
     }
 }
 
+/// Whether this thread runs a guest on a fiber that is in a collection and holds only its lock.
+#[cfg(target_os = "linux")]
+pub(super) fn can_leave_collection() -> bool {
+    fiber::active() != 0 && count() == 1 && is_in_collection()
+}
+
+/// Whether this thread holds the lock of a collection, and took it first.
+#[cfg(target_os = "linux")]
+pub(super) fn is_in_collection() -> bool {
+    context::with(|context| context.safepoint() != 0)
+}
+
 /// Takes a lock of C++ code. Its holder may be a lost guest, whose thread gets little of a busy processor. So on a fiber, a guest that holds
-/// no other lock polls, and can be left while it waits.
+/// no other lock, or only that of a collection, polls, and can be left while it waits.
 ///
 /// # Safety
 /// `wait` and `try_lock` are functions of the kind of lock that `lock` points to.
@@ -84,7 +97,7 @@ pub unsafe fn take(
     wait: unsafe extern "C" fn(*mut c_void),
     try_lock: unsafe extern "C" fn(*mut c_void) -> bool,
 ) {
-    let polls = fiber::active() != 0 && !held();
+    let polls = (fiber::active() != 0 && !held()) || can_leave_collection();
     // Before the call: a thread that waits for a lock is in its queue.
     begin();
     if !polls {

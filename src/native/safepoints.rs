@@ -1,12 +1,13 @@
 //! Collections of V8's garbage. Meanwhile the thread holds a lock that stops the other threads of its isolate's heap. No other isolate needs it.
 //!
-//! For each frame of compiled code on the stack, a collection looks up which of its slots refer to the heap. V8 reads the table of a function
-//! from its start to the frame's place. A guest determines both the size of that table and the number of frames, so one collection can
-//! take many seconds. A guest on a fiber can be left there. V8's own threads that work for the isolate then wait forever (`engine::collections`).
+//! A guest determines how long one collection takes. For each frame of compiled code on the stack, V8 reads the table of its function from the
+//! start to the frame's place. It looks up to twenty times at all entries of weak maps whose keys it has not reached, before it follows them in
+//! order. So a guest on a fiber can be left in a collection: where V8 looks up the next frame, asks for memory or frees it (`locks`). V8's own threads
+//! that work for the isolate then wait forever (`engine::collections`).
 
 use std::ffi::c_void;
 
-use super::{context, fiber, locks, stop_request};
+use super::{context, locks};
 
 unsafe extern "C" {
     /// `v8::internal::SafepointScope::SafepointScope`. The tag that chooses it is not passed.
@@ -56,17 +57,10 @@ unsafe extern "C" fn __wrap__ZN2v88internal14SafepointTable9FindEntryEm(
     table: *mut c_void,
     address: usize,
 ) -> *mut c_void {
-    if stop_request::is_made() && fiber::active() != 0 && holds_only_safepoint() {
-        stop_request::withdraw();
-        // SAFETY: V8's C++ code has called this. The only lock belongs to the isolate, which is lost with the guest. Below are frames of V8, and of our
-        // code that holds nothing that others need while it calls V8.
-        unsafe { fiber::leave(fiber::Pause::Left) };
+    // Nowhere else: V8's profiler calls this in a signal handler.
+    if locks::can_leave_collection() {
+        locks::obey_stop_request();
     }
     // SAFETY: forwards the call.
     unsafe { find_entry(table, address) }
-}
-
-/// Whether the lock of the heap's threads is the only one that the thread holds.
-fn holds_only_safepoint() -> bool {
-    locks::count() == 1 && context::with(|context| context.safepoint() != 0)
 }

@@ -35,6 +35,9 @@ pub fn eval(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     Ok(Prepared::Enter { remote, limits, work })
 }
 
+/// V8 ends the process when it compiles a function with more parameters than it can call with arguments.
+const MAX_PARAMETERS: usize = (1 << 16) - 2;
+
 /// The code is the body of a function, which can access its arguments as `$0`, `$1`, … and as `arguments`.
 pub fn eval_closure(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let (context, remote) = context_of(target)?;
@@ -43,6 +46,9 @@ pub fn eval_closure(target: Option<Value>, mut args: Args) -> Result<Prepared, F
     let transfer = Transfer::from_number(args.number()?);
     let limits = args.limits()?;
     let arguments = args.rest();
+    if arguments.len() > MAX_PARAMETERS {
+        return Err(Fault::beyond(&format!("A closure has more than {MAX_PARAMETERS} arguments")));
+    }
     let work = work_in_realm(Arc::clone(&context.slot), move |scope, at| {
         let code = convert::text_to_v8(scope, &code)?;
         let origin = origin.to_v8(scope)?;

@@ -102,7 +102,7 @@ pub fn create_context(target: Option<Value>, mut args: Args) -> Result<Prepared,
                 Some(realm) => realm,
                 None => {
                     make_room(scope, &remote)?;
-                    Realm::create(scope, guest)
+                    Realm::create(scope, guest)?
                 }
             };
             let context = v8::Local::new(scope, &realm.context);

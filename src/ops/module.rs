@@ -36,7 +36,7 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
         remote,
         limits: Limits::standard(),
         work: Guest::work(move |scope, guest| {
-            let realm = guest.utility_realm(scope);
+            let realm = guest.utility_realm(scope)?;
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             let imports = calls_import(&compilation.code);

@@ -68,7 +68,7 @@ pub fn compile_script(target: Option<Value>, mut args: Args) -> Result<Prepared,
         remote,
         limits: Limits::standard(),
         work: Guest::work(move |scope, guest| {
-            let realm = guest.utility_realm(scope);
+            let realm = guest.utility_realm(scope)?;
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             let origin = compilation.origin.to_v8(scope)?;

@@ -50,9 +50,9 @@ pub fn create(mut args: Args, caller: &dyn Caller) -> Result<Prepared, Fault> {
         remote,
         limits,
         work: Guest::work(move |scope, guest| {
-            let kept = Realm::create(scope, guest);
+            let kept = Realm::create(scope, guest)?;
             // The effects of warming up are not wanted, so its realm is not kept.
-            let warmed = warmup.is_some().then(|| Realm::create(scope, guest));
+            let warmed = warmup.is_some().then(|| Realm::create(scope, guest)).transpose()?;
             MADE_EVAL.set(false);
             if keep {
                 scope.set_modify_code_generation_from_strings_callback(note_eval);

@@ -97,7 +97,7 @@ impl IsolateTemplate {
     /// Makes a realm, as far as that is possible without code that may never end. If there is a snapshot, the web's code runs in a realm
     /// that user code has already changed, so it does not run here.
     fn make(&self, scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Result<Arc<Realm>, Fault> {
-        let realm = Realm::create(scope, guest);
+        let realm = Realm::create(scope, guest)?;
         if let RealmTemplate::Sandbox { shadow_global, timers, web } = self.realm {
             v8::scope!(let scope, scope);
             let context = v8::Local::new(scope, &realm.context);

@@ -297,7 +297,7 @@ fn fire(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, timers: &Arc<Timers
     };
     drop(table);
     drop(finished);
-    let realm = guest.utility_realm(scope);
+    let realm = guest.utility_realm(scope)?;
     let context = v8::Local::new(scope, &realm.context);
     let scope = &mut v8::ContextScope::new(scope, context);
     async_context::within_kept(scope, setter, |scope| {

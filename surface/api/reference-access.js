@@ -364,6 +364,12 @@ const FEW = 3;
 const HEAD = INVOKE_HEAD + APPLY_HEAD;
 
 /**
+ * The most arguments of a call. Engines have room for some hundred thousand on a stack. A list may have holes that take no memory, and so be of any
+ * length.
+ */
+const MAX_ARGUMENTS = 1_000_000;
+
+/**
  * Packs a list of values. The result leaves room at its start for the other parameters of a call. It has no prototype, so that no setter
  * on `Array.prototype` runs.
  * @param {(value: unknown, bits: number) => unknown} transfer
@@ -374,6 +380,9 @@ const HEAD = INVOKE_HEAD + APPLY_HEAD;
  * @returns {any} an array-like
  */
 function transferAll(transfer, list, size, bits, head) {
+  if (size > MAX_ARGUMENTS) {
+    throw coded(/** @type {ErrorConstructor} */ (RangeError), `A call has more than ${MAX_ARGUMENTS} arguments`, CODE.LIMIT);
+  }
   /** @type {any} */
   const carriers = { __proto__: null, length: head + size };
   for (let index = 0; index < size; index += 1) {

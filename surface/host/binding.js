@@ -31,15 +31,19 @@ function createHostBinding(native, sandboxes) {
   const owned = new Owned(() => bound.disowned());
   const callers = new Callers(owned);
 
-  /** @type {ReturnType<typeof import('./exchange.js').createExchange> | undefined} */
-  let loaded;
+  /** @type {ReturnType<typeof import('./incoming.js').createIncoming> | undefined} */
+  let received;
+  /** @type {ReturnType<typeof import('./outgoing.js').createOutgoing> | undefined} */
+  let sent;
   /** Most programs need it, but not to load the package and to start an isolate. */
-  const exchange = () => (loaded ??= require('./exchange.js').createExchange({
-    native: bound, owned, callers, surface: () => surface, unpack, settle, failed: lifecycle.failed,
+  const incoming = () => (received ??= require('./incoming.js').createIncoming({
+    native: bound, owned, callers, surface: () => surface, unpack, settle, failed: lifecycle.failed, outgoing,
   }));
+  /** Needed for functions and objects of this host, and not for the first result of a guest. */
+  const outgoing = () => (sent ??= require('./outgoing.js').createOutgoing({ native: bound, owned, surface: () => surface, unpack, incoming }));
 
   /** @param {any} value @param {number} bits */
-  const pack = (value, bits) => (isCarrier(value, bits) ? value : exchange().pack(value, bits));
+  const pack = (value, bits) => (isCarrier(value, bits) ? value : outgoing().pack(value, bits));
 
   /**
    * @param {any} carrier
@@ -51,7 +55,7 @@ function createHostBinding(native, sandboxes) {
     }
     return carrier[0] === TAG.HANDLE
       ? surface.adopt(carrier[HANDLE.KIND], carrier[HANDLE.ID], carrier[HANDLE.OWN], carrier[HANDLE.TYPE_OF], carrier[HANDLE.FLAGS])
-      : exchange().unpackObject(carrier, method);
+      : incoming().unpackObject(carrier, method);
   }
 
   /**
@@ -81,16 +85,16 @@ function createHostBinding(native, sandboxes) {
     /** @type {typeof settle} */
     settle: (request, carrier) => {
       const isAtOnce = typeof carrier !== 'object' || carrier === null || carrier[0] === TAG.HANDLE;
-      return isAtOnce ? settle(request, carrier) : exchange().arrivals.settle(request, carrier);
+      return isAtOnce ? settle(request, carrier) : incoming().arrivals.settle(request, carrier);
     },
-    serve: (/** @type {[any]} */ ...args) => exchange().arrivals.serveNow(...args),
-    serveLater: (/** @type {[any, any, any, any]} */ ...args) => exchange().arrivals.serve(...args),
-    defer: () => exchange().arrivals.later(),
+    serve: (/** @type {[any]} */ ...args) => incoming().arrivals.serveNow(...args),
+    serveLater: (/** @type {[any, any, any, any]} */ ...args) => incoming().arrivals.serve(...args),
+    defer: () => incoming().arrivals.later(),
     runMicrotasks,
     flushLater: () => queueMicrotask(bound.flushWakeUps),
     own: (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     leave: (/** @type {import('../core/handle.js').Row} */ entry) => surface.core.entries.leave(entry),
-    serveDirectCalls: (/** @type {number} */ head, /** @type {unknown} */ first) => exchange().arrivals.serveDirectCalls(head, first),
+    serveDirectCalls: (/** @type {number} */ head, /** @type {unknown} */ first) => incoming().arrivals.serveDirectCalls(head, first),
     // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.
     exposesGc: typeof (/** @type {any} */ (globalThis).gc) === 'function',
     // Deno's Node-API handle scopes do nothing.
@@ -102,19 +106,19 @@ function createHostBinding(native, sandboxes) {
 
   /** @type {import('../index.js').Signals} */
   const signals = {
-    isSignal: (value) => exchange().signals.isSignal(value),
-    reason: (signal) => exchange().signals.reason(signal),
-    follow: (signal, abort) => exchange().signals.follow(signal, abort),
+    isSignal: (value) => outgoing().signals.isSignal(value),
+    reason: (signal) => outgoing().signals.reason(signal),
+    follow: (signal, abort) => outgoing().signals.follow(signal, abort),
     abort: bound.abort,
   };
   /** @type {import('../index.js').Local} */
   const local = {
-    cross: (value, bits) => exchange().local.cross(value, bits),
-    get: (target, key, bits) => exchange().local.get(target, key, bits),
-    set: (target, key, value) => exchange().local.set(target, key, value),
-    delete: (target, key) => exchange().local.delete(target, key),
+    cross: (value, bits) => outgoing().local.cross(value, bits),
+    get: (target, key, bits) => outgoing().local.get(target, key, bits),
+    set: (target, key, value) => outgoing().local.set(target, key, value),
+    delete: (target, key) => outgoing().local.delete(target, key),
     apply: (target, receiver, args, bits, discarded, timeout, deadline) =>
-      exchange().local.apply(target, receiver, args, bits, discarded, timeout, deadline),
+      outgoing().local.apply(target, receiver, args, bits, discarded, timeout, deadline),
   };
 
   return {
@@ -124,21 +128,21 @@ function createHostBinding(native, sandboxes) {
       invoke: bound.invoke,
       invokeSync: bound.invoke,
       pack,
-      packMoving: (value, transferOut, transferList) => exchange().packMoving(value, transferOut, transferList),
+      packMoving: (value, transferOut, transferList) => outgoing().packMoving(value, transferOut, transferList),
       unpack,
       idOf,
       release: bound.release,
       begun: (request) => callers.begun(request),
-      limitReading: (request, limits) => exchange().arrivals.limit(request, limits),
-      defer: () => exchange().arrivals.defer(),
+      limitReading: (request, limits) => incoming().arrivals.limit(request, limits),
+      defer: () => incoming().arrivals.defer(),
       signals: Object.freeze(signals),
       lifecycle,
       contextGlobals: (web, timers, console) => sandboxes().contextGlobals(web, timers, console),
       webBits: (web) => sandboxes().webBits(web),
       bind,
-      settled: (value) => exchange().settled(value),
-      startWork: () => exchange().startWork(),
-      discarded: (value) => exchange().discarded(value),
+      settled: (value) => outgoing().settled(value),
+      startWork: () => outgoing().startWork(),
+      discarded: (value) => outgoing().discarded(value),
       owned: (slot) => owned.value(slot),
       isArrayBuffer: types.isArrayBuffer,
       now,

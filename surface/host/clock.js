@@ -13,4 +13,11 @@ const NANOSECONDS = 1e6;
 /** @returns {number} milliseconds from a point in the past that is the same for all callers */
 const now = () => Number(bigint()) / NANOSECONDS;
 
-module.exports = { clearTimeout, now, queueMicrotask, setImmediate, setTimeout };
+/**
+ * Remaining milliseconds of a time limit, at least 1.
+ * @param {number} timeout
+ * @param {number} since when it began
+ */
+const leftOf = (timeout, since) => Math.max(timeout - (now() - since), 1);
+
+module.exports = { clearTimeout, leftOf, now, queueMicrotask, setImmediate, setTimeout };

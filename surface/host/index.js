@@ -28,7 +28,7 @@ function createHost(native, { launcher } = {}) {
     /** @type {any} */
     let engine;
     const loadEngine = () => (engine ??= require('./engine.js').createEngine(environment));
-    const members = createSandboxMembers(sandboxes);
+    const members = createSandboxMembers(sandboxes, () => environment.startEngine());
     for (const [name, length] of Object.entries(FUNCTIONS)) {
       define(members, name, lazyFunction(name, length, () => loadEngine()[name]), false, true);
     }

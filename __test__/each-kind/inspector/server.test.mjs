@@ -284,6 +284,42 @@ test('messages that arrive together do not block the event loop', { timeout: 20_
   assert.ok(longest < 10, `${longest} in one turn`);
 });
 
+test('a connection gets one answer, however many requests it sends', { timeout: 20_000 }, () => served(async ({ server }) => {
+  const socket = netConnect(server.port, '127.0.0.1');
+  let text = '';
+  socket.setEncoding('latin1').on('data', (chunk) => { text += chunk; });
+  // It is closed while it still sends.
+  socket.on('error', () => {});
+  const closed = new Promise((resolve) => { socket.on('close', resolve); });
+  socket.write('GET /json/version HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20_000));
+  await closed;
+  assert.equal(text.split('HTTP/1.1 200').length - 1, 1);
+  assert.equal((await get(server.port, '/json/version')).status, 200);
+}));
+
+test('few connections have no session at a time', { timeout: 20_000 }, () => served(async ({ server }) => {
+  const opened = (url) => new Promise((resolve, reject) => {
+    const socket = new WebSocket(url);
+    socket.on('open', () => resolve(socket));
+    socket.on('error', reject);
+  });
+  const sessions = [];
+  for (let index = 0; index < 20; index += 1) sessions.push(await opened(server.url));
+  const silent = Array.from({ length: 40 }, () => netConnect(server.port, '127.0.0.1').on('error', () => {}));
+  const closed = new Set();
+  await new Promise((resolve) => {
+    for (const socket of silent) socket.resume().on('close', () => { if (closed.add(socket).size === 24) resolve(); });
+  });
+  // The others wait for their requests.
+  const answers = silent.filter((socket) => !closed.has(socket)).map((socket) => new Promise((resolve) => {
+    socket.once('data', (data) => resolve(String(data).startsWith('HTTP/1.1 200')));
+    socket.write('GET /json/version HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  }));
+  assert.deepEqual(await Promise.all(answers), Array.from({ length: 16 }, () => true));
+  assert.ok(sessions.every(({ readyState }) => readyState === WebSocket.OPEN));
+  for (const session of sessions) session.close();
+}));
+
 test('after `close`, nothing more of the client is dispatched', { timeout: 20_000 }, () => {
   /** @type {() => void} */
   let begin;

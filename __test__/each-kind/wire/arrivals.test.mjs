@@ -30,7 +30,6 @@ async function receive(count, objects, { maxWeight, wanted = () => true } = {}) 
     hooks: { resolve: () => assert.fail('a table') },
     settle: (request, [tag, value]) => { settled.push([request, tag === TAG.VALUE ? value.length : tag]); },
     serveFor: () => {},
-    packThrown: () => {},
     release: (carriers) => { released.push(...carriers); },
     maxWeight,
   });
@@ -93,8 +92,7 @@ test('a synchronous call within a request is not delayed', () => {
       arrivals.serveNow();
       holds.push(arrivals.defer());
     },
-    serveNow: () => { holds.push(arrivals.defer()); },
-    packThrown: () => {},
+    outgoing: () => ({ serve: () => { holds.push(arrivals.defer()); } }),
   });
   arrivals.serve(0, 1, 2, 3);
   assert.strictEqual(holds[0], undefined);
@@ -121,7 +119,6 @@ test('arguments that are read once more are the same', async () => {
     hooks: { resolve: () => assert.fail('a table') },
     settle: (request) => { settled.push(request); },
     serveFor: (_caller, args) => { served.push(args.slice(3).map(([tag, value]) => [tag, value.length, value[3]])); },
-    packThrown: () => {},
     // Room for one of the large ones.
     maxWeight: objects * 100 + 1_200_000,
   });

@@ -121,6 +121,19 @@ describe('objects with the same names again and again', () => {
     }
   });
 
+  test('names that are indices are left to the reader, also with two bytes per character', () => {
+    const part = (name, tag) => (tag === '"' ? ['"', name.length, name, 'T'] : ['c', name.length * 2, ...[...name].flatMap((letter) => [letter, 0]), 'T']);
+    const names = Array.from({ length: 100 }, (_, index) => `name ${index}`);
+    for (const [name, count] of [['12345', undefined], ['x2345', 101], ['\u013912', 101]]) {
+      for (const tag of name > '\u00ff' ? ['c'] : ['"', 'c']) {
+        const letters = tag === 'c' && name > '\u00ff' ? ['c', 6, 0x39, 0x01, '1', 0, '2', 0, 'T'] : part(name, tag);
+        const bytes = encoding('o', ...names.flatMap((each) => part(each, '"')), ...letters, '{', [101]);
+        assert.equal(findDictionary(bytes, 3)?.count, count, `${name} ${tag}`);
+        assert.equal(read(bytes)[name], true);
+      }
+    }
+  });
+
   test('the limit of memory applies', () => {
     const { bytes } = write(dictionary(400, NAMES.short, 0));
     for (let round = 0; round < TIMES; round++) {

@@ -2,6 +2,7 @@
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import { run } from '../../harness.mjs';
 import { failure, ivm, ours, withContext } from '../../api/ivm.mjs';
 
 test('eval returns the last value if it is transferable', () => withContext(async ({ context }) => {
@@ -73,6 +74,21 @@ test('deadline is checked like timeout', ours, () => withContext(({ context }) =
   assert.throws(() => context.evalSync('1', { deadline: -1 }), { code: 'ERR_INVALID_ARG', message: '`deadline` must be at least 0' });
   assert.equal(context.evalSync('1', { deadline: 1000 }), 1);
 }));
+
+test('evalClosure refuses more arguments than a function can have', ours, async () => {
+  const { stdout, stderr } = await run(`
+    const context = new ivm.Isolate().createContextSync();
+    const told = [];
+    for (const count of [65_535, 65_537, 100_000]) {
+      const list = new Array(count).fill(1);
+      try { context.evalClosureSync('return arguments.length', list); } catch (error) { told.push(error.name, error.code); }
+      await context.evalClosure('return arguments.length', list).catch((error) => told.push(error.message));
+    }
+    console.log(JSON.stringify(told), context.evalSync('1 + 1'));
+    process.exit();`);
+  const each = ['RangeError', 'ERR_ISOLATE_LIMIT', 'A closure has more than 65534 arguments'];
+  assert.equal(stdout.trim(), `${JSON.stringify([...each, ...each, ...each])} 2`, stderr);
+});
 
 test('evalClosure has arguments, `return` and the global as `this`', () => withContext(async ({ context }) => {
   assert.equal(context.evalClosureSync('return $0 + $1', [1, 2]), 3);

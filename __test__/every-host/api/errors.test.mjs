@@ -255,3 +255,18 @@ test('the error for an argument that is not transferable keeps its code if the g
     assert.throws(() => context.evalSync(code), (error) => !('code' in error), code);
   }
 }));
+
+test('a result that this host cannot make is refused with a code', () => withContext(async ({ context }) => {
+  const code = '1n << 1_100_000n';
+  const outcomes = [
+    () => context.evalSync(code),
+    () => context.eval(code),
+    () => context.evalSync(`() => ${code}`, { reference: true }).applySync(),
+    () => context.evalSync(`({ value: ${code} })`, { reference: true }).getSync('value'),
+  ];
+  for (const outcome of outcomes) {
+    if (process.versions.bun === undefined) assert.equal(await outcome(), 1n << 1_100_000n);
+    else await assert.rejects(async () => outcome(), { name: 'RangeError', code: 'ERR_ISOLATE_LIMIT', message: 'The value could not be brought into the host' });
+  }
+  assert.equal(context.evalSync('1'), 1);
+}));

@@ -202,6 +202,20 @@ test('apply: many arguments', () => onBothSides('((...all) => all.reduce((a, b) 
   }
 }));
 
+test('apply: more arguments than there can be', ours, () => withContext(async ({ context }) => {
+  const refused = { name: 'RangeError', code: 'ERR_ISOLATE_LIMIT', message: 'A call has more than 1000000 arguments' };
+  const list = [];
+  list.length = 4_294_967_295;
+  const reference = context.evalSync('(function () { return arguments.length })', { reference: true });
+  for (const each of [reference, new ivm.Reference(() => 0)]) {
+    assert.throws(() => each.applySync(undefined, list), refused);
+    await assert.rejects(each.apply(undefined, list), refused);
+  }
+  assert.throws(() => context.evalClosureSync('', list), refused);
+  const code = 'try { $0.applySync(undefined, list) } catch ({ name, message, code }) { return JSON.stringify({ name, message, code }) }';
+  assert.deepEqual(JSON.parse(context.evalClosureSync(`const list = []; list.length = 4_294_967_295; ${code}`, [reference])), refused);
+}));
+
 test('apply: promises', () => onBothSides('(async (value) => ({ value }))', async (reference, side) => {
   assert.deepEqual(await reference.apply(undefined, [1], { result: { promise: true, copy: true } }), { value: 1 }, side);
   assert.deepEqual(await reference.applySync(undefined, [1], { result: { promise: true, copy: true } }), { value: 1 }, side);

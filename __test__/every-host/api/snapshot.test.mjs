@@ -242,6 +242,26 @@ test('options are checked', ours, () => {
   for (const options of [undefined, null, {}, { deadline: 0, memoryLimit: 8 }, { deadline: null, memoryLimit: undefined }]) make(options);
 });
 
+test('the address space of resizable buffers in a snapshot counts', ours, () => {
+  const code = 'globalThis.buffers = Array.from({ length: 900 }, () => new ArrayBuffer(8, { maxByteLength: 1024 }))';
+  const snapshot = createSnapshot([{ code }]);
+  const refused = { code: 'ERR_ISOLATE_MEMORY', message: 'The buffers of another context of this snapshot take more address space than there is' };
+  const isolate = new ivm.Isolate({ snapshot });
+  const context = isolate.createContextSync();
+  assert.equal(context.evalSync('buffers.length'), 900);
+  assert.throws(() => isolate.createContextSync(), refused);
+  assert.equal(context.evalSync('buffers[899].resize(1024); buffers[899].byteLength'), 1024);
+  // All isolates together may have 12,288 such buffers.
+  const others = Array.from({ length: 14 }, () => new ivm.Isolate({ snapshot }));
+  const contexts = [];
+  assert.throws(() => { for (const other of others) contexts.push(other.createContextSync()); }, refused);
+  assert.ok(contexts.length > 3, contexts.length);
+  assert.throws(() => others.at(-1).compileScriptSync('1'), refused);
+  const plain = new ivm.Isolate();
+  assert.equal(plain.createContextSync().evalSync('1 + 1'), 2);
+  for (const each of [isolate, ...others, plain]) each.dispose();
+});
+
 test('guests cannot create snapshots', ours, () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();

@@ -5,14 +5,19 @@ import assert from 'node:assert/strict';
 import { AgentSandbox, createSandbox, PluginSandbox } from '../../../index.mjs';
 
 const TOOLS = [{ name: 'own:tool', description: '' }];
-const MESSAGE = /Value is too large as JSON: it has the same objects in too many places, or too many elements of typed arrays/;
+const MESSAGE = /Value is too large as JSON: it has the same objects in too many places, or too many elements of typed arrays or holes of arrays/;
 
 /** Values as code. Their JSON takes millions of parts. */
 const LARGE = {
   'the same objects in many places': 'let a = { x: 1 }; for (let i = 0; i < 20; i += 1) a = { l: a, r: a }; give(a)',
   'an array in many places': 'const part = new Array(10_000).fill(7); give(new Array(200).fill(part))',
   'a text in many places': "const part = ['x'.repeat(1e6)]; give(new Array(100).fill(part))",
+  'an object of texts in many places': "const part = Object('x'.repeat(1e6)); give(new Array(100).fill(part))",
+  'a key in many places': "const part = { ['x'.repeat(1e6)]: 1 }; give(new Array(100).fill(part))",
   'a typed array': 'give({ bytes: new Uint8Array(1_000_001) })',
+  'an array with holes': 'const list = [1]; list.length = 100_000_000; give({ list })',
+  'arrays with holes': 'give(Array.from({ length: 11 }, () => new Array(100_000)))',
+  'a date in many places': 'give({ list: new Array(130_000).fill(new Date(0)) })',
   'typed arrays': 'give(Array.from({ length: 11 }, () => new Uint8Array(100_000)))',
 };
 const SMALL = 'const part = { bytes: new Uint8Array([1, 2]), list: [1, null] }; give(new Array(1_000).fill(part))';

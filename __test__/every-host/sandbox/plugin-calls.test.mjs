@@ -53,6 +53,15 @@ describe('arguments of calls that are not finished', () => {
     assert.deepEqual([number, error], [3_000, undefined]);
   });
 
+  test('the number is also that of calls for whose promises the plugin cannot wait', async (t) => {
+    const { execute, open, count } = await slow(t);
+    const code = 'let refused = 0; for (let number = 0; number < 12_000; number += 1) try { context.wait(number).catch(() => {}); } catch (error) { refused += 1; } refused';
+    assert.ok(await execute(code) >= 2_000);
+    assert.equal(count(), 10_000);
+    open();
+    assert.equal(await execute('context.wait(1)'), 1);
+  });
+
   test('objects count as what they take, and calls that fail or end at once do not count', async (t) => {
     const { execute } = await slow(t);
     const [number, error] = await execute(flood('context.metrics.take(argument)', 'Array.from({ length: 50_000 }, () => ({}))', 100));

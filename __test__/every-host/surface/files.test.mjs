@@ -27,7 +27,37 @@ test('the package is few files, which are loaded when they are first used', asyn
     count();
     console.log(...counts);
   `, { commonjs: true });
-  assert.equal(stdout.trim(), '3 3 5 6 6 7 8');
+  assert.equal(stdout.trim(), '3 3 6 8 8 9 10');
+});
+
+test('a sandbox loads what a result needs when it needs it', async () => {
+  const { stdout } = await run(`
+    const known = new Set();
+    const added = () => Object.keys(require.cache).filter((path) => /[\\\\/]host[\\\\/]\\w+\\.js$/.test(path)).map((path) => path.replace(/.*[\\\\/]/, ''))
+      .filter((name) => !known.has(name) && known.add(name)).toSorted().join();
+    (async () => {
+      console.log(added());
+      const sandbox = ivm.createSandbox({});
+      console.log((await sandbox.execute('1 + 1')).result, added());
+      console.log((await sandbox.execute('"one"')).result, added());
+      console.log((await sandbox.execute('throw new Error("mine")')).error, added());
+      console.log((await ivm.createSandbox({ one: () => 1 }).execute('one()')).result, added());
+      console.log((await sandbox.execute('[1]')).result, added());
+      console.log((await ivm.createSandbox({}, { modules: { one: 'export default 1' } }).execute('import one from "one"; export default one;')).result, added());
+    })();
+  `, { commonjs: true });
+  assert.equal(stdout.trim(), 'index.js\n2 incoming.js,sandbox.js\none \nmine \n1 outgoing.js,values.js\n[ 1 ] \n1 features.js');
+});
+
+test('V8 starts on another thread while the first sandbox is loaded, and makes no isolate', async () => {
+  const { stdout } = await run(`
+    const threads = () => ivm.engineStats().threads;
+    const before = threads();
+    ivm.createSandbox({});
+    for (let i = 0; i < 5_000 && threads() === 0; i += 1) await new Promise((resolve) => { setTimeout(resolve, 1); });
+    console.log(before, threads() > 0, ivm.engineStats().made);
+  `);
+  assert.equal(stdout.trim(), '0 true 0');
 });
 
 test('a sandbox loads the codec with the first value that needs it', async () => {

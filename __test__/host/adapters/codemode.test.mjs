@@ -65,6 +65,12 @@ describe('the executor alone', () => {
     assert.deepEqual(result, [1, 2, 3, 4]);
   });
 
+  test('a tool can have any name of a property', async () => {
+    const own = { ['__proto__']: async () => 1, constructor: async () => 2 };
+    const { result } = await executor.execute('async () => [await x.__proto__(), await x.constructor()]', [{ name: 'x', fns: own }, { name: 'y', fns: own }]);
+    assert.deepEqual(result, [1, 2]);
+  });
+
   test('functions without a namespace are in `codemode`', async () => {
     assert.deepEqual(await executor.execute('async () => codemode.f(1, "b")', { f: async (...args) => args }), { result: [1, 'b'], logs: [] });
   });
@@ -120,6 +126,7 @@ describe('the executor alone', () => {
     ['two of one name', 'Provider name "a" is taken', [{ name: 'a', fns }, { name: 'a', fns }]],
     ['a name of ours', 'Provider name "$host" is taken', [{ name: '$host', fns }]],
     ['no tools', 'The tools of provider "a" must be an object of functions', [{ name: 'a' }]],
+    ['tools of one name in code', 'The tools "a.get-it" and "a.get.it" have the same name in code: get_it', [{ name: 'a', fns: { 'get-it': fns.f, 'get.it': fns.f } }]],
     ['null for a provider', 'Provider name "undefined" is not a valid JavaScript identifier', [null]],
     ['null for all', 'The tools of provider "codemode" must be an object of functions', null],
   ]) {

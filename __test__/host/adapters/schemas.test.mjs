@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { type } from 'arktype';
 import * as v from 'valibot';
 import { z } from 'zod';
+import { standardValidated } from '../../../adapters/schemas.js';
 import ivm from '../../../index.mjs';
 import { calls, resultOf, tool } from '../../sandbox/tool-helper.mjs';
 
@@ -41,4 +42,12 @@ test('describeTools knows the types of those that can be converted', () => {
     assert.match(text, /\bdays\?: number;/, what);
   }
   assert.match(describeTools([tool('t:f', { inputSchema: SCHEMAS.valibot })]), /f\(params\?: unknown\): Promise<unknown>;/);
+});
+
+test('values in the path of an issue are not converted to text', async () => {
+  let value = ['x'];
+  for (let level = 0; level < 40; level += 1) value = [value, value];
+  const path = ['a', 0, { key: 'b' }, value, { key: value }, null, { key: 10n ** 100n }, 'c'];
+  const schema = { '~standard': { validate: () => ({ issues: [{ path, message: 'no' }] }) } };
+  await assert.rejects(standardValidated(schema, {}), { name: 'TypeError', message: 'a.0.b.....c: no' });
 });

@@ -353,3 +353,17 @@ test('searching for URLs takes linear time, and a bounded amount', async () => {
   }
   sandbox.disposeAll();
 });
+
+test('a long text takes no longer in many places than in one', async () => {
+  const { sandbox, execute } = await taker(() => {});
+  const places = (text, name) => `((text) => Array.from({ length: 600 }, () => ({ ${name}: text })))(Object(${text}))`;
+  const texts = { 'blanks at its end': places("'x' + ' '.repeat(1e7)", 'text'), 'a protocol': places("'x'.repeat(1e7)", 'protocol'), 'a port': places("'x'.repeat(1e7)", 'port') };
+  for (const [what, expression] of Object.entries(texts)) {
+    const start = process.cpuUsage();
+    await execute(`try { context.take({ all: new Set(${expression}) }) } catch (error) { if (error.name !== 'SandboxViolationError') throw error }`);
+    const { user, system } = process.cpuUsage(start);
+    // To look at all of it takes some 10 ms in each place.
+    assert.ok(user + system < 2_000_000, `${what}: ${user + system} µs`);
+  }
+  sandbox.disposeAll();
+});

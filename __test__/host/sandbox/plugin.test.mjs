@@ -456,6 +456,24 @@ describe('IsolatedVmSandbox: the logger', () => {
     sandbox.disposeAll();
   });
 
+  test('one execution logs at most 8 MB', async () => {
+    for (const [say, isOfConsole] of [['console.log', true], ['context.logger.info', false]]) {
+      const { sandbox, execute, logger, context } = await plugin();
+      const sizes = () => (isOfConsole ? logger.of('debug', 'Plugin console.log').map(([, , { args }]) => args) : context.calls.map(([, ...values]) => values))
+        .map((values) => values.reduce((sum, value) => sum + (value.length ?? JSON.stringify(value).length), 0));
+      await execute(`
+        for (let index = 0; index < 12; index += 1) ${say}(...new Array(100).fill('x'.repeat(10_000)));
+        for (let index = 0; index < 2_000; index += 1) ${say}({ text: 'x'.repeat(8_000) });
+        ${say}('late')`);
+      assert.equal(sizes().length, 8);
+      assert.ok(sizes().reduce((sum, size) => sum + size) <= 8 * 2 ** 20);
+      assert.deepEqual(logger.of('warn'), [['warn', 'Plugin log limit reached', { pluginId: 'org.example.plugin', limit: 8 * 2 ** 20, unit: 'bytes' }]]);
+      await execute(`for (let index = 0; index < 2_000; index += 1) ${say}({ text: 'x'.repeat(8_000) })`);
+      assert.ok(sizes().length > 1_000 && sizes().length < 1_100, `${sizes().length}`);
+      sandbox.disposeAll();
+    }
+  });
+
   test('log entries have a maximum size', async () => {
     const { sandbox, execute, logger, context } = await plugin();
     await execute(`

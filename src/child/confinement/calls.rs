@@ -64,10 +64,16 @@ fn operations(argument: u8, all: &[c_int]) -> Result<Vec<SeccompRule>, BackendEr
     all.iter().map(|operation| masked(argument, !FLAGS, *operation)).collect()
 }
 
+/// How far below its names the stack of the first thread may reach, with room for [`NEAR`] bytes besides what the stack may have.
+const BELOW: u64 = 64 << 20;
+
+/// The most bytes that are moved from addresses below the stack, and from those that are this far below it.
+const NEAR: u64 = 32 << 20;
+const FAR: u64 = 1 << 30;
+
 /// Where the stack of the first thread is, and nothing else: the system maps nothing else within 128 MB below the end of that stack. As a
 /// growing stack it does not count for `RLIMIT_DATA`, not even after it was moved and made larger.
 fn first_stack() -> Range<u64> {
-    const BELOW: u64 = 64 << 20;
     const ABOVE: u64 = 4 << 20;
     // SAFETY: has no preconditions. The name of the executable lies at the end of the stack.
     match unsafe { libc::getauxval(libc::AT_EXECFN) } {
@@ -76,13 +82,19 @@ fn first_stack() -> Range<u64> {
     }
 }
 
-/// A call whose argument is an address beside a range.
-fn outside(argument: u8, range: Range<u64>) -> Result<Vec<SeccompRule>, BackendError> {
-    let rule = |operator, value| {
-        let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Qword, operator, value)?;
-        SeccompRule::new(vec![condition])
+/// Calls of `mremap` for memory besides the stack of the first thread. One call can move several mappings (Linux 6.17), so the memory must not
+/// reach the stack either.
+fn moves(stack: Range<u64>) -> Result<Vec<SeccompRule>, BackendError> {
+    let compared =
+        |argument, operator, value| SeccompCondition::new(argument, SeccompCmpArgLen::Qword, operator, value);
+    let below = |end, length| {
+        SeccompRule::new(vec![compared(0, SeccompCmpOp::Lt, end)?, compared(1, SeccompCmpOp::Le, length)?])
     };
-    Ok(vec![rule(SeccompCmpOp::Lt, range.start)?, rule(SeccompCmpOp::Ge, range.end)?])
+    Ok(vec![
+        below(stack.start, NEAR)?,
+        below(stack.start.saturating_sub(FAR), FAR)?,
+        SeccompRule::new(vec![compared(0, SeccompCmpOp::Ge, stack.end)?])?,
+    ])
 }
 
 fn bits(flags: c_int) -> u64 {
@@ -166,7 +178,7 @@ pub fn allowed() -> Result<Rules, BackendError> {
         (libc::SYS_sendto, vec![masked(3, !PLAIN, 0)?]),
         (libc::SYS_recvfrom, vec![masked(3, !PLAIN, 0)?]),
         (libc::SYS_mmap, vec![masked(3, COUNTED, libc::MAP_PRIVATE)?]),
-        (libc::SYS_mremap, outside(0, first_stack())?),
+        (libc::SYS_mremap, moves(first_stack())?),
         (libc::SYS_futex, operations(1, &LOCKS)?),
         (libc::SYS_getrusage, vec![is(0, libc::RUSAGE_SELF)?, is(0, libc::RUSAGE_THREAD)?]),
         (libc::SYS_clone, vec![masked(0, THREAD | NO_THREAD, THREAD)?]),

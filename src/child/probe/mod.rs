@@ -63,8 +63,8 @@ fn attempt(name: &str, argument: &str) -> io::Result<()> {
             }
         }
         #[cfg(target_os = "linux")]
-        "oob" | "uname" | "map" | "reserve" | "grow" | "stack" | "futex" | "threads" | "memfd" | "shmget"
-        | "children" | "raise" | "limits" => resources::attempt(name, argument),
+        "oob" | "uname" | "map" | "reserve" | "grow" | "stack" | "stacks" | "futex" | "threads" | "memfd"
+        | "shmget" | "children" | "raise" | "limits" => resources::attempt(name, argument),
         "wait" => loop {
             std::thread::park();
         },

@@ -49,6 +49,25 @@ pub fn attempt(name: &str, argument: &str) -> io::Result<()> {
             // SAFETY: the page is mapped, and nothing reads it any more.
             done(unsafe { libc::mremap(page, PAGE, size, libc::MREMAP_MAYMOVE) } != libc::MAP_FAILED)
         }
+        // The same stack, moved together with a page that is far below it, and back.
+        "stacks" => {
+            const PAGE: usize = 4096;
+            const BELOW: usize = 96 << 20;
+            // SAFETY: has no preconditions.
+            let name = usize::try_from(unsafe { libc::getauxval(libc::AT_EXECFN) }).map_err(io::Error::other)?;
+            let (first, end) = ((name - BELOW) / PAGE * PAGE, (name / PAGE + 1) * PAGE);
+            let (first, length) = (ptr::with_exposed_provenance_mut(first), end - first);
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+            let place = map(length, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
+            // SAFETY: nothing is mapped there, and where the stack goes, only what was mapped for it. The first thread waits in the kernel until
+            // its stack is back.
+            done(unsafe {
+                let flag = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+                libc::mmap(first, PAGE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) == first
+                    && libc::mremap(first, length, length, flag, place) == place
+                    && libc::mremap(place, length, length, flag, first) == first
+            })
+        }
         // An operation on a futex that no thread owns.
         "futex" => {
             let mut futex = 0_u32;

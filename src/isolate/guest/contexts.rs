@@ -7,16 +7,21 @@ use super::realm::Realm;
 use crate::engine;
 use crate::isolate::guest::Guest;
 use crate::isolate::job::IsolateScope;
+use crate::isolate::remote::Remote;
+use crate::value::{Code, ErrorClass, Fault};
 
 impl Realm {
     /// A new context from the snapshot that the isolate started from.
-    pub fn create(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Arc<Realm> {
+    pub fn create(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Result<Arc<Realm>, Fault> {
+        let remote = guest.remote();
+        let snapshot = remote.as_ref().ok().and_then(|remote| Some((remote, remote.settings.snapshot.as_ref()?)));
+        if let Some((remote, snapshot)) = snapshot {
+            make_space(scope, remote, snapshot.size().space)?;
+        }
         let create = || v8::Context::new(scope, v8::ContextOptions::default());
-        let context = match guest.remote() {
-            Ok(remote) if remote.settings.snapshot.is_some() => {
-                remote.accounts.budget.overdraw(|| engine::contain_fatal_errors(create))
-            }
-            _ => create(),
+        let context = match snapshot {
+            Some((remote, _)) => remote.accounts.budget.overdraw(|| engine::contain_fatal_errors(create)),
+            None => create(),
         };
         // Makes V8 call `codegen::on_code_generation`.
         context.set_allow_generation_from_strings(false);
@@ -30,18 +35,32 @@ impl Realm {
             // Fails only if the heap is full; the context is unusable then.
             let _ = console_guard::install(scope);
         }
-        realm
+        Ok(realm)
     }
+}
+
+/// The buffers of a snapshot get their address space whether there is some or not: V8 ends the process otherwise.
+fn make_space(scope: &mut v8::Isolate, remote: &Remote, size: usize) -> Result<(), Fault> {
+    let has_space = || remote.accounts.space.has(size) && engine::has_space(size);
+    if has_space() {
+        return Ok(());
+    }
+    scope.low_memory_notification();
+    if has_space() {
+        return Ok(());
+    }
+    let message = "The buffers of another context of this snapshot take more address space than there is";
+    Err(Fault::coded(ErrorClass::Error, message, Code::Memory))
 }
 
 impl Guest {
     /// Any realm, for work that does not depend on a particular one.
-    pub fn utility_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Arc<Realm> {
+    pub fn utility_realm(&self, scope: &mut IsolateScope<'_, '_>) -> Result<Arc<Realm>, Fault> {
         if let Some(realm) = self.realms.any() {
-            return realm;
+            return Ok(realm);
         }
-        let realm = Realm::create(scope, self);
+        let realm = Realm::create(scope, self)?;
         self.realms.keep(Arc::clone(&realm));
-        realm
+        Ok(realm)
     }
 }

@@ -144,7 +144,7 @@ fn leave_behind(
     };
     detach_from_thread::<Guest>(isolate);
     let heap = isolate.get_heap_statistics().used_heap_size().saturating_sub(plain.heap);
-    let size = Size { heap, buffers: remote.accounts.budget.used() };
+    let size = Size { heap, buffers: remote.accounts.budget.used(), space: remote.accounts.space.used() };
     (left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) }), late)
 }
 

@@ -7,10 +7,8 @@ const { now, setImmediate } = require('../clock.js');
 const { codec } = require('../values/codec.js');
 const { CODE, coded } = require('../../core/error.js');
 const { MESSAGE, TAG } = require('../../core/protocol.js');
-const { ORIGIN } = require('../calls/host-calls.js');
 const { runMicrotasks } = require('../calls/microtasks.js');
 const { LIMIT, WANTED } = require('../protocol.js');
-const { Work } = require('../work.js');
 
 /** Messages of up to this many bytes are read at once, since that takes negligible time, unless they have regular expressions. */
 const SMALL = 4096;
@@ -70,132 +68,17 @@ const isSmall = (carriers) => {
   return bytes <= SMALL && (bytes === 0 || !haveRegexps(carriers));
 };
 
-/** @param {unknown} error */
-const thrown = (error) => [TAG.THROWN, [TAG.VALUE, error]];
+/** @typedef {import('./message.js').ReadLimits} ReadLimits */
+
+/** @typedef {InstanceType<typeof import('./message.js').Message>} Message */
 
 /**
- * Limits on the reading of an outcome.
- * @typedef {object} ReadLimits
- * @property {number} until the call's deadline, as a value of `now()` in clock.js
- * @property {() => Error | undefined} [stopped] returns an error when the call is over
+ * What serves requests; it is loaded with the first of them.
+ * @typedef {object} Serving
+ * @property {(...args: any[]) => any} serve serves a request
+ * @property {(head: number, first: unknown) => void} serveDirectCalls
+ * @property {(error: unknown) => any} refuse packs why a request cannot be served
  */
-
-/** A message that is being read. */
-class Message {
-  /** The native side's number for it. */
-  id = 0;
-  /** Bytes of memory that the part read so far takes. */
-  weight = 0;
-  /** Whether reading was restarted. The message then waits until it is the oldest. */
-  waits = false;
-  /** Carriers that replace those of the values read so far. @type {any[][]} */
-  #results = [];
-  /** @type {any[][]} */
-  #wires;
-  deliver;
-  /** Why the remaining values are not read. @type {Error | undefined} */
-  failure = undefined;
-  #carriers;
-  #work;
-  /** Reads the next value. @type {InstanceType<typeof import('../wire/index.js').Reader> | undefined} */
-  #reader = undefined;
-  #hooks;
-  #release;
-  #drop;
-
-  /**
-   * @param {any[]} carriers
-   * @param {{ hooks: import('../wire/leaf-reader.js').ReadHooks, release: (carriers: any[]) => void }} host
-   * @param {() => void} deliver called when the message is read
-   * @param {() => void} drop called when the message is abandoned
-   * @param {ReadLimits} limits
-   */
-  constructor(carriers, { hooks, release }, deliver, drop, { until, stopped }) {
-    this.#carriers = carriers;
-    this.#wires = wiresIn(carriers);
-    this.#work = new Work({ time: codec().FIXED_TIME, until, stopped: () => stopped?.() ?? this.failure });
-    this.#hooks = hooks;
-    this.#release = release;
-    this.deliver = deliver;
-    this.#drop = drop;
-  }
-
-  /** Abandons the message. */
-  drop() {
-    this.#release(this.#carriers);
-    this.#drop();
-  }
-
-  /**
-   * Continues reading.
-   * @param {number} until the time at which to stop
-   * @param {number} allowance bytes of memory at which to stop
-   * @returns {boolean} whether all of it is read
-   */
-  read(until, allowance) {
-    try {
-      this.#work.resume();
-      return this.#readOn(until, allowance);
-    } catch (error) {
-      // The call is over.
-      while (this.#results.length < this.#wires.length) this.#fail(error);
-      return this.#finish();
-    } finally {
-      this.#work.pause();
-    }
-  }
-
-  /**
-   * @param {number} until
-   * @param {number} allowance
-   */
-  #readOn(until, allowance) {
-    while (this.#results.length < this.#wires.length) {
-      const [, bytes, table] = this.#wires[this.#results.length];
-      try {
-        this.#reader ??= new (codec().Reader)(/** @type {any} */ (bytes), table, this.#hooks, this.weight, this.#work);
-        if (!this.#reader.readUntil(until, allowance)) {
-          this.weight = this.#reader.weight;
-          return false;
-        }
-        this.#results.push([TAG.VALUE, this.#reader.result]);
-        this.weight = this.#reader.weight;
-      } catch (error) {
-        // Nothing refers to the part that was read.
-        this.#fail(error);
-      }
-      this.#reader = undefined;
-      if (now() >= until && this.#results.length < this.#wires.length) return false;
-    }
-    return this.#finish();
-  }
-
-  /**
-   * The next value is not read.
-   * @param {unknown} error why
-   */
-  #fail(error) {
-    this.#release(this.#wires[this.#results.length][2]);
-    this.#results.push(thrown(error));
-  }
-
-  #finish() {
-    this.#wires.forEach((wire, index) => {
-      // Reading does not restart any more, so the native side may use the memory again.
-      wire[1][0] = 0;
-      wire.splice(0, Infinity, ...this.#results[index]);
-    });
-    return true;
-  }
-
-  /** Discards the part that was read. */
-  restart() {
-    this.#results = [];
-    this.#reader = undefined;
-    this.weight = 0;
-    this.waits = true;
-  }
-}
 
 /**
  * @param {object} host
@@ -205,14 +88,12 @@ class Message {
  *   `drain()`; `reply(request, carrier)`
  * @param {import('../wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
- * @param {(...args: any[]) => any} host.serveNow serves a request of a synchronous call, which waits for the answer
- * @param {(head: number, first: unknown) => void} host.serveDirectCalls
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
- * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
+ * @param {() => Serving} host.outgoing
  * @param {(carriers: any[]) => void} host.release releases what is in carriers that are not read
  * @param {number} [host.maxWeight] bytes that all messages together may take
  */
-function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, serveFor, packThrown, release, maxWeight }) {
+function createArrivals({ native, hooks, settle, serveFor, outgoing, release, maxWeight }) {
   /** Messages that are being read, oldest first. @type {Message[]} */
   const messages = [];
   /** Index of the message whose turn it is. */
@@ -241,7 +122,8 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
    * @param {ReadLimits} [limits]
    */
   function isRead(carriers, deliver, drop, limits = { until: now() + native.limits()[LIMIT.LEFT] }) {
-    const message = new Message(carriers, { hooks, release }, deliver, drop, limits);
+    const { Message } = require('./message.js');
+    const message = new Message(carriers, wiresIn(carriers), { hooks, release }, deliver, drop, limits);
     if (message.read(now() + FIRST_SLICE, allowanceOf(message))) return true;
     message.id = native.pause();
     messages.push(message);
@@ -391,7 +273,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
         } catch (error) {
           // More arguments than fit on the stack.
           release(args);
-          carrier = packThrown(error, 0, ORIGIN.CALLBACK);
+          carrier = outgoing().refuse(error);
         }
         if (carrier !== undefined) native.reply(args[0], carrier);
       };
@@ -406,7 +288,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
       const outer = served;
       served = undefined;
       try {
-        return serveNow(...args);
+        return outgoing().serve(...args);
       } finally {
         served = outer;
       }
@@ -420,7 +302,7 @@ function createArrivals({ native, hooks, settle, serveNow, serveDirectCalls, ser
       const outer = served;
       served = undefined;
       try {
-        serveDirectCalls(head, first);
+        outgoing().serveDirectCalls(head, first);
       } finally {
         served = outer;
       }

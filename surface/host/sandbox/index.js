@@ -3,11 +3,9 @@
 
 const { lazily } = require('../lazy-members.js');
 const { createSandboxFactory } = require('./code/sandbox.js');
-const { createContextGlobals, webBits } = require('./context/globals.js');
 const { createExecute } = require('./common/execution.js');
-const { createNormalizeCode } = require('./code/parser.js');
 const { createReadSnapshot } = require('./common/snapshot.js');
-const { createStripper } = require('./common/typescript.js');
+const { createStripper } = require('./common/features.js');
 
 /**
  * @param {import('../../index.js').Core} core
@@ -24,11 +22,10 @@ function createSandboxes(core, environment, ivm, launcher) {
   const readSnapshot = createReadSnapshot(core, environment);
   const members = {
     createSandbox: createSandboxFactory(execute, strip, readSnapshot),
-    contextGlobals: createContextGlobals(core, environment, ivm),
-    webBits,
-    normalizeCode: createNormalizeCode(makeWarm),
   };
   // These are in other files of the package.
+  lazily(members, ['contextGlobals', 'webBits'], () => require('./context/globals.js').createContextMembers(core, environment, ivm));
+  lazily(members, ['normalizeCode'], () => ({ normalizeCode: require('./code/parser.js').createNormalizeCode(makeWarm) }));
   lazily(members, ['describeTools'], () => require('./tools/descriptions.js'));
   lazily(members, ['AgentSandbox'], () => require('./agent/sandbox.js').createAgentSandbox(execute, strip, readSnapshot, makeWarm));
   lazily(members, ['SubprocessSandbox'],

@@ -24,28 +24,41 @@ const SHAPES = Object.freeze({
   },
 });
 
+/** The members whose guests run in this process. */
+const IN_PROCESS = Object.freeze(['createSandbox', 'AgentSandbox']);
+
 /** Functions that create an instance of a class, with the function's only argument. */
 const CREATES = Object.freeze({ createIsolatedVMSandbox: 'AgentSandbox', createSubprocessSandbox: 'SubprocessSandbox' });
 
 /**
  * @param {() => any} sandboxes loads them
+ * @param {() => void} startEngine on another thread, while this one compiles what is loaded
  * @returns {Record<string, any>}
  */
-function createSandboxMembers(sandboxes) {
+function createSandboxMembers(sandboxes, startEngine) {
+  let isStarted = false;
+  /** @param {string} name */
+  const load = (name) => {
+    if (!isStarted && IN_PROCESS.includes(name)) {
+      isStarted = true;
+      startEngine();
+    }
+    return sandboxes()[name];
+  };
   /** @type {Record<string, any>} */
   const members = {};
   /** @param {string} name @param {unknown} value */
   const add = (name, value) => define(members, name, value, false, true);
   for (const name of SANDBOX_CLASSES) {
     const shape = SHAPES[name];
-    add(name, shape === undefined ? /** @type {Record<string, Function>} */ (errors)[name] : lazyClass(name, shape, () => sandboxes()[name]));
+    add(name, shape === undefined ? /** @type {Record<string, Function>} */ (errors)[name] : lazyClass(name, shape, () => load(name)));
   }
   for (const [name, other] of Object.entries(SANDBOX_ALIASES)) {
     add(name, members[other]);
   }
   for (const [name, length] of Object.entries(SANDBOX_FUNCTIONS)) {
     const created = /** @type {Record<string, string>} */ (CREATES)[name];
-    add(name, lazyFunction(name, length, created === undefined ? () => sandboxes()[name] : () => (/** @type {unknown} */ config) => new members[created](config)));
+    add(name, lazyFunction(name, length, created === undefined ? () => load(name) : () => (/** @type {unknown} */ config) => new members[created](config)));
   }
   return members;
 }

@@ -100,6 +100,15 @@ function createPack(owned, { outcome, reply, recipient, isAwaited }) {
   }
 
   /**
+   * Packs an argument of a function of another realm. Arguments are copied.
+   * @param {unknown} value
+   */
+  function packArgument(value) {
+    checkArgument(value);
+    return pack(value, TRANSFER.COPY);
+  }
+
+  /**
    * Packs a value that is neither a handle nor a function.
    * @param {unknown} value
    * @param {number} bits
@@ -413,7 +422,7 @@ function createPack(owned, { outcome, reply, recipient, isAwaited }) {
   const showing = alone({ carrierOf: packHandle, shared, maxBytes: MAX_BYTES, lends: true });
   const hooks = alone({ ...showing, stack: hidePaths });
 
-  return { answerWith, pack, packAnswer, packMoving, packResult, packThrown, small };
+  return { answerWith, pack, packAnswer, packArgument, packMoving, packResult, packThrown, small };
 }
 
 module.exports = { checkArgument, createPack };

@@ -5,12 +5,10 @@ const { now } = require('../clock.js');
 const { codec } = require('./codec.js');
 const { CODE, callSite, coded, errorOf } = require('../../core/error.js');
 const { alone } = require('../../core/primordials.js');
-const { ARRIVED_SHARED, CALLBACK, FAULT, FUNCTION, HANDLE, MESSAGE, MODE, OP, TAG, TRANSFER } = require('../../core/protocol.js');
+const { ARRIVED_SHARED, CALLBACK, FAULT, FUNCTION, HANDLE, MESSAGE, MODE, OP, TAG } = require('../../core/protocol.js');
 const { isConverting } = require('../wire/conversion.js');
-const { checkArgument } = require('./pack.js');
 const { LIMIT, MAX_OUTCOME } = require('../protocol.js');
 const { bufferOf } = require('./shared.js');
-const { Work } = require('../work.js');
 
 /** Electron forbids buffers over memory that it did not allocate. */
 const lack = process.versions.electron === undefined ? 'which lacks `node_api_create_external_sharedarraybuffer`' : 'for Electron forbids external buffers';
@@ -56,16 +54,22 @@ function delegate(name, length, run) {
 }
 
 /**
+ * What functions need, when they are called or come back.
+ * @typedef {object} Outgoing
+ * @property {(value: unknown) => any} packArgument packs an argument of a function of another realm
+ * @property {(target: Function, name: string, length: number, mode: number) => Function} delegateTo
+ */
+
+/**
  * @param {object} host
  * @param {any} host.native
- * @param {(value: unknown, bits: number) => any} host.pack
  * @param {import('./owned.js').Table} host.owned
  * @param {() => ReturnType<typeof import('../../index.js')>} host.surface
  * @param {(carrier: any, method?: Function) => any} host.unpack for any carrier
  * @param {(code: string | undefined, message: unknown) => void} host.failed called with code and message of each fault that is thrown
- * @param {(target: Function, name: string, length: number, mode: number) => Function} host.delegateTo
+ * @param {() => Outgoing} host.outgoing
  */
-function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo }) {
+function createUnpack({ native, owned, surface, unpack, failed, outgoing }) {
   /**
    * @param {any} carrier of anything but a primitive or a handle
    * @param {Function} [method] the public method that was called
@@ -212,6 +216,7 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
     const { [LIMIT.LEFT]: left, [LIMIT.TIMEOUT]: timeout } = native.limits();
     const start = now();
     const end = start + Math.max(timeout, codec().FIXED_TIME);
+    const { Work } = require('../work.js');
     return new Work({ time: codec().FIXED_TIME, until: start + left, stopped: () => (now() >= end ? timedOut() : undefined) });
   }
 
@@ -242,9 +247,9 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
       if (isConverting()) {
         throw coded(TypeError, 'A function of a guest cannot convert a value to text for this library', CODE.UNSUPPORTED);
       }
+      const { packArgument } = outgoing();
       for (let index = 0; index < args.length; index += 1) {
-        checkArgument(args[index]);
-        args[index] = pack(args[index], TRANSFER.COPY);
+        args[index] = packArgument(args[index]);
       }
       // The closure refers to the entry, so the entry lives as long as the function.
       const call = core.begin(mode, self);
@@ -265,7 +270,7 @@ function createUnpack({ native, pack, owned, surface, unpack, failed, delegateTo
     const mode = owned.note(slot);
     // The value is available, so the slot is not needed.
     native.release(id);
-    return delegateTo(target, name, length, mode);
+    return outgoing().delegateTo(target, name, length, mode);
   }
 
   /**

@@ -57,7 +57,7 @@ function findDictionary(bytes, start, places) {
     if (bytes[at] === TAG.PADDING) at++;
     const size = bytes[at + 1];
     if (!(bytes[at] === TAG.ONE_BYTE_STRING || (bytes[at] === TAG.TWO_BYTE_STRING && (size & 1) === 0)) || !(size > 0 && size < 128)) return undefined;
-    if (bytes[at] === TAG.ONE_BYTE_STRING && bytes[at + 2] <= NINE) return undefined;
+    if (bytes[at + 2] <= NINE && (bytes[at] === TAG.ONE_BYTE_STRING || bytes[at + 3] === 0)) return undefined;
     if (places !== undefined) withPlace(places, at, at + 2 + size);
     at += 2 + size;
     // Its last characters usually distinguish a name from others.

@@ -84,7 +84,8 @@ pub fn open_inspector(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remot
     let client = Client { remote: Arc::downgrade(remote), isolate, pause: Rc::clone(&pause) };
     let agent = Agent::new(scope, V8InspectorClient::new(Box::new(client)), pause);
     *guest.agent.borrow_mut() = Some(Rc::clone(&agent));
-    let realm = guest.utility_realm(scope);
+    // Without a context, nothing runs that can be inspected.
+    let Ok(realm) = guest.utility_realm(scope) else { return };
     let context = v8::Local::new(scope, &realm.context);
     agent.show_default_context(scope, context);
 }

@@ -9,8 +9,7 @@ const { DISPOSED: GONE, gone, reported } = require('../common/execution.js');
 const { Executions } = require('../common/executions.js');
 const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
-const { readInspector } = require('../common/inspection.js');
-const { readModules } = require('../common/modules.js');
+const { readInspector, readModules } = require('../common/features.js');
 const {
   bare, checkOptions, COMMON, defaultOutput, readBoolean, readConsole, readEnvironment, readListed, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb,
   SIGNAL, wrong,

@@ -1,6 +1,7 @@
 'use strict';
 // `normalizeCode`: converts code that models write to an async arrow function. V8's parser determines what it is.
 
+const { disposeOf } = require('../common/disposal.js');
 const { arrowOf } = require('../common/normalize.js');
 const { bare, checkOptions, readBoolean, readSignal, SIGNAL, wrong } = require('../common/options.js');
 
@@ -44,16 +45,6 @@ async function compilesLater(isolate, body, signal) {
   }
 }
 
-/**
- * Ends an isolate, unless it has ended because the code takes too much memory.
- * @param {any} isolate
- */
-function end(isolate) {
-  if (!isolate.isDisposed) {
-    isolate.dispose();
-  }
-}
-
 /** @param {(memoryLimit: number) => any} make creates an isolate */
 function createNormalizeCode(make) {
   /** @param {string} code */
@@ -67,7 +58,7 @@ function createNormalizeCode(make) {
       }
       return step.value;
     } finally {
-      end(isolate);
+      disposeOf(isolate);
     }
   }
 
@@ -85,7 +76,7 @@ function createNormalizeCode(make) {
       }
       return step.value;
     } finally {
-      end(isolate);
+      disposeOf(isolate);
     }
   }
 

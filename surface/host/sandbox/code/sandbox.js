@@ -5,13 +5,11 @@ const { now } = require('../../clock.js');
 const { defineDisposal } = require('../../../core/classes.js');
 const { CODE } = require('../../../core/error.js');
 const { observed } = require('../../diagnostics.js');
-const { failureOf } = require('../common/failure.js');
-const { bridgeGlobals } = require('../common/globals.js');
 const { FLAG } = require('../../protocol.js');
-const { DISPOSED, gone, refusedBy, reported } = require('../common/execution.js');
+const { DISPOSED, gone, reported } = require('../common/execution.js');
 const { Executions } = require('../common/executions.js');
-const { readInspector } = require('../common/inspection.js');
-const { readModules } = require('../common/modules.js');
+const { failureOf } = require('../common/failure.js');
+const { readInspector, readModules } = require('../common/features.js');
 const { shadowed } = require('../common/normalize.js');
 const { bounded, callCounter } = require('../common/quota.js');
 const { formedReadingOf } = require('../common/reading.js');
@@ -94,7 +92,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
           timeout: left,
           maxOutputSize: quota.output,
           console,
-          globals: bridgeGlobals(globals, api),
+          globals: Object.keys(globals).length === 0 ? undefined : require('../common/globals.js').bridgeGlobals(globals, api),
           tools: [],
           warm,
           snapshot,
@@ -107,7 +105,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
         });
         outcome = await bounded(explained(outcome, code, typescript), quota.output, { signal, until: inspect === undefined ? start + timeout : Infinity, isGone });
       } catch (error) {
-        outcome = { ok: false, ...refusedBy(error), logs: [], lost: 0 };
+        outcome = { ok: false, ...require('../common/refusals.js').refusedBy(error), logs: [], lost: 0 };
       } finally {
         executions.remove(current);
       }

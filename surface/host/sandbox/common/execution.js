@@ -3,22 +3,11 @@
 
 const { now } = require('../../clock.js');
 const { ownIsolate } = require('../../diagnostics.js');
-const { CODE, coded, refused } = require('../../../core/error.js');
-const { thrownText } = require('../../wire/faults.js');
+const { CODE, coded } = require('../../../core/error.js');
 const { recordOf } = require('../../../core/handle.js');
 const { KIND, MODE, OP, TRANSFER } = require('../../../core/protocol.js');
 const { Unreadable } = require('../../values/unpack.js');
 const { EXECUTION, FORM, FORM_PART, record, RESULT } = require('../../protocol.js');
-const { Inspection } = require('./inspection.js');
-const { pathOfRefused } = require('./globals.js');
-const { fieldsOf } = require('./modules.js');
-const { own } = require('./options.js');
-
-/** @type {readonly unknown[]} */
-const CODES = Object.freeze(Object.values(CODE));
-
-/** Characters of a global's name that an error shows. */
-const MAX_PATH = 200;
 
 /** Nanoseconds in a millisecond. */
 const NANOSECONDS = 1e6;
@@ -85,6 +74,9 @@ const gone = () => ({ ok: false, value: DISPOSED, code: CODE.DISPOSED, logs: [],
 
 /** @typedef {InstanceType<typeof Running>} Execution */
 
+/** Loaded when an execution is refused or aborted. */
+const refusals = () => require('./refusals.js');
+
 /** An execution in progress. */
 class Running {
   #core;
@@ -118,55 +110,24 @@ class Running {
   }
 }
 
-/** @param {{ reason: unknown }} signal */
-function abortedBy({ reason }) {
-  return { value: `Execution was aborted: ${textOf(reason)}`, code: CODE.ABORTED };
-}
-
-/**
- * A user's value as text, even if it has no string form or throws.
- * @param {any} value
- * @returns {string}
- */
-function textOf(value) {
-  try {
-    return thrownText(value instanceof Error ? value.message : value);
-  } catch {
-    return 'a value without a string form';
-  }
-}
-
-/**
- * @param {object} error
- * @returns {string | undefined} its code, if that is one of this library's. Errors of the host may have others
- */
-function libraryCode(error) {
-  const code = own(error, 'code');
-  return CODES.includes(code) ? code : undefined;
-}
-
-/**
- * Describes an error that occurred here, on the host.
- * @param {unknown} error
- */
-function refusedBy(error) {
-  try {
-    if (error instanceof Error) {
-      const { message, name } = error;
-      return { value: thrownText(message), name: thrownText(name), code: libraryCode(error) };
-    }
-  } catch {
-    // A getter of the host's options may have thrown anything.
-  }
-  return { value: textOf(error) };
-}
-
 /**
  * @param {import('./normalize.js').Form} form
  * @returns {unknown[]} the elements of FORM_PART
  */
 const partsOfForm = ({ code: { text, line, column }, guard, needsGuard, isFunction }) =>
   record(FORM_PART, { text, line, column, guard, flags: (needsGuard ? FORM.NEEDS_GUARD : 0) | (isFunction ? FORM.FUNCTION : 0) });
+
+/**
+ * The fields of an execution's record.
+ * @param {import('./modules.js').Importable | undefined} importable
+ */
+const fieldsOf = (importable) => ({
+  moduleIndex: importable?.packed.index,
+  moduleSources: importable?.packed.text,
+  moduleCode: importable?.main.text,
+  moduleLine: importable?.main.line,
+  moduleColumn: importable?.main.column,
+});
 
 /**
  * @param {any[]} result each element at its index of RESULT
@@ -185,28 +146,9 @@ function outcomeOf(result) {
     },
   };
   if (value instanceof Unreadable) {
-    return { ok: false, ...refusedBy(value.error), ...more };
+    return { ok: false, ...refusals().refusedBy(value.error), ...more };
   }
   return { ok: result[RESULT.OK], value, code: result[RESULT.CODE], name: result[RESULT.NAME], stack: result[RESULT.STACK], details: result[RESULT.DETAILS], ...more };
-}
-
-/**
- * Packs the globals of the guest. If one cannot be copied, the error names it.
- * @param {import('../../../index.js').Core['binding']} binding
- * @param {any} globals from `bridgeGlobals`
- */
-function packGlobals(binding, globals) {
-  // The codec is not loaded for nothing.
-  if (globals === undefined || Object.keys(globals).length === 0) {
-    return undefined;
-  }
-  try {
-    return binding.pack(globals, TRANSFER.COPY);
-  } catch (error) {
-    const isRefused = error instanceof Error && libraryCode(error) === CODE.TRANSFER;
-    const path = isRefused ? pathOfRefused(globals, 'globals') : undefined;
-    throw path === undefined ? error : refused(`\`${path.slice(0, MAX_PATH)}\`: ${/** @type {Error} */ (error).message}`);
-  }
 }
 
 /**
@@ -218,7 +160,7 @@ function createExecute(core, environment) {
   /** @type {Execute} */
   async function execute(spec) {
     if (spec.signal?.aborted) {
-      return { ok: false, ...abortedBy(spec.signal), logs: [], lost: 0 };
+      return { ok: false, ...refusals().abortedBy(spec.signal), logs: [], lost: 0 };
     }
     return spec.inspect === undefined ? run(spec) : inspected(spec, spec.inspect);
   }
@@ -233,6 +175,7 @@ function createExecute(core, environment) {
     const { flags, memoryLimit, signal, web } = spec;
     const isolate = binding.unpack(environment.makeInspectable(flags, web, memoryLimit, binding.pack(spec.snapshot, TRANSFER.DEFAULT)), execute);
     const running = new Running(core, recordOf(isolate, KIND.ISOLATE).entry.id);
+    const { Inspection } = require('./inspection.js');
     const inspection = new Inspection(inspect, isolate, spec.timeout);
     running.onDispose = () => inspection.stop();
     const unfollow = signal?.follow(() => running.dispose());
@@ -241,11 +184,11 @@ function createExecute(core, environment) {
       await inspection.open();
       unfollow?.();
       if (running.isDisposed || isolate.isDisposed) {
-        return signal?.aborted ? { ok: false, ...abortedBy(signal), logs: [], lost: 0 } : gone();
+        return signal?.aborted ? { ok: false, ...refusals().abortedBy(signal), logs: [], lost: 0 } : gone();
       }
       return await run({ ...spec, onStart: undefined }, isolate);
     } catch (error) {
-      return { ok: false, ...refusedBy(error), logs: [], lost: 0 };
+      return { ok: false, ...refusals().refusedBy(error), logs: [], lost: 0 };
     } finally {
       unfollow?.();
       if (!isolate.isDisposed) running.dispose();
@@ -268,7 +211,7 @@ function createExecute(core, environment) {
       // A thread takes as long to wake up as all of the following takes.
       environment.prewarm(flags, web, memoryLimit, snapshot);
     }
-    const globals = packGlobals(binding, spec.globals);
+    const globals = spec.globals === undefined ? undefined : require('./globals.js').packGlobals(binding, spec.globals);
     const tools = spec.tools.map((part) => binding.pack(part, TRANSFER.DEFAULT));
     const onLog = console.listener === undefined ? undefined : binding.pack(console.listener, TRANSFER.DEFAULT);
     const call = calls.begin(execute);
@@ -306,7 +249,7 @@ function createExecute(core, environment) {
       spec.onStart?.(running);
       const outcome = outcomeOf(await call.promise);
       life?.endWith(outcome.ok ? undefined : outcome.code, outcome.value);
-      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...abortedBy(/** @type {import('../../calls/signals.js').Signal} */ (spec.signal)) } : outcome;
+      return aborted && outcome.code === CODE.DISPOSED ? { ...outcome, ...refusals().abortedBy(/** @type {import('../../calls/signals.js').Signal} */ (spec.signal)) } : outcome;
     } finally {
       unfollow?.();
       unlimit?.();
@@ -324,4 +267,4 @@ function createExecute(core, environment) {
  */
 const reported = ({ lost, usage }) => ({ ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) });
 
-module.exports = { abortedBy, createExecute, DISPOSED, disposed, gone, libraryCode, outcomeOf, refusedBy, reported };
+module.exports = { createExecute, DISPOSED, disposed, fieldsOf, gone, outcomeOf, reported };

@@ -193,4 +193,4 @@ function failureOf({ code, name = 'Error', stack = '', details }, source, messag
   return failure;
 }
 
-module.exports = { failureOf, FILE };
+module.exports = { failureOf };

@@ -3,14 +3,19 @@
 // calls as if they were synchronous.
 
 const { CallbackRecord } = require('../../../api/callback.js');
+const { CODE, refused } = require('../../../core/error.js');
 const { stamp } = require('../../../core/handle.js');
-const { CALLBACK, KIND } = require('../../../core/protocol.js');
+const { CALLBACK, KIND, TRANSFER } = require('../../../core/protocol.js');
 const { checkCloneable } = require('./plain.js');
+const { libraryCode } = require('./refusals.js');
 
 /**
  * Calls of functions that count: all, or `api.request`.
  * @typedef {{ calls: number, exists: boolean, isForAll: boolean, count: () => void }} ApiCount
  */
+
+/** Characters of a global's name that an error shows. */
+const MAX_PATH = 200;
 
 const { toSpliced } = Array.prototype;
 const DIGITS = /^\d+$/;
@@ -166,4 +171,19 @@ function pathOfRefused(bridged, path, seen = new Set([bridged])) {
   return undefined;
 }
 
-module.exports = { bridgeGlobals, pathOfRefused };
+/**
+ * Packs the globals of the guest. If one cannot be copied, the error names it.
+ * @param {import('../../../index.js').Core['binding']} binding
+ * @param {any} globals from `bridgeGlobals`
+ */
+function packGlobals(binding, globals) {
+  try {
+    return binding.pack(globals, TRANSFER.COPY);
+  } catch (error) {
+    const isRefused = error instanceof Error && libraryCode(error) === CODE.TRANSFER;
+    const path = isRefused ? pathOfRefused(globals, 'globals') : undefined;
+    throw path === undefined ? error : refused(`\`${path.slice(0, MAX_PATH)}\`: ${/** @type {Error} */ (error).message}`);
+  }
+}
+
+module.exports = { bridgeGlobals, packGlobals };

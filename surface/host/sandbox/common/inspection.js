@@ -1,10 +1,10 @@
 'use strict';
 // The option `inspector`: a debugger that is attached to the isolate of an execution before its code runs.
 
-const { clearTimeout, setTimeout } = require('node:timers');
+const { clearTimeout, setTimeout } = require('../../clock.js');
 const { CODE } = require('../../../core/error.js');
 const { ORIGIN, report } = require('../../calls/host-calls.js');
-const { member, own, wrong } = require('./options.js');
+const { member, wrong } = require('./options.js');
 
 const { apply } = Reflect;
 
@@ -42,18 +42,17 @@ async function waitForDebugger(isolate, timeout) {
 }
 
 /**
- * @param {Record<string, any>} options
- * @returns {Inspect | undefined} undefined if executions are not inspected
+ * @param {unknown} inspector the option, if it is not false
+ * @returns {Inspect}
  */
-function readInspector(options) {
-  const inspector = own(options, 'inspector') ?? false;
+function inspectorOf(inspector) {
   if (typeof inspector === 'function') {
     return (isolate) => inspector(isolate);
   }
-  if (typeof inspector !== 'boolean') {
+  if (inspector !== true) {
     throw wrong('inspector', 'a boolean or a function');
   }
-  return inspector ? waitForDebugger : undefined;
+  return waitForDebugger;
 }
 
 /** A debugger's side of one execution. */
@@ -99,4 +98,4 @@ class Inspection {
   }
 }
 
-module.exports = { Inspection, readInspector };
+module.exports = { Inspection, inspectorOf };

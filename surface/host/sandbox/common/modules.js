@@ -2,11 +2,9 @@
 // ES modules that a host gives a sandbox: a map of names to sources, read once. The native side finds, links and evaluates them.
 
 const { URL } = require('node:url');
-const { now } = require('../../clock.js');
-const { MODULE_ROOT } = require('../../protocol.js');
-const { FILE } = require('./failure.js');
-const { own, wrong } = require('./options.js');
-const { leftOf } = require('./typescript.js');
+const { leftOf, now } = require('../../clock.js');
+const { MAIN_FILE: FILE, MODULE_ROOT } = require('../../protocol.js');
+const { wrong } = require('./options.js');
 
 /** The name of the code itself in stacks (a plugin's has a number), and names that look like one of its lines there. */
 const OWN = new RegExp(`^${FILE.replace('.', '\\.')}(?:[#:]|$)`);
@@ -81,15 +79,11 @@ class Modules {
 /** @typedef {Modules} ModuleMap */
 
 /**
- * @param {Record<string, any>} options
+ * @param {any} map the option
  * @param {boolean} typescript whether the sources may have types
- * @returns {Modules | undefined}
+ * @returns {Modules}
  */
-function readModules(options, typescript) {
-  const map = own(options, 'modules');
-  if (map === undefined || map === null) {
-    return undefined;
-  }
+function modulesOf(map, typescript) {
   if (typeof map !== 'object' || Array.isArray(map) || map instanceof Map) {
     throw wrong('modules', 'an object of sources by name');
   }
@@ -142,16 +136,4 @@ function placeOf(name) {
 
 /** @typedef {{ packed: Packed, main: Main }} Importable what an execution can import, and its code as a module */
 
-/**
- * The fields of an execution's record.
- * @param {Importable | undefined} importable
- */
-const fieldsOf = (importable) => ({
-  moduleIndex: importable?.packed.index,
-  moduleSources: importable?.packed.text,
-  moduleCode: importable?.main.text,
-  moduleLine: importable?.main.line,
-  moduleColumn: importable?.main.column,
-});
-
-module.exports = { fieldsOf, readModules };
+module.exports = { modulesOf };

@@ -1,7 +1,7 @@
 'use strict';
 // The forms that code of a model may have: a function, one expression, or statements.
 
-const { FILE } = require('./failure.js');
+const { MAIN_FILE: FILE } = require('../../protocol.js');
 const { findCode } = require('./fence.js');
 const { endPosition, nextLine } = require('./lines.js');
 

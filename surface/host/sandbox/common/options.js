@@ -5,9 +5,7 @@ const { invalid } = require('../../../core/error.js');
 const { CallbackRecord } = require('../../../api/callback.js');
 const { stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND, MIN_MEMORY } = require('../../../core/protocol.js');
-const { notify, ORIGIN } = require('../../calls/host-calls.js');
 const { NO_WASM, WEB } = require('../../../web/protocol.js');
-const { guard, isSignal } = require('../../calls/signals.js');
 
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 
@@ -134,14 +132,14 @@ function readConsole(options, fallback) {
 function readLogging(options, fallback) {
   const entries = Math.trunc(readNumber(options, 'maxLogEntries', fallback.entries, 0));
   const length = Math.trunc(readNumber(options, 'maxLogLength', fallback.length, 1));
-  return { entries, length, onLog: readListener(options, 'onLog', ORIGIN.ON_LOG) };
+  return { entries, length, onLog: readListener(options, 'onLog', 'ON_LOG') };
 }
 
 /**
  * Wraps a host function that is called when something happens. The wrapper never throws; failures are reported.
  * @param {Record<string, any>} options
  * @param {string} name
- * @param {string} origin one of ORIGIN
+ * @param {keyof typeof import('../../calls/host-calls.js').ORIGIN} origin
  * @returns {((entry: any) => void) | undefined}
  */
 function readListener(options, name, origin) {
@@ -152,7 +150,8 @@ function readListener(options, name, origin) {
   if (typeof listener !== 'function') {
     throw wrong(name, 'a function');
   }
-  return (entry) => notify(origin, listener, undefined, [entry]);
+  const { notify, ORIGIN } = require('../../calls/host-calls.js');
+  return (entry) => notify(ORIGIN[origin], listener, undefined, [entry]);
 }
 
 /**
@@ -165,6 +164,7 @@ function readSignal(options) {
   if (signal === undefined || signal === null) {
     return undefined;
   }
+  const { guard, isSignal } = require('../../calls/signals.js');
   if (!isSignal(signal)) {
     throw wrong('signal', 'an AbortSignal');
   }

@@ -4,11 +4,16 @@
 const { types } = require('node:util');
 const { CODE, coded } = require('../../../core/error.js');
 const { kindOf } = require('../../../core/handle.js');
+const { uncurryThis } = require('../../../core/primordials.js');
 const { createClone } = require('../../values/clone.js');
 const { converted } = require('../../wire/conversion.js');
 const { discard, discardWithin } = require('../../calls/host-calls.js');
 const { hideSource } = require('../../wire/faults.js');
 const { uncloneable } = require('../../wire/refusal.js');
+
+const { isArray } = Array;
+const { getOwnPropertyDescriptor, hasOwn } = Object;
+const valueOfString = uncurryThis(String.prototype.valueOf);
 
 // `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made. The copy of
 // an error is not known to be about a function.
@@ -41,13 +46,29 @@ function plain(value, origin) {
 }
 
 /**
- * Most parts of the JSON of a value that take little or no memory in the value: what is in further occurrences of an object, and elements of typed
- * arrays. A value of a guest can have so many of them that its JSON fills any memory.
+ * Most parts of the JSON of a value that take little or no memory in the value: what is in further occurrences of an object, elements of typed
+ * arrays, and holes of arrays. A value of a guest can have so many of them that its JSON fills any memory.
  */
 const MAX_EXPANDED = 1_000_000;
-/** Characters of a text that count as a part. */
+/** Characters of a text or a key that count as a part. */
 const CHARACTERS_PER_PART = 64;
-const EXPANDED = 'Value is too large as JSON: it has the same objects in too many places, or too many elements of typed arrays';
+/** What a date counts that has occurred before: its text is made again. */
+const PARTS_PER_DATE = 8;
+const EXPANDED = 'Value is too large as JSON: it has the same objects in too many places, or too many elements of typed arrays or holes of arrays';
+
+/**
+ * The date that a part is the text of.
+ * @param {any} holder
+ * @param {string} key
+ * @param {any} part
+ */
+function dateOf(holder, key, part) {
+  if (typeof part !== 'string' || part[part.length - 1] !== 'Z') {
+    return undefined;
+  }
+  const given = getOwnPropertyDescriptor(holder, key)?.value;
+  return types.isDate(given) ? given : undefined;
+}
 
 /**
  * A replacer for one JSON text. It discards promises, and limits how much larger than the value the text may be.
@@ -59,12 +80,21 @@ function plainReplacer(origin) {
   /** Objects that have occurred more than once. */
   const repeated = new Set();
   let left = MAX_EXPANDED;
-  return function replace(_, part) {
+  return function replace(key, part) {
     if (repeated.size > 0 && repeated.has(this)) {
-      left -= typeof part === 'string' ? 1 + part.length / CHARACTERS_PER_PART : 1;
+      left -= 1 + (key.length + (typeof part === 'string' ? part.length : 0)) / CHARACTERS_PER_PART;
+    } else if (part === undefined && isArray(this) && !hasOwn(this, key)) {
+      left -= 1;
+    }
+    const date = dateOf(this, key, part);
+    if (date !== undefined) {
+      left -= seen.has(date) ? PARTS_PER_DATE : 0;
+      seen.add(date);
     }
     if (typeof part === 'object' && part !== null) {
       (seen.has(part) ? repeated : seen).add(part);
+      // It has no parts of its own.
+      left -= types.isStringObject(part) && repeated.has(part) ? valueOfString(part).length / CHARACTERS_PER_PART : 0;
       left -= types.isTypedArray(part) ? part.length : 0;
       // It comes from a getter or `toJSON`.
       if (types.isPromise(part)) {

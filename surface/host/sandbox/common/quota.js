@@ -4,9 +4,8 @@
 
 const { MESSAGE } = require('../../../core/protocol.js');
 const { CODE, coded } = require('../../../core/error.js');
-const { Work } = require('../../work.js');
-const { abortedBy, DISPOSED } = require('./execution.js');
-const { outputSize } = require('./size.js');
+const { treeBytes } = require('../../wire/notes.js');
+const { DISPOSED } = require('./execution.js');
 
 /**
  * Counts the calls of one execution.
@@ -28,9 +27,12 @@ const MEGABYTE = 2 ** 20;
 const ARGUMENTS_PER_BYTE = 4;
 const MIN_ARGUMENTS = 64 * MEGABYTE;
 const MAX_ARGUMENTS = 512 * MEGABYTE;
+/** Most such calls. The bytes of small arguments do not count. A guest can wait for as many, but need not wait. */
+const MAX_CALLS = 10_000;
 
 /** The arguments of calls whose promises have not settled. The functions of the host may keep them until then. */
 class ArgumentBudget {
+  #calls = 0;
   #bytes = 0;
   #max;
 
@@ -41,10 +43,10 @@ class ArgumentBudget {
 
   /**
    * @param {number} bytes of the arguments of a call that begins
-   * @throws {RangeError} if they are too many
+   * @throws {RangeError} if they, or the calls, are too many
    */
   check(bytes) {
-    if (this.#bytes + bytes > this.#max) {
+    if (this.#calls >= MAX_CALLS || this.#bytes + bytes > this.#max) {
       throw coded(/** @type {ErrorConstructor} */ (RangeError), MESSAGE.TOO_MANY_CALLS, CODE.LIMIT);
     }
   }
@@ -55,11 +57,13 @@ class ArgumentBudget {
    * @param {Promise<unknown>} promise
    */
   take(bytes, promise) {
-    if (bytes > 0) {
-      this.#bytes += bytes;
-      const end = () => { this.#bytes -= bytes; };
-      promise.then(end, end);
-    }
+    this.#calls += 1;
+    this.#bytes += bytes;
+    const end = () => {
+      this.#calls -= 1;
+      this.#bytes -= bytes;
+    };
+    promise.then(end, end);
   }
 }
 
@@ -81,6 +85,24 @@ class ArgumentBudget {
  * @property {string} name
  */
 
+/** Most bytes of JSON for each byte of the wire format: errors have more fields than bytes. */
+const MAX_JSON_PER_BYTE = 16;
+/** The JSON of a number has up to 24 bytes. */
+const BYTES_OF_NUMBER = 2;
+
+/**
+ * @param {any} value that has just been read
+ * @returns {number} most bytes that it was read from, Infinity if that is not known
+ */
+function bytesOf(value) {
+  switch (typeof value) {
+    case 'string': return value.length;
+    case 'object': return value === null ? BYTES_OF_NUMBER : treeBytes(value);
+    case 'bigint': return Infinity;
+    default: return BYTES_OF_NUMBER;
+  }
+}
+
 /**
  * @param {unknown} value
  * @param {number} limit bytes of JSON
@@ -88,17 +110,20 @@ class ArgumentBudget {
  * @returns {Promise<Refusal | undefined>} undefined if the result is returned
  */
 async function refusalOf(value, limit, { signal, until, isGone }) {
-  if (limit === Number.MAX_SAFE_INTEGER) {
+  // What is small is not measured.
+  if (limit === Number.MAX_SAFE_INTEGER || bytesOf(value) * MAX_JSON_PER_BYTE <= limit) {
     return undefined;
   }
   const stopped = () => (isGone() || signal?.aborted === true ? coded(Error, DISPOSED, CODE.DISPOSED) : undefined);
   try {
+    const { outputSize } = require('./size.js');
+    const { Work } = require('../../work.js');
     const size = await outputSize(value, limit, new Work({ until, stopped }));
     const shown = size === Infinity ? `more than ${limit}` : size;
     return size <= limit ? undefined : { value: `Result of ${shown} bytes exceeds the maximum output size of ${limit} bytes`, code: CODE.LIMIT, name: 'RangeError' };
   } catch (error) {
     const { message, code } = /** @type {Error & { code: string }} */ (error);
-    return { name: 'Error', ...(signal?.aborted && !isGone() ? abortedBy(signal) : { value: message, code }) };
+    return { name: 'Error', ...(signal?.aborted && !isGone() ? require('./refusals.js').abortedBy(signal) : { value: message, code }) };
   }
 }
 

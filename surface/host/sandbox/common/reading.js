@@ -1,10 +1,12 @@
 'use strict';
 // Reads the code of an execution: removes its types, and converts it to the form in which it runs (a function body, a script or a module).
 
-const { now } = require('../../clock.js');
-const { FILE } = require('./failure.js');
+const { leftOf, now } = require('../../clock.js');
+const { MAIN_FILE: FILE } = require('../../protocol.js');
 const { codeOfExpression, codeOfStatements, expressionOf, formsOf, mainModule, pieceOf, statementsOf } = require('./normalize.js');
-const { failureOfBoth, leftOf } = require('./typescript.js');
+
+/** @type {typeof import('./typescript.js').failureOfBoth} */
+const failureOfBoth = (body, main, code) => require('./typescript.js').failureOfBoth(body, main, code);
 
 /**
  * Creates a function that wraps code in an async function, which is called at once.

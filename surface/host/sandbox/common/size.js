@@ -8,7 +8,6 @@
 const { Buffer } = require('node:buffer');
 const { types } = require('node:util');
 const { EVENT, ROLE, Visitor } = require('../../values/visit.js');
-const { treeBytes } = require('../../wire/notes.js');
 
 /** Bytes above the limit up to which the exact size is determined. */
 const TOLERANCE = 2 ** 20;
@@ -32,9 +31,6 @@ const SPACE = 0x20;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const DELETE = 0x7f;
-
-/** Most bytes of JSON for each byte of the wire format: errors have more fields than bytes. */
-const MAX_JSON_PER_BYTE = 16;
 
 /** Bytes of `null`, of quotes or brackets, and of a hole with its comma. */
 const NULL = 4;
@@ -382,26 +378,13 @@ class TextMeasurement {
 const measurementOf = (value, max, work) => (typeof value === 'string' ? new TextMeasurement(value, max, work) : new Measurement(value, max, 0, work));
 
 /**
- * Whether a value that has just been read is so small that it need not be measured.
- * @param {any} value
- * @param {number} limit
- */
-function isSurelyWithin(value, limit) {
-  const bytes = typeof value === 'string' ? value.length : typeof value === 'object' && value !== null ? treeBytes(value) : Infinity;
-  return bytes * MAX_JSON_PER_BYTE <= limit;
-}
-
-/**
  * Bytes of a result as JSON. The event loop turns in between if it takes long.
  * @param {unknown} value
  * @param {number} limit
  * @param {Budget} work
- * @returns {Promise<number>} Infinity if they exceed `limit` by far, 0 if they certainly do not exceed it
+ * @returns {Promise<number>} Infinity if they exceed `limit` by far
  */
 async function outputSize(value, limit, work) {
-  if (isSurelyWithin(value, limit)) {
-    return 0;
-  }
   const measurement = new Measurement(value, limit + TOLERANCE, limit * MAX_LEFT_OUT_PER_BYTE, work);
   while (!measurement.run(true)) {
     await work.turn();

@@ -3,9 +3,10 @@
 // WebAssembly, does this in a separate isolate for each text, so that an untrusted text neither blocks the host nor affects other texts.
 
 const { readFileSync } = require('node:fs');
-const { clearTimeout, now, setTimeout } = require('../../clock.js');
+const { clearTimeout, setTimeout } = require('../../clock.js');
 const { CODE } = require('../../../core/error.js');
-const { FILE } = require('./failure.js');
+const { MAIN_FILE: FILE } = require('../../protocol.js');
+const { disposeOf } = require('./disposal.js');
 const { bare, own } = require('./options.js');
 
 const PACKAGE = '@swc/wasm-typescript';
@@ -64,13 +65,6 @@ const CALL = `(texts) => texts.map(([text, isModule]) => {
  */
 const refused = (value, more) => ({ failure: { ok: false, value, logs: [], lost: 0, ...more } });
 
-/**
- * Remaining milliseconds of a time limit, at least 1.
- * @param {number} timeout
- * @param {number} since when it began
- */
-const leftOf = (timeout, since) => Math.max(timeout - (now() - since), 1);
-
 /** A line that starts with a statement that only modules have. Lines are searched one by one, since a text may be all blanks. */
 const MODULE = /^[^\S\n\r\u2028\u2029]*(?:import\s*[\w$"'*{]|export\b)/m;
 
@@ -118,7 +112,7 @@ function createStripper(make, keep = KEEP) {
     timer = setTimeout(() => {
       if (next === stocked) {
         forget();
-        void stocked.then(({ isolate }) => isolate.dispose(), forget);
+        void stocked.then(({ isolate }) => disposeOf(isolate), forget);
       }
     }, keep).unref();
   }
@@ -137,7 +131,7 @@ function createStripper(make, keep = KEEP) {
       const whole = Math.min(Math.ceil(deadline), MAX_TIME);
       return await strip.apply(undefined, [texts], bare({ timeout: 0, deadline: whole, signal, arguments: bare({ copy: true }), result: bare({ copy: true }) }));
     } finally {
-      isolate.dispose();
+      disposeOf(isolate);
       stock();
     }
   }
@@ -167,4 +161,4 @@ function createStripper(make, keep = KEEP) {
   };
 }
 
-module.exports = { createStripper, failureOfBoth, leftOf };
+module.exports = { createStripper, failureOfBoth };

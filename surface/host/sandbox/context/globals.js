@@ -5,9 +5,8 @@ const { CallbackRecord } = require('../../../api/callback.js');
 const { coded } = require('../../../core/error.js');
 const { recordOf, stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND, MODE, TRANSFER } = require('../../../core/protocol.js');
-const { notify, ORIGIN } = require('../../calls/host-calls.js');
+const { notify, ORIGIN, report } = require('../../calls/host-calls.js');
 const { CONSOLE_METHOD, CONTEXT_GLOBALS, record } = require('../../protocol.js');
-const { reportUnhandled } = require('../../calls/unhandled.js');
 const { bare, member, readWeb, wrong } = require('../common/options.js');
 
 /** Characters of a console entry. */
@@ -79,7 +78,7 @@ function readTimers(option) {
     if (isFunction) {
       notify(ORIGIN.TIMER, /** @type {Function} */ (option), undefined, [error]);
     } else {
-      reportUnhandled(ORIGIN.TIMER, error);
+      report(ORIGIN.TIMER, error);
     }
   };
 }
@@ -168,4 +167,11 @@ function createContextGlobals(core, environment, ivm) {
 /** @param {unknown} web the option of this name */
 const webBits = (web) => readWeb(bare({ web }));
 
-module.exports = { createContextGlobals, webBits };
+/**
+ * @param {import('../../../index.js').Core} core
+ * @param {any} environment the native one
+ * @param {() => any} ivm
+ */
+const createContextMembers = (core, environment, ivm) => ({ contextGlobals: createContextGlobals(core, environment, ivm), webBits });
+
+module.exports = { createContextMembers };

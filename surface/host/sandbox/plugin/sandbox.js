@@ -173,7 +173,7 @@ function createPluginSandbox(core, classes, readRuntime) {
       if (deadline > MAX_TIME) {
         throw wrong('deadline', `at most ${MAX_TIME}`);
       }
-      const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage', ORIGIN.ON_USAGE) };
+      const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage', 'ON_USAGE') };
       const check = this.#checkMemory(entry);
       if (check !== undefined) {
         await check;

@@ -7,8 +7,8 @@ const { TRANSFER } = require('../../../core/protocol.js');
 const { Unreadable } = require('../../values/unpack.js');
 const { isMalformation } = require('../../wire/refusal.js');
 const { EXECUTION, PROCESS, record, RESULT } = require('../../protocol.js');
-const { abortedBy, disposed, outcomeOf, refusedBy } = require('../common/execution.js');
-const { fieldsOf } = require('../common/modules.js');
+const { disposed, fieldsOf, outcomeOf } = require('../common/execution.js');
+const { abortedBy, refusedBy } = require('../common/refusals.js');
 
 /**
  * Settings that are equal for all processes that can replace each other.

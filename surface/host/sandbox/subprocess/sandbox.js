@@ -10,7 +10,7 @@ const { DISPOSED, gone, reported } = require('../common/execution.js');
 const { Executions } = require('../common/executions.js');
 const { observed } = require('../../diagnostics.js');
 const { failureOf } = require('../common/failure.js');
-const { readModules } = require('../common/modules.js');
+const { readModules } = require('../common/features.js');
 const {
   bare, checkOptions, COMMON, defaultOutput, own, readBoolean, readConsole, readEnvironment, readMemory, readNumber, readPoolSize, readQuota, readSignal,
   readWeb, SIGNAL, wrong,

@@ -4,6 +4,7 @@
 
 const { CODE, coded } = require('../../../core/error.js');
 const { now } = require('../../clock.js');
+const { disposeOf } = require('../common/disposal.js');
 const { bare } = require('../common/options.js');
 
 /** Most steps of a match on the host's thread. That many take less than a millisecond. */
@@ -223,7 +224,7 @@ class Matcher {
       }
       if (this.#ready === ready) {
         this.#ready = undefined;
-        release(isolate);
+        disposeOf(isolate);
       }
       throw coded(/** @type {ErrorConstructor} */ (RangeError), `The params are too large for the pattern ${pattern}`, CODE.LIMIT);
     }
@@ -234,7 +235,7 @@ class Matcher {
     const context = await isolate.createContext();
     const match = await context.eval('(source, flags, text) => new RegExp(source, flags).test(text)', bare({ reference: true, timeout: 0 }));
     if (this.#isOver) {
-      release(isolate);
+      disposeOf(isolate);
     }
     return { isolate, match };
   }
@@ -242,14 +243,7 @@ class Matcher {
   /** The execution is over: what is matched now fails. */
   end() {
     this.#isOver = true;
-    this.#ready?.then(({ isolate }) => release(isolate), () => {});
-  }
-}
-
-/** @param {any} isolate */
-function release(isolate) {
-  if (!isolate.isDisposed) {
-    isolate.dispose();
+    this.#ready?.then(({ isolate }) => disposeOf(isolate), () => {});
   }
 }
 

@@ -217,7 +217,7 @@ class Gate {
 
   /** @param {unknown[]} args */
   #shown(args) {
-    return whenDone(this.#inTurns(entryLimits(), (work) => new Shown(args, work)), ({ values }) => values);
+    return whenDone(this.#inTurns(entryLimits(), (work) => new Shown(args, work)), ({ values, bytes }) => (this.#permissions.log.hasRoom(bytes) ? values : undefined));
   }
 
   /**

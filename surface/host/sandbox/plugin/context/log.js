@@ -8,8 +8,9 @@ const { notify, ORIGIN } = require('../../../calls/host-calls.js');
 const { bare, member } = require('../../common/options.js');
 const { measurementOf } = require('../../common/size.js');
 
-/** Most entries that one execution of a plugin can cause. */
+/** Most entries that one execution of a plugin can cause, and bytes of all of them. A logger may keep them until they are written. */
 const MAX_ENTRIES = 10_000;
+const MAX_BYTES = 8 * 2 ** 20;
 /** Limits on what is passed on of one entry: values, and characters of a text or bytes of an object. */
 const MAX = Object.freeze({ values: 100, length: 10_000 });
 /** Steps of work for measuring the values of one entry: at least this many, and this many per character or byte of a value that may be passed on. */
@@ -22,6 +23,7 @@ class Log {
   #logger;
   #fields;
   #left = MAX_ENTRIES;
+  #bytesLeft = MAX_BYTES;
   #isFull = false;
 
   /**
@@ -55,17 +57,19 @@ class Log {
   /** Call it when an execution or event of a plugin begins: the plugin may then log again. */
   refill() {
     this.#left = MAX_ENTRIES;
+    this.#bytesLeft = MAX_BYTES;
     this.#isFull = false;
   }
 
   /**
    * Call it when an entry exceeds the limit.
    * @param {number} limit
+   * @param {Record<string, unknown>} [more] fields
    */
-  full(limit) {
+  full(limit, more = {}) {
     if (!this.#isFull) {
       this.#isFull = true;
-      this.say('warn', 'Plugin log limit reached', { ...this.#fields, limit });
+      this.say('warn', 'Plugin log limit reached', { ...this.#fields, limit, ...more });
     }
   }
 
@@ -82,6 +86,20 @@ class Log {
   }
 
   /**
+   * @param {number} bytes of an entry of the plugin
+   * @returns {boolean} whether it may be passed on; the bytes are counted then
+   */
+  hasRoom(bytes) {
+    if (bytes > this.#bytesLeft) {
+      this.#bytesLeft = 0;
+      this.full(MAX_BYTES, { unit: 'bytes' });
+      return false;
+    }
+    this.#bytesLeft -= bytes;
+    return true;
+  }
+
+  /**
    * Logs something that a plugin caused.
    * @param {Level} level
    * @param {string} message
@@ -92,8 +110,11 @@ class Log {
     if (!this.admits()) {
       return;
     }
-    const all = { ...this.#fields, ...Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shortened(value)])) };
-    this.say(level, message, ...(level === 'error' ? [shortenedError(error), all] : [all]));
+    const own = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shortened(value)]));
+    const more = level === 'error' ? [shortenedError(error)] : [];
+    if (this.hasRoom(charactersOf([...Object.values(own), ...more.flatMap(textsOf)]))) {
+      this.say(level, message, ...more, { ...this.#fields, ...own });
+    }
   }
 }
 
@@ -104,9 +125,13 @@ class Log {
  */
 const entryLimits = (length = MAX.length) => ({ steps: Math.max(MIN_STEPS, length * STEPS_PER_BYTE) });
 
+/** Bytes of a value that is neither text nor an object. */
+const VALUE_BYTES = 8;
+
 /** What a plugin logs, shortened so that it does not overload a logger. */
 class Shown {
   /** @type {unknown[]} */ values = [];
+  /** of the values */ bytes = 0;
   /** @type {import('../../common/size.js').SizeMeasurement | undefined} of the next value */ #measurement;
   #args;
   #work;
@@ -134,6 +159,7 @@ class Shown {
       if (!this.#runNext(args[values.length], isPausing)) {
         return false;
       }
+      this.bytes += VALUE_BYTES + charactersOf(values.slice(-1));
     }
     if (args.length > MAX.values) {
       values.push(`[${args.length - MAX.values} more]`);
@@ -159,6 +185,7 @@ class Shown {
         if (!this.#measurement.run(isPausing)) {
           return false;
         }
+        this.bytes += Math.min(this.#measurement.size, length);
         values.push(this.#measurement.size > length ? `[${typeof value} of more than ${length} bytes]` : value);
       } catch (error) {
         if (/** @type {{ code?: string }} */ (error).code !== CODE.LIMIT) {
@@ -171,6 +198,15 @@ class Shown {
     return true;
   }
 }
+
+/**
+ * Characters of the texts among some values.
+ * @param {unknown[]} values
+ */
+const charactersOf = (values) => values.reduce((/** @type {number} */ sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
+
+/** @param {unknown} error */
+const textsOf = (error) => (error instanceof Error ? [error.name, error.message, error.stack] : [error]);
 
 /**
  * A copy of the beginning of a text. A slice would keep the whole text in memory.

@@ -2,7 +2,7 @@
 // One execution of a plugin's code: its file name, its usage, and the position of its failure.
 
 const { now } = require('../../../clock.js');
-const { FILE } = require('../../common/failure.js');
+const { MAIN_FILE: FILE } = require('../../../protocol.js');
 const { locate } = require('./failure.js');
 
 const NANOSECONDS = 1e6;

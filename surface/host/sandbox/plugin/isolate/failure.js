@@ -4,7 +4,7 @@
 const { BOUNDARY, coded } = require('../../../../core/error.js');
 const { detailsOf } = require('../../../values/error-details.js');
 const { failureOf } = require('../../common/failure.js');
-const { libraryCode } = require('../../common/execution.js');
+const { libraryCode } = require('../../common/refusals.js');
 const { bare } = require('../../common/options.js');
 
 const FRAME = '\n    at ';

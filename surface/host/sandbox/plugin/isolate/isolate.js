@@ -13,6 +13,7 @@ const { BOOTSTRAP, ENTER } = require('../context/guest-context.js');
 const { createEventCopies, inSlices } = require('../context/event-copies.js');
 const { Gate } = require('../context/gate.js');
 const { Listeners } = require('../context/listeners.js');
+const { disposeOf } = require('../../common/disposal.js');
 const { plain } = require('../../common/plain.js');
 const { ArgumentBudget, refusalOf } = require('../../common/quota.js');
 const { RecentlyUsed } = require('./recently-used.js');
@@ -367,15 +368,18 @@ class PluginIsolate {
     }
     this.#entries -= 1;
     const shown = this.#inTurns(entryLimits(length), (work) => new Shown(args, work, length));
-    return types.isPromise(shown) ? shown.then(({ values }) => this.#say(level, values, message)) : this.#say(level, shown.values, message);
+    return types.isPromise(shown) ? shown.then((each) => this.#say(level, each, message)) : this.#say(level, shown, message);
   }
 
   /**
    * @param {string} level
-   * @param {unknown[]} args
+   * @param {InstanceType<typeof Shown>} shown
    * @param {string | undefined} message
    */
-  #say(level, args, message) {
+  #say(level, { values: args, bytes }, message) {
+    if (!this.#log.hasRoom(bytes + (message?.length ?? 0))) {
+      return;
+    }
     const said = level === 'warn' || level === 'error' ? level : 'debug';
     this.#log.ofPlugin(said, `Plugin console.${level}`, { args });
     // A plugin that is being stopped sends no text.
@@ -417,9 +421,7 @@ class PluginIsolate {
 
   dispose() {
     this.#listeners.close();
-    if (!this.#isolate.isDisposed) {
-      this.#isolate.dispose();
-    }
+    disposeOf(this.#isolate);
   }
 }
 

@@ -5,7 +5,9 @@
 const { types } = require('node:util');
 const { CODE } = require('../../../../core/error.js');
 const { EVENT, ROLE, Visitor } = require('../../../values/visit.js');
-const { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, SERVER, SOCKETS } = require('./members.js');
+const {
+  AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, schemeAlone, SERVER, SOCKETS,
+} = require('./members.js');
 const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
 
 const { isArray } = Array;
@@ -13,8 +15,6 @@ const { hasOwn } = Object;
 
 /** Steps of work for each name of a container whose names are compared. */
 const STEPS_PER_NAME = 1 / 8;
-const SCHEME_ALONE = /^([a-z][a-z0-9+.-]*):(?:\/\/)?$/i;
-const PORT = /^\d{1,5}$/;
 
 /** The limits of the work for one call's arguments. Steps are values, and characters of URLs. */
 const URL_LIMITS = Object.freeze({ steps: 100_000 });
@@ -323,7 +323,7 @@ class UrlCheck {
       this.#fixed(value, false);
       return;
     }
-    const scheme = name === 'protocol' ? SCHEME_ALONE.exec(value)?.[1].toLowerCase() : undefined;
+    const scheme = name === 'protocol' ? schemeAlone(value) : undefined;
     if (scheme !== undefined && !LOCAL.has(scheme) && !SOCKET.test(scheme)) {
       return;
     }
@@ -407,7 +407,7 @@ class UrlCheck {
       this.#port(value, holder);
     } else if (PATHS.has(name) && !(typeof value === 'string' && /^[/?#]/.test(value)) && this.#has(AUTHORITIES, holder)) {
       throw new Forbidden(`(${name} without a slash)`);
-    } else if (PROTOCOLS.has(name) && !(typeof value === 'string' && (/^[a-z][a-z0-9+.-]*$/i.test(value) || SCHEME_ALONE.test(value))) && this.#has(AUTHORITIES, holder)) {
+    } else if (PROTOCOLS.has(name) && !(typeof value === 'string' && isProtocol(value)) && this.#has(AUTHORITIES, holder)) {
       throw new Forbidden('(protocol)');
     }
   }
@@ -417,8 +417,8 @@ class UrlCheck {
    * @param {any} holder
    */
   #port(value, holder) {
-    const isNumber = typeof value === 'number' ? Number.isInteger(value) && value >= 0 && value <= 65_535 : typeof value === 'string' && PORT.test(value);
-    if (!isNumber && (this.#has(PLACES, holder) || this.#has(REQUESTS, holder) || (typeof value === 'string' && !/^[\w./-]*$/.test(value)))) {
+    const isNumber = typeof value === 'number' ? Number.isInteger(value) && value >= 0 && value <= 65_535 : typeof value === 'string' && isPort(value);
+    if (!isNumber && (this.#has(PLACES, holder) || this.#has(REQUESTS, holder) || (typeof value === 'string' && !isWord(value)))) {
       throw new Forbidden('(port)');
     }
     // If no host is named, programs connect to this machine.

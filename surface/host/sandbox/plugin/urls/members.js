@@ -27,6 +27,29 @@ const MAX_NAME = 40;
 /** All names above have letters. Others are not looked up: Deno's engine takes long for texts that look like array indices, since their hashes are not seeded. */
 const LETTER = /[a-z]/i;
 
+/** The value of a member that names a protocol, and of a port that is part of no URL. */
+const SCHEME_ALONE = /^([a-z][a-z0-9+.-]*):(?:\/\/)?$/i;
+const SCHEME = /^[a-z][a-z0-9+.-]*$/i;
+const PORT = /^\d{1,5}$/;
+const WORD = /^[\w./-]*$/;
+/** Characters of the longest value that is compared with these. A guest can put the same long text in thousands of places. */
+const MAX_VALUE = 8_192;
+
+/**
+ * @param {string} value
+ * @returns {string | undefined} the scheme if the value is one and a colon
+ */
+const schemeAlone = (value) => (value.length <= MAX_VALUE ? SCHEME_ALONE.exec(value)?.[1].toLowerCase() : undefined);
+
+/** @param {string} value */
+const isProtocol = (value) => schemeAlone(value) !== undefined || (value.length <= MAX_VALUE && SCHEME.test(value));
+
+/** @param {string} value */
+const isPort = (value) => PORT.test(value);
+
+/** @param {string} value */
+const isWord = (value) => value.length <= MAX_VALUE && WORD.test(value);
+
 /**
  * A member's name in lower case, without hyphens and underscores.
  * @param {any} key
@@ -37,4 +60,6 @@ function nameOf(key) {
   return typeof text === 'string' && text.length <= MAX_NAME && LETTER.test(text) ? text.toLowerCase().replace(/[-_]/g, '') : '';
 }
 
-module.exports = { AUTHORITIES, HEADERS, HOSTS, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, SERVER, SOCKETS };
+module.exports = {
+  AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, schemeAlone, SERVER, SOCKETS,
+};

@@ -171,6 +171,27 @@ function firstVisible(text, work) {
 }
 
 /**
+ * A text without the blanks at its end, as `trimEnd` removes them.
+ * @param {string} text
+ * @param {number} start where its visible part begins
+ * @param {Work} work
+ */
+function visiblePart(text, start, work) {
+  let end = text.length;
+  while (end > start) {
+    const from = Math.max(start, end - MAX_HEAD);
+    const { length } = text.slice(from, end).trimEnd();
+    if (length > 0) {
+      return text.slice(start, from + length);
+    }
+    // A guest can put the same long text in thousands of places.
+    work.spend((end - from) / CHARACTERS_PER_STEP);
+    end = from;
+  }
+  return '';
+}
+
+/**
  * Determines what a text means to a program that takes a URL.
  * @param {string} text
  * @param {Work} work
@@ -179,9 +200,10 @@ function firstVisible(text, work) {
  * @returns {Destination | undefined} undefined if it is not a URL
  */
 function readText(text, work, { isPlace = false, isServer = false } = {}) {
-  const visible = text.slice(firstVisible(text, work)).trimEnd();
+  const visible = visiblePart(text, firstVisible(text, work), work);
   const head = visible.slice(0, MAX_HEAD);
   const plain = head.replace(DROPPED, '');
+  work.spend((head.length - plain.length) / CHARACTERS_PER_STEP);
   if (isPlace || isServer) {
     work.spend(plain.length / CHARACTERS_PER_STEP);
     const found = schemeless(plain, text, isServer, work);
