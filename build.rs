@@ -35,7 +35,8 @@ fn main() {
         //
         // - the ends of the process: `engine/abort.rs`
         // - heaps and their pages: `engine/heap/`; the heap of C++ objects: `engine/cpp_heap.rs`; stub caches: `engine/stub_cache.rs`
-        // - WebAssembly: `engine/wasm/`; `using`: `engine/disposables.rs`; Maglev: `engine/maglev.rs`; the platform: `engine/worker.rs`
+        // - WebAssembly: `engine/wasm/`; `using`: `engine/disposables.rs`; Maglev: `engine/maglev.rs`; the young generation: `engine/generations.rs`
+        // - the platform: `engine/worker.rs`
         // - the bounds of a stack, and the number of a thread: `engine/fibers/`
         // - texts for ICU, and ICU's caches: `engine/icu/`
         // - the allocator, locks, collections, and C++ objects that the heap owns: `native/`
@@ -65,6 +66,10 @@ fn main() {
             "_ZN2v88internal4wasm10WasmEngine12SyncValidateEPNS0_7IsolateENS1_19WasmEnabledFeaturesENS1_18CompileTimeImportsENS_4base6VectorIKhEE",
             "_ZN2v88internal4wasm17TypeCanonicalizer17AddRecursiveGroupEPKNS0_9SignatureINS1_9ValueTypeEEE",
             "_ZN2v88internal4wasm22WasmImportWrapperCache3GetEPNS0_7IsolateERKNS1_21ImportWrapperCacheKeyE",
+        ];
+        let generations = [
+            "_ZN2v88internal11interpreter18CreateClosureFlags6EncodeEbb",
+            "_ZN2v88internal11FactoryBaseINS0_7FactoryEE15NewAccessorPairEv",
         ];
         let disposables = ["_ZN2v88internal7Factory24NewJSDisposableStackBaseEv"];
         let maglev =
@@ -158,6 +163,7 @@ fn main() {
             .chain(cpp_heap)
             .chain(stub_cache)
             .chain(wasm)
+            .chain(generations)
             .chain(disposables)
             .chain(maglev)
             .chain(platform)

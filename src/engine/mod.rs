@@ -15,6 +15,8 @@ mod cpp_heap;
 mod disposables;
 #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "fibers/absent.rs")]
 mod fibers;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod generations;
 mod guest_thread;
 mod heap;
 mod icu;

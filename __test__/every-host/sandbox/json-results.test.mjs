@@ -17,6 +17,7 @@ const LARGE = {
   'a typed array': 'give({ bytes: new Uint8Array(1_000_001) })',
   'an array with holes': 'const list = [1]; list.length = 100_000_000; give({ list })',
   'arrays with holes': 'give(Array.from({ length: 11 }, () => new Array(100_000)))',
+  'a date in many places': 'give({ list: new Array(130_000).fill(new Date(0)) })',
   'typed arrays': 'give(Array.from({ length: 11 }, () => new Uint8Array(100_000)))',
 };
 const SMALL = 'const part = { bytes: new Uint8Array([1, 2]), list: [1, null] }; give(new Array(1_000).fill(part))';

@@ -12,7 +12,7 @@ const { hideSource } = require('../../wire/faults.js');
 const { uncloneable } = require('../../wire/refusal.js');
 
 const { isArray } = Array;
-const { hasOwn } = Object;
+const { getOwnPropertyDescriptor, hasOwn } = Object;
 const valueOfString = uncurryThis(String.prototype.valueOf);
 
 // `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made. The copy of
@@ -52,7 +52,23 @@ function plain(value, origin) {
 const MAX_EXPANDED = 1_000_000;
 /** Characters of a text or a key that count as a part. */
 const CHARACTERS_PER_PART = 64;
+/** What a date counts that has occurred before: its text is made again. */
+const PARTS_PER_DATE = 8;
 const EXPANDED = 'Value is too large as JSON: it has the same objects in too many places, or too many elements of typed arrays or holes of arrays';
+
+/**
+ * The date that a part is the text of.
+ * @param {any} holder
+ * @param {string} key
+ * @param {any} part
+ */
+function dateOf(holder, key, part) {
+  if (typeof part !== 'string' || part[part.length - 1] !== 'Z') {
+    return undefined;
+  }
+  const given = getOwnPropertyDescriptor(holder, key)?.value;
+  return types.isDate(given) ? given : undefined;
+}
 
 /**
  * A replacer for one JSON text. It discards promises, and limits how much larger than the value the text may be.
@@ -69,6 +85,11 @@ function plainReplacer(origin) {
       left -= 1 + (key.length + (typeof part === 'string' ? part.length : 0)) / CHARACTERS_PER_PART;
     } else if (part === undefined && isArray(this) && !hasOwn(this, key)) {
       left -= 1;
+    }
+    const date = dateOf(this, key, part);
+    if (date !== undefined) {
+      left -= seen.has(date) ? PARTS_PER_DATE : 0;
+      seen.add(date);
     }
     if (typeof part === 'object' && part !== null) {
       (seen.has(part) ? repeated : seen).add(part);
