@@ -84,8 +84,16 @@ function createHostBinding(native, sandboxes) {
   const environment = native.open({
     /** @type {typeof settle} */
     settle: (request, carrier) => {
-      const isAtOnce = typeof carrier !== 'object' || carrier === null || carrier[0] === TAG.HANDLE;
-      return isAtOnce ? settle(request, carrier) : incoming().arrivals.settle(request, carrier);
+      if (typeof carrier !== 'object' || carrier === null || carrier[0] === TAG.HANDLE) {
+        return settle(request, carrier);
+      }
+      try {
+        return incoming().arrivals.settle(request, carrier);
+      } catch (error) {
+        // A file of this package could not be loaded. Without an outcome, the call would never settle.
+        received?.release([carrier]);
+        return settle(request, [TAG.THROWN, [TAG.VALUE, error]]);
+      }
     },
     serve: (/** @type {[any]} */ ...args) => incoming().arrivals.serveNow(...args),
     serveLater: (/** @type {[any, any, any, any]} */ ...args) => incoming().arrivals.serve(...args),

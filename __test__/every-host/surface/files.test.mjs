@@ -49,6 +49,27 @@ test('a sandbox loads what a result needs when it needs it', async () => {
   assert.equal(stdout.trim(), 'index.js\n2 incoming.js,sandbox.js\none \nmine \n1 outgoing.js,values.js\n[ 1 ] \n1 features.js');
 });
 
+test('a result whose file cannot be loaded rejects, and later ones arrive', { skip: process.platform !== 'linux' && 'there is no prlimit', timeout: 60_000 }, async () => {
+  const { stdout, stderr } = await run(`
+    const { closeSync, openSync, readdirSync } = require('node:fs');
+    const { execFileSync } = require('node:child_process');
+    (async () => {
+      const context = new ivm.Isolate().createContextSync();
+      const sandbox = new ivm.AgentSandbox();
+      await sandbox.execute('return 1');
+      execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=' + (readdirSync('/proc/self/fd').length + 20)]);
+      const taken = [];
+      try { for (;;) taken.push(openSync('/dev/null')); } catch {}
+      const results = [sandbox.execute('return [1]'), context.eval('[1]', { copy: true }), context.eval('Promise.resolve([1])', { copy: true, promise: true })];
+      const statuses = (await Promise.allSettled(results)).map(({ status }) => status);
+      for (const each of taken) closeSync(each);
+      console.log(statuses.join(), (await sandbox.execute('return [1]')).result[0]);
+      process.exit();
+    })();
+  `, { commonjs: true, timeout: 30_000 });
+  assert.equal(stdout.trim(), 'rejected,rejected,rejected 1', stderr);
+});
+
 test('V8 starts on another thread while the first sandbox is loaded, and makes no isolate', async () => {
   const { stdout } = await run(`
     const threads = () => ivm.engineStats().threads;

@@ -474,6 +474,18 @@ describe('IsolatedVmSandbox: the logger', () => {
     }
   });
 
+  test('the properties and causes of errors count', async () => {
+    const { sandbox, execute, logger } = await plugin();
+    const count = () => logger.of('error', 'Plugin event handler failed').length;
+    await execute(`context.eventBus.on('item.indexed', () => { throw Object.assign(new Error('m', { cause: Object.assign(new Error(), { long: 'x'.repeat(8_000) }) }), { own: 'x'.repeat(8_000) }); });
+      for (let index = 0; index < 900; index += 1) context.eventBus.emit('item.indexed')`);
+    await until(() => logger.of('warn').length > 0);
+    // Each takes 16 KB, and its stacks.
+    assert.ok(count() > 450 && count() <= 524, `${count()} entries`);
+    assert.deepEqual(logger.of('warn'), [['warn', 'Plugin log limit reached', { pluginId: 'org.example.plugin', limit: 8 * 2 ** 20, unit: 'bytes' }]]);
+    sandbox.disposeAll();
+  });
+
   test('an empty object counts as the memory that it takes, once in each entry', async () => {
     for (const made of ['new Map()', '[]', 'new Date(NaN)']) {
       const { sandbox, execute, context } = await plugin();

@@ -3,6 +3,7 @@
 
 const { Buffer } = require('node:buffer');
 const { CODE } = require('../../../../core/error.js');
+const { MAX_CAUSES } = require('../../../../core/protocol.js');
 const { thrownText } = require('../../../wire/faults.js');
 const { notify, ORIGIN } = require('../../../calls/host-calls.js');
 const { bare, member } = require('../../common/options.js');
@@ -112,7 +113,7 @@ class Log {
     }
     const own = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shortened(value)]));
     const more = level === 'error' ? [shortenedError(error)] : [];
-    if (this.hasRoom(charactersOf([...Object.values(own), ...more.flatMap(textsOf)]))) {
+    if (this.hasRoom(charactersOf([...Object.values(own), ...more.flatMap((each) => textsOf(each))]))) {
       this.say(level, message, ...more, { ...this.#fields, ...own });
     }
   }
@@ -209,8 +210,19 @@ class Shown {
  */
 const charactersOf = (values) => values.reduce((/** @type {number} */ sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 
-/** @param {unknown} error */
-const textsOf = (error) => (error instanceof Error ? [error.name, error.message, error.stack] : [error]);
+/**
+ * What may be text in an error, its properties and its causes.
+ * @param {unknown} error
+ * @param {number} [causes]
+ * @returns {unknown[]}
+ */
+function textsOf(error, causes = MAX_CAUSES) {
+  if (!(error instanceof Error)) {
+    return [error];
+  }
+  const more = causes > 0 ? textsOf(member(error, 'cause'), causes - 1) : [];
+  return [error.name, error.message, error.stack, ...Object.entries(error).flat(), ...more];
+}
 
 /**
  * A copy of the beginning of a text. A slice would keep the whole text in memory.
