@@ -1152,8 +1152,8 @@ declare namespace ivm {
     modules?: Readonly<Record<string, string>>;
     /**
      * Number of prepared isolates that wait for the next execution, at most 64 (larger numbers count as 64); 0 disables this. Each serves
-     * one execution and ends with it. They are made after the first execution, when it is over or waits for something. Sandboxes with the
-     * same settings on one thread share them. They end after waiting for a minute, and do not keep the program running. Each takes
+     * one execution and ends with it. They are made when an execution is over or waits for something, the first time 50 ms later. Sandboxes with
+     * the same settings on one thread share them. They end after waiting for a minute, and do not keep the program running. Each takes
      * memory ([how much](https://github.com/isolated-v8/isolated-v8/blob/main/docs/sandboxes.md#prepared-isolates-and-heaps)), and the contents of a
      * `snapshot` in addition. Default 1.
      * @see

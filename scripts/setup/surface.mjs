@@ -20,6 +20,7 @@ const inSandbox = (...names) => names.map((name) => `${SANDBOX}/${name}.js`);
 const CHUNKS = {
   'index.js': { entries: ['surface/host/index.js'], after: [] },
   'incoming.js': { entries: ['surface/host/incoming.js'], after: ['index.js'] },
+  'sandbox.js': { entries: inSandbox('index'), after: ['incoming.js'] },
   // What a first result that is a primitive does not need: functions, objects, signals, and errors of the host.
   'outgoing.js': {
     entries: [
@@ -30,7 +31,6 @@ const CHUNKS = {
   // ES modules, sessions with the inspector, profiles and snapshots.
   'modules.js': { entries: ['module', 'session', 'profile', 'snapshot'].map((name) => `surface/api/${name}.js`), after: ['index.js'] },
   'values.js': { entries: ['surface/host/wire/index.js', 'surface/host/requests/message.js'], after: ['outgoing.js'] },
-  'sandbox.js': { entries: inSandbox('index'), after: ['incoming.js'] },
   // What `common/features.js` loads, other functions of the package, and its settings.
   'features.js': {
     entries: [...inSandbox('common/inspection', 'common/modules', 'common/typescript', 'code/parser', 'context/globals'), 'surface/host/engine.js'],

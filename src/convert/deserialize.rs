@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::exchange::{Exchange, HostMemoryHolder};
 use super::fault::fault_from_caught;
-use super::short_list;
+use super::small_value::small_to_v8;
 use super::text::take_or_collect;
 use crate::value::{Budget, Bytes, Code, ErrorClass, Fault, HostBlock, Payload, SharedMemory, TableEntry, Value};
 
@@ -16,12 +16,10 @@ pub fn payload_to_v8<'s>(
     exchange: &dyn Exchange,
     payload: Payload,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    let Payload { bytes, table, .. } = payload;
-    if table.is_empty()
-        && let Some(list) = short_list::read(scope, &bytes)
-    {
-        return Ok(list);
+    if let Some(value) = small_to_v8(scope, exchange.known_names(), &payload) {
+        return Ok(value);
     }
+    let Payload { bytes, table, .. } = payload;
     let context = scope.get_current_context();
     let mut buffers = Vec::new();
     let mut others = Vec::with_capacity(table.len());

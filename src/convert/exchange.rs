@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::short_list::PlainLists;
+use super::small_value::KnownNames;
 use crate::value::{Budget, Fault, Owner, SharedMemory, Value};
 
 /// An isolate that uses memory of a host. If its thread does not stop, the host has to wait for it.
@@ -43,6 +44,8 @@ pub trait Exchange {
     ) -> Result<Option<Value>, Fault>;
     /// The arrays of this realm that have nothing but elements.
     fn plain_lists(&self) -> &PlainLists;
+    /// The names of objects that this isolate has received.
+    fn known_names(&self) -> &KnownNames;
     /// Maximum size in bytes of one value that leaves this isolate.
     fn limit(&self) -> usize;
     /// The budget to which this isolate's buffers are charged.

@@ -11,6 +11,8 @@ pub mod host_object;
 mod primitive;
 mod serialize;
 mod short_list;
+mod small_value;
+mod template;
 mod text;
 
 pub use deserialize::payload_to_v8;
@@ -22,6 +24,7 @@ pub use fault::{
 pub use primitive::{primitive_from_v8, primitive_into, primitive_to_v8, type_of};
 pub use serialize::{clone_from_v8, move_from_v8};
 pub use short_list::PlainLists;
+pub use small_value::{KnownNames, small_to_v8};
 pub use text::{beginning, key_to_v8, text_from_v8, text_to_v8, too_large};
 
 use crate::value::{Fault, Value};

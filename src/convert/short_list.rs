@@ -1,5 +1,5 @@
-//! Short lists of primitives, such as the path of a property. To make V8's serializer or deserializer takes several times as long as to write or
-//! read such a list. The bytes are those that they use.
+//! Writes short lists of primitives, such as the path of a property. To make V8's serializer takes several times as long as to write such a list. The
+//! bytes are those that it writes.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -159,60 +159,6 @@ fn write(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>, byte
         });
     }
     Some(())
-}
-
-/// Reads a short list of primitives; `None` if the bytes have anything else, or are malformed.
-pub fn read<'s>(scope: &v8::PinScope<'s, '_>, bytes: &[u8]) -> Option<v8::Local<'s, v8::Value>> {
-    let (header, mut rest) = bytes.split_first_chunk::<4>()?;
-    let [version @ .., b'A', count] = *header else { return None };
-    let mut all: [v8::Local<'s, v8::Value>; MAX_ELEMENTS] = [v8::undefined(scope).into(); MAX_ELEMENTS];
-    let elements = all.get_mut(..usize::from(count))?;
-    if version != Payload::VERSION {
-        return None;
-    }
-    for element in &mut *elements {
-        *element = read_element(scope, &mut rest)?;
-    }
-    (rest == [b'$', 0, count]).then(|| v8::Array::new_with_elements(scope, elements).into())
-}
-
-fn read_element<'s>(scope: &v8::PinScope<'s, '_>, rest: &mut &[u8]) -> Option<v8::Local<'s, v8::Value>> {
-    Some(match *rest.split_off_first()? {
-        b'"' => {
-            // A length of more bytes is more than this.
-            let length = usize::from(*rest.split_off_first()?);
-            let text = rest.split_off(..length).filter(|_| length <= MAX_CHARACTERS)?;
-            v8::String::new_from_one_byte(scope, text, v8::NewStringType::Normal)?.into()
-        }
-        b'I' => v8::Integer::new(scope, read_integer(rest)?).into(),
-        b'N' => {
-            let (number, others) = rest.split_first_chunk::<8>()?;
-            *rest = others;
-            v8::Number::new(scope, f64::from_le_bytes(*number)).into()
-        }
-        b'T' => v8::Boolean::new(scope, true).into(),
-        b'F' => v8::Boolean::new(scope, false).into(),
-        b'0' => v8::null(scope).into(),
-        b'_' => v8::undefined(scope).into(),
-        _ => return None,
-    })
-}
-
-/// As [`write_integer`] writes it.
-fn read_integer(rest: &mut &[u8]) -> Option<i32> {
-    let mut bits = 0_u32;
-    for shift in (0..u32::BITS).step_by(7) {
-        let byte = *rest.split_off_first()?;
-        let part = u32::from(byte & 0x7f);
-        if part.leading_zeros() < shift {
-            return None;
-        }
-        bits |= part << shift;
-        if byte < 0x80 {
-            return Some((bits >> 1).cast_signed() ^ -(bits & 1).cast_signed());
-        }
-    }
-    None
 }
 
 /// The sign is the lowest bit. Each byte has seven bits, the lowest first, and says whether there are more.

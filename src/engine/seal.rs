@@ -62,6 +62,11 @@ fn seed(length: usize) -> u64 {
     mix(0x6a09_e667_f3bc_c908, length as u64)
 }
 
+/// A checksum of several parts: no part can end with what another one begins with.
+pub fn checksum_of<'a>(parts: impl Iterator<Item = &'a [u8]>) -> u64 {
+    parts.fold(0, |hash, part| mix(hash, checksum(part)))
+}
+
 fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }

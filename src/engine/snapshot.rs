@@ -23,17 +23,10 @@ impl SnapshotSource {
     #[cfg_attr(windows, allow(dead_code, reason = "children start so, and there are none"))]
     pub const NONE: Self = Self { modules: &[], entry: "" };
 
-    /// Identifies the sources. Reads all of them each time.
+    /// Identifies the sources, which are this library's own. Reads all of them each time.
     pub fn digest(&self) -> u64 {
-        let digest = self.modules.iter().fold(Digest::new(0), |digest, (name, source)| {
-            digest
-                .bytes(&name.len().to_le_bytes())
-                .bytes(name.as_bytes())
-                .bytes(&source.len().to_le_bytes())
-                .bytes(source.as_bytes())
-        });
-        let [name, ..] = digest.bytes(self.entry.as_bytes()).finish();
-        name
+        let texts = self.modules.iter().flat_map(|(name, source)| [*name, *source]).chain([self.entry]);
+        seal::checksum_of(texts.map(str::as_bytes))
     }
 
     /// One script that evaluates to the exports of the entry module.
@@ -169,16 +162,48 @@ pub fn find(digest: u64, flags: &str, addon: &mut File) -> Option<(u64, usize)> 
 /// The snapshot of the source with this digest at the end of the addon's file, if it was made for this build.
 pub fn embedded(digest: u64, flags: &str, addon: &mut File) -> Option<&'static [u8]> {
     let (start, size) = find(digest, flags, addon)?;
-    addon.seek(SeekFrom::Start(start)).ok()?;
-    let mut sealed = vec![0; size];
-    addon.read_exact(&mut sealed).ok()?;
+    // What is refused stays in memory as well: the file is damaged.
+    let sealed = mapped(addon, start, size).or_else(|| copied(addon, start, size))?;
+    let ([found], contents) = seal::open_for(version(flags), MAGIC, sealed)?;
     // V8 reads words. The tag consists of words, and no allocator is known that does not align them.
-    let ([found], contents) = seal::open_for(version(flags), MAGIC, &sealed)?;
-    if found != digest || contents.is_empty() || !contents.as_ptr().cast::<u64>().is_aligned() {
+    (found == digest && !contents.is_empty() && contents.as_ptr().cast::<u64>().is_aligned()).then_some(contents)
+}
+
+fn copied(addon: &mut File, start: u64, size: usize) -> Option<&'static [u8]> {
+    addon.seek(SeekFrom::Start(start)).ok()?;
+    let mut bytes = vec![0; size];
+    addon.read_exact(&mut bytes).ok()?;
+    Some(Vec::leak(bytes))
+}
+
+/// A part of the file that begins with a word, in the pages that the system has for the file. Copying it would take longer than checking it, since
+/// each page of the copy is new.
+#[cfg(unix)]
+fn mapped(addon: &File, start: u64, size: usize) -> Option<&'static [u8]> {
+    use std::os::fd::AsRawFd;
+
+    // SAFETY: reads a constant of the system.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+    let (before, offset) = (start % page, libc::off_t::try_from(start - start % page).ok()?);
+    if size == 0 || !start.is_multiple_of(size_of::<u64>() as u64) {
         return None;
     }
-    let start = sealed.len() - contents.len();
-    Some(&Vec::leak(sealed)[start..])
+    let before = usize::try_from(before).ok()?;
+    // SAFETY: asks for pages at an address that the system chooses.
+    let pages = unsafe {
+        libc::mmap(std::ptr::null_mut(), before + size, libc::PROT_READ, libc::MAP_PRIVATE, addon.as_raw_fd(), offset)
+    };
+    if pages == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the pages are never unmapped, and the file has all of these bytes: its last ones, which follow, were read. Nothing writes to the file
+    // of a loaded library, whose code the system also takes from it.
+    Some(unsafe { std::slice::from_raw_parts(pages.cast::<u8>().add(before), size) })
+}
+
+#[cfg(not(unix))]
+fn mapped(_addon: &File, _start: u64, _size: usize) -> Option<&'static [u8]> {
+    None
 }
 
 /// Makes the snapshot of a source. Empty, so that V8's own snapshot is used, if the source is empty. It is also empty if making it fails,

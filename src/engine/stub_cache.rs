@@ -10,8 +10,10 @@
 mod wrapped {
     use std::ffi::c_void;
     use std::ptr;
-    use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::{Mutex, OnceLock};
+
+    use crate::native::lock;
 
     unsafe extern "C" {
         /// `v8::internal::StubCache::StubCache`.
@@ -45,6 +47,30 @@ mod wrapped {
     /// Whether caches are laid out as described above, and the allocator's pages become zeros. Determined from the first cache.
     static IS_KNOWN: OnceLock<bool> = OnceLock::new();
     static ENDS_AS_EXPECTED: AtomicBool = AtomicBool::new(false);
+
+    /// Caches that are constructed when they are initialized, with their isolates: those of isolates that were begun before the layout was known. V8
+    /// constructs all caches of an isolate before it initializes the first one.
+    static WAITING: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+    static WAITING_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+    fn wait(cache: *mut c_void, isolate: *mut c_void) {
+        let mut waiting = lock(&WAITING);
+        waiting.push((cache.expose_provenance(), isolate.expose_provenance()));
+        WAITING_COUNT.store(waiting.len(), Ordering::Relaxed);
+    }
+
+    /// The isolate of a cache that waits, which does no more.
+    fn take_waiting(cache: *mut c_void) -> Option<*mut c_void> {
+        // The thread that has made the cache sees its own store.
+        if WAITING_COUNT.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut waiting = lock(&WAITING);
+        let place = waiting.iter().position(|(address, _)| *address == cache.addr())?;
+        let (_, isolate) = waiting.swap_remove(place);
+        WAITING_COUNT.store(waiting.len(), Ordering::Relaxed);
+        Some(ptr::with_exposed_provenance_mut(isolate))
+    }
 
     fn is_known() -> bool {
         IS_KNOWN.get() == Some(&true)
@@ -122,31 +148,47 @@ mod wrapped {
         unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) != 0 }
     }
 
-    /// `v8::internal::StubCache::StubCache`, which writes zeros. Nothing reads the entries before `Initialize`.
+    /// Writes what a cache has besides its entries.
+    ///
+    /// # Safety
+    /// The layout is known, and `cache` is the block in which V8 constructs a cache.
+    unsafe fn write_isolate(cache: *mut c_void, isolate: *mut c_void) {
+        // SAFETY: within the block.
+        unsafe { cache.byte_add(BYTES).cast::<*mut c_void>().write(isolate) };
+    }
+
+    /// `v8::internal::StubCache::StubCache`, which writes zeros. Nothing reads the cache before `Initialize`.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v88internal9StubCacheC1EPNS0_7IsolateE(cache: *mut c_void, isolate: *mut c_void) {
-        if is_known() {
-            // SAFETY: within the block in which V8 constructs the cache.
-            unsafe { cache.byte_add(BYTES).cast::<*mut c_void>().write(isolate) };
-        } else {
-            // SAFETY: forwards the call; V8 has allocated a block for the cache alone.
-            unsafe {
-                construct(cache, isolate);
-                ENDS_AS_EXPECTED.store(ends_with(cache, isolate), Ordering::Relaxed);
-            }
+        match IS_KNOWN.get() {
+            // SAFETY: V8 has allocated the block for the cache.
+            Some(true) => unsafe { write_isolate(cache, isolate) },
+            // SAFETY: forwards the call.
+            Some(false) => unsafe { construct(cache, isolate) },
+            None => wait(cache, isolate),
         }
     }
 
     /// `v8::internal::StubCache::Initialize`, called when an isolate is almost complete.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v88internal9StubCache10InitializeEv(cache: *mut c_void) {
+        let isolate = take_waiting(cache);
         if is_known() {
             // SAFETY: V8 calls this for a cache that nothing uses yet.
-            unsafe { zero(cache) };
-        } else {
-            // SAFETY: forwards the call. If the cache ends where expected, it has the expected size. If the check fails, the cache is
-            // cleared as V8 does it.
             unsafe {
+                if let Some(isolate) = isolate {
+                    write_isolate(cache, isolate);
+                }
+                zero(cache);
+            }
+        } else {
+            // SAFETY: forwards the calls; V8 has allocated a block for the cache alone. If the cache ends where expected, it has the expected size. If
+            // the check fails, the cache is cleared as V8 does it.
+            unsafe {
+                if let Some(isolate) = isolate {
+                    construct(cache, isolate);
+                    ENDS_AS_EXPECTED.store(ends_with(cache, isolate), Ordering::Relaxed);
+                }
                 initialize(cache);
                 if !*IS_KNOWN.get_or_init(|| ENDS_AS_EXPECTED.load(Ordering::Relaxed) && becomes_zeros(cache)) {
                     clear(cache);

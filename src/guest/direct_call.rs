@@ -116,7 +116,7 @@ impl<'s> Call<'_, 's, '_> {
                         self.results.set_double(number);
                         Called::Returned
                     }
-                    Ok(value) => self.give(scope, &shared, value),
+                    Ok(value) => self.give(scope, guest, &shared, value),
                     Err(fault) => Called::Ended(Err(fault)),
                 };
                 guest.keep_direct_call(shared);
@@ -133,12 +133,16 @@ impl<'s> Call<'_, 's, '_> {
         Called::Unsent(begun)
     }
 
-    /// Returns the result to the guest, if it is a primitive.
+    /// Returns the result to the guest, if it is a primitive or a small value.
     #[inline(always)]
-    fn give(self, scope: &v8::PinScope<'_, '_>, direct: &DirectCall, value: Value) -> Called {
-        match convert::primitive_to_v8(scope, &value) {
-            Some(Ok(primitive)) => {
-                self.results.set(primitive);
+    fn give(self, scope: &v8::PinScope<'_, '_>, guest: &Guest, direct: &DirectCall, value: Value) -> Called {
+        let given = match &value {
+            Value::Payload(payload) => convert::small_to_v8(scope, guest.known_names(), payload).map(Ok),
+            value => convert::primitive_to_v8(scope, value),
+        };
+        match given {
+            Some(Ok(given)) => {
+                self.results.set(given);
                 direct.keep_result(value);
                 Called::Returned
             }

@@ -4,7 +4,7 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use super::js::{Js, JsResult, JsValue};
+use super::js::{Js, JsResult, JsValue, Refused};
 use super::reference::Reference;
 use crate::protocol::{MAX_OUTCOME, tag};
 
@@ -87,6 +87,22 @@ impl Arena {
             data.add(MAX_OUTCOME as usize).copy_from_nonoverlapping(length.to_le_bytes().as_ptr(), 2);
         }
         js.dereference(carrier).map(Some)
+    }
+
+    /// Moves a value of `length` bytes that the surface has written to the buffer for small outcomes.
+    pub fn take_small(&self, js: Js<'_>, length: usize, bytes: &mut Vec<u8>) -> JsResult<()> {
+        let OutcomeBuffer { buffer, .. } = self.outcome.get().ok_or(Refused)?;
+        let (data, size) = js.buffer_memory(js.dereference(buffer)?)?;
+        if size != OUTCOME || length > MAX_OUTCOME as usize {
+            return Err(Refused);
+        }
+        bytes.clear();
+        // SAFETY: the buffer has at least `length` bytes, at the address that the host has just returned. No JavaScript runs in this function.
+        unsafe {
+            bytes.extend_from_slice(std::slice::from_raw_parts(data, length));
+            *data = 0;
+        }
+        Ok(())
     }
 
     /// Reserves room for `length` bytes. Returns a buffer, its memory, and the offset of the room in it.

@@ -117,6 +117,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"flushWakeUps", function(js, environment, c"flushWakeUps", call::flush_wake_ups)?),
         (c"answer", function_of::<_, 1>(js, environment, c"answer", direct_calls::answer)?),
         (c"answerBytes", function_of::<_, 1>(js, environment, c"answerBytes", direct_calls::answer_bytes)?),
+        (c"answerSmall", function_of::<_, 1>(js, environment, c"answerSmall", direct_calls::answer_small)?),
         (c"answerText", function_of::<_, 1>(js, environment, c"answerText", direct_calls::answer_text)?),
         (c"directCall", function_of::<_, 1>(js, environment, c"directCall", direct_calls::direct_call)?),
         (

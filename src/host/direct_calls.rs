@@ -209,6 +209,16 @@ pub fn answer_bytes<'a>(js: Js<'a>, environment: &'static Environment, args: &[J
     })
 }
 
+/// `answerSmall(length)`: the same with a serialized value of that length at the place for small ones.
+pub fn answer_small<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [length, ..] = args else { return Err(Refused) };
+    environment.answer(js, |direct| {
+        let mut payload = direct.result_payload.take().unwrap_or_default();
+        environment.arena.take_small(js, js.read_number(*length)? as usize, Arc::make_mut(&mut payload.bytes))?;
+        Ok(Some(Ok(Value::Payload(payload))))
+    })
+}
+
 /// `directCall()`: what must be served next, as `DIRECT_CALL` in the surface's `protocol.js` describes it; negative if the loop ends here.
 pub fn direct_call<'a>(js: Js<'a>, environment: &'static Environment, _args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let serving_now = environment.context.direct_serving.borrow().clone();

@@ -37,14 +37,28 @@ struct Entry {
     quota: AtomicPtr<NativeQuota>,
 }
 
+/// Addresses and entries lie together, because each bucket that is used for the first time makes the system provide a page.
 #[repr(align(64))]
-struct Bucket([AtomicUsize; BUCKET]);
+struct Bucket {
+    /// 0 is free.
+    addresses: [AtomicUsize; BUCKET],
+    entries: [Entry; BUCKET],
+}
 
-/// 0 is free.
-static ADDRESSES: [Bucket; BUCKETS] = [const { Bucket([const { AtomicUsize::new(0) }; BUCKET]) }; BUCKETS];
-static ENTRIES: [[Entry; BUCKET]; BUCKETS] =
-    [const { [const { Entry { bytes: AtomicUsize::new(0), quota: AtomicPtr::new(ptr::null_mut()) } }; BUCKET] };
-        BUCKETS];
+impl Bucket {
+    const fn new() -> Self {
+        Self {
+            addresses: [const { AtomicUsize::new(0) }; BUCKET],
+            entries: [const { Entry { bytes: AtomicUsize::new(0), quota: AtomicPtr::new(ptr::null_mut()) } }; BUCKET],
+        }
+    }
+
+    fn places(&self) -> impl Iterator<Item = (&AtomicUsize, &Entry)> {
+        self.addresses.iter().zip(&self.entries)
+    }
+}
+
+static TABLE: [Bucket; BUCKETS] = [const { Bucket::new() }; BUCKETS];
 
 /// Entries of each bucket. Most blocks that are freed are small and have none, and this fits into a processor's cache, unlike the addresses.
 static TAKEN: [AtomicU8; BUCKETS] = [const { AtomicU8::new(0) }; BUCKETS];
@@ -81,7 +95,7 @@ pub unsafe fn insert(address: usize, quota: *const NativeQuota, bytes: usize, re
     };
     COUNT.fetch_add(1, Ordering::Relaxed);
     let bucket = bucket(address);
-    for (place, entry) in ADDRESSES[bucket].0.iter().zip(&ENTRIES[bucket]) {
+    for (place, entry) in TABLE[bucket].places() {
         if place.compare_exchange(0, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             entry.bytes.store(bytes | flags, Ordering::Relaxed);
             entry.quota.store(quota.cast_mut(), Ordering::Relaxed);
@@ -104,7 +118,7 @@ pub fn remove(address: usize) -> Option<(*const NativeQuota, usize)> {
     if TAKEN[bucket].load(Ordering::Relaxed) == 0 && SPILLS[bucket].load(Ordering::Relaxed) == 0 {
         return None;
     }
-    for (place, entry) in ADDRESSES[bucket].0.iter().zip(&ENTRIES[bucket]) {
+    for (place, entry) in TABLE[bucket].places() {
         if place.load(Ordering::Relaxed) == address
             && place.compare_exchange(address, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
@@ -129,8 +143,7 @@ pub fn remove(address: usize) -> Option<(*const NativeQuota, usize)> {
 /// The blocks that count for `quota` and that only its isolate accesses. No code allocates or frees blocks for that quota any more.
 pub fn private(quota: *const NativeQuota, has_modules: bool) -> impl Iterator<Item = (usize, usize)> {
     let wanted = if has_modules { PRIVATE } else { FLAGS };
-    let entries = ADDRESSES.iter().zip(&ENTRIES).flat_map(|(bucket, entries)| bucket.0.iter().zip(entries));
-    entries.filter_map(move |(place, entry)| {
+    TABLE.iter().flat_map(Bucket::places).filter_map(move |(place, entry)| {
         let address = place.load(Ordering::Acquire);
         // Entries of the quota do not change. Those that change meanwhile belong to others.
         let found = (entry.quota.load(Ordering::Acquire).cast_const(), entry.bytes.load(Ordering::Acquire));

@@ -7,12 +7,13 @@ use super::template::{IsolateTemplate, RealmTemplate};
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::{IsolateFactory, Remote, Settings};
 use crate::native::lock;
-use crate::value::{Completion, Outcome, Owner, Value};
+use crate::value::{Completion, Outcome, Owner};
 
 /// If a group has been empty for this long when a caller needs an isolate, the group is restocked at once.
 const QUIET: Duration = Duration::from_millis(10);
 
-/// How long to wait before restocking after an isolate was taken for longer than an execution.
+/// How long to wait before restocking after an isolate was taken for longer than an execution, and after the first execution of a template: the
+/// host then still compiles its code for the result, and competes for the processors.
 const SETTLING: Duration = Duration::from_millis(50);
 
 /// How long unused isolates are kept.
@@ -44,6 +45,8 @@ struct Group {
     isolates: Vec<Arc<Remote>>,
     /// Since when the group has been empty.
     empty: Instant,
+    /// Whether no execution of the template has ended yet.
+    is_new: bool,
     /// Clears the group.
     alarm: Option<Alarm>,
 }
@@ -101,7 +104,15 @@ impl Pool {
             Some(place) => groups.groups.remove(place),
             None => {
                 let (template, settings) = (template.clone(), settings.clone());
-                Group { template, settings, wanted, isolates: Vec::new(), empty: Instant::now(), alarm: None }
+                Group {
+                    template,
+                    settings,
+                    wanted,
+                    isolates: Vec::new(),
+                    empty: Instant::now(),
+                    is_new: true,
+                    alarm: None,
+                }
             }
         };
         // Other callers may want more of the same.
@@ -166,8 +177,17 @@ impl Pool {
 
     /// Restocks the pool when an isolate that was just taken has had some time to work.
     pub fn restock_later(&self, template: &IsolateTemplate) {
-        let restocking = self.restocking(template);
-        clock::after(SETTLING, move || restocking.complete(Ok(Value::Undefined)));
+        let (me, template) = (self.me.clone(), template.clone());
+        clock::after(SETTLING, move || {
+            if let Some(pool) = me.upgrade() {
+                pool.restock(&template);
+            }
+        });
+    }
+
+    /// Whether no execution of the template had ended before.
+    fn ends_first(&self, template: &IsolateTemplate) -> bool {
+        lock(&self.groups).find(template).is_some_and(|group| std::mem::take(&mut group.is_new))
     }
 
     /// Returns an answer that restocks the pool when it is given.
@@ -211,7 +231,11 @@ struct Restocking {
 impl Completion for Restocking {
     fn complete(&self, _outcome: Outcome) {
         if let Some(pool) = self.pool.upgrade() {
-            pool.restock(&self.template);
+            if pool.ends_first(&self.template) {
+                pool.restock_later(&self.template);
+            } else {
+                pool.restock(&self.template);
+            }
         }
     }
 }
@@ -234,6 +258,7 @@ mod tests {
     use super::{MAX_WARM, Pool};
     use crate::isolate::Stop;
     use crate::native::lock;
+    use crate::value::Value;
 
     fn template(megabytes: usize) -> IsolateTemplate {
         let realm = RealmTemplate::Sandbox { shadow_global: true, timers: true, web: Names::from_bits(511) };
@@ -299,6 +324,20 @@ mod tests {
         }
         let kept: Vec<_> = lock(&pool.groups).groups.iter().map(|group| group.template.memory_limit >> 20).collect();
         assert_eq!(kept, [18, 19]);
+    }
+
+    #[test]
+    fn waits_after_the_first_execution_of_a_template() {
+        let (pool, settings, template) = (Pool::new(), crate::guest::settings(), template(16));
+        let count = || lock(&pool.groups).count();
+        drop(pool.take(&template, 1, &settings));
+        pool.restocking(&template).complete(Ok(Value::Undefined));
+        assert_eq!(count(), 0);
+        eventually("it restocks", || count() == 1);
+        drop(pool.take(&template, 1, &settings));
+        assert_eq!(count(), 0);
+        pool.restocking(&template).complete(Ok(Value::Undefined));
+        assert_eq!(count(), 1);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::mem;
 
-use super::{Awaited, Outcome, Text, Value};
+use super::{Awaited, Outcome, Payload, Text, Value};
 
 /// The record is used for one call after another.
 #[derive(Default)]
@@ -29,10 +29,13 @@ pub struct DirectCall {
     /// Memory for a short argument and a short result.
     pub argument_memory: Cell<Vec<u8>>,
     pub result_memory: Cell<Vec<u8>>,
+    /// Memory for a small object as the result.
+    pub result_payload: Cell<Option<Box<Payload>>>,
 }
 
 /// The largest memory that is kept, in bytes.
 const MAX_MEMORY: usize = 256;
+const MAX_PAYLOAD: usize = 4096;
 
 /// Keeps the memory of a short text for another one.
 #[inline]
@@ -83,6 +86,12 @@ impl DirectCall {
     /// The guest has read this result.
     #[inline]
     pub fn keep_result(&self, mut value: Value) {
+        if let Value::Payload(payload) = value {
+            if payload.table.is_empty() && payload.bytes.capacity() <= MAX_PAYLOAD {
+                self.result_payload.set(Some(payload));
+            }
+            return;
+        }
         keep(&self.result_memory, &mut value);
     }
 

@@ -72,7 +72,7 @@ pub struct BigInt {
 }
 
 /// A structured clone: V8's serialization format at version 16, and what the bytes refer to by index.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Payload {
     pub bytes: Arc<Vec<u8>>,
     pub table: Vec<TableEntry>,

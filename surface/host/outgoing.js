@@ -29,7 +29,8 @@ const { Work } = require('./work.js');
 function createOutgoing({ native, owned, surface, unpack, incoming }) {
   /** @param {number} request @param {any} carrier */
   const reply = (request, carrier) => native.reply(request, carrier);
-  const { answerWith, pack, packArgument, packMoving, packResult, packThrown } = createPack(owned, {
+  const { answerWith, pack, packAnswer, packArgument, packMoving, packResult, packThrown, small } = createPack(owned, {
+    outcome: native.outcome,
     reply,
     recipient: (request) => native.recipient(request),
     isAwaited: (request) => native.isAwaited(request),
@@ -48,7 +49,7 @@ function createOutgoing({ native, owned, surface, unpack, incoming }) {
      */
     refuse: (error) => packThrown(error, 0, ORIGIN.CALLBACK),
     serve: createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack, release }),
-    serveDirectCalls: createServeDirectCalls({ native, owned, packResult, packThrown, together, unpack, skip }),
+    serveDirectCalls: createServeDirectCalls({ native, owned, packAnswer, small, packThrown, together, unpack, skip }),
     signals: createSignals(native),
     startWork: () => new Work(),
     /** @param {any} value */

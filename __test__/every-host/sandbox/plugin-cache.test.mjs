@@ -128,6 +128,31 @@ describe('a plugin\'s cache', () => {
     sandbox.disposeAll();
   });
 
+  test('calls that need the same answer of the cache cause one request', async () => {
+    const map = new Map();
+    const asked = [];
+    let answer;
+    const answered = new Promise((resolve) => { answer = () => resolve(false); });
+    const cache = {
+      get: async () => null,
+      exists: (key) => {
+        asked.push(key);
+        return answered;
+      },
+      set: async (key, value) => { map.set(key, value); },
+    };
+    const { sandbox, execute } = await plugin({ context: hostContext({ cache }) });
+    await execute('(async () => { await context.cache.set("a", "x", 0.001); await context.cache.set("b", "x", 0.001); })()');
+    await pause(10);
+    const all = execute('Promise.allSettled(Array.from({ length: 50 }, () => context.cache.set("other", "x".repeat(960)))).then((each) => each.map(({ status }) => status))');
+    await until(() => asked.length > 0);
+    await pause(10);
+    answer();
+    assert.deepEqual(await all, Array(50).fill('fulfilled'));
+    assert.deepEqual(asked, [`${PREFIX}a`, `${PREFIX}b`]);
+    sandbox.disposeAll();
+  });
+
   test('methods that list or accept many keys are absent, own or inherited', async () => {
     const { sandbox, execute } = await withCache();
     assert.deepEqual(await execute('Object.keys(context.cache).sort()'), ['del', 'delete', 'exists', 'expire', 'get', 'has', 'set', 'ttl']);

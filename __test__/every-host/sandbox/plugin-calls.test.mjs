@@ -47,6 +47,21 @@ describe('arguments of calls that are not finished', () => {
     });
   }
 
+  test('functions that calls return keep no more: the oldest are dropped', async () => {
+    const context = hostContext({ prepare: (text) => () => text.length });
+    const { sandbox, execute } = await plugin({ context, manifest: manifest({ limits: { memoryMB: 16 } }) });
+    const sizes = 'all.map((each) => { try { return each(); } catch ({ message }) { return message; } })';
+    const found = await execute(`var all = Array.from({ length: 50 }, () => context.prepare('x'.repeat(2e6))); ${sizes}`);
+    const dropped = found.lastIndexOf('There is no such method') + 1;
+    // 64 MB are 33 of them.
+    assert.ok(dropped >= 17 && dropped < 40, `${dropped} dropped`);
+    assert.deepEqual(found, [...Array(dropped).fill('There is no such method'), ...Array(50 - dropped).fill(2e6)]);
+    // Together with those of another execution.
+    assert.equal(await execute(`all.push(...Array.from({ length: 50 }, () => context.prepare('x'.repeat(2e6)))); ${sizes}.filter((size) => size === 2e6).length`), 50 - dropped);
+    assert.equal(await execute(`all = Array.from({ length: 900 }, () => context.prepare('x')); ${sizes}.filter((size) => size === 1).length`), 900);
+    sandbox.disposeAll();
+  });
+
   test('small ones are bounded by the number of calls only', async (t) => {
     const { execute } = await slow(t);
     const [number, error] = await execute(flood('context.wait(argument)', '{ a: 1 }', 3_000));

@@ -398,6 +398,27 @@ describe('createPluginFetch', () => {
     }
   });
 
+  test('limits what the URLs of requests that wait take, which are longer than the texts', async () => {
+    const silent = http.createServer(() => {});
+    await new Promise((resolve) => { silent.listen(0, resolve); });
+    let refused = 0;
+    try {
+      const fetch = local({ maxBodySize: 10 });
+      // Six bytes for each character, after a blank by which the rest of a URL stays as it is.
+      const url = `http://localhost:${silent.address().port}/ ${'ü'.repeat(60_000)}`;
+      const all = Array.from({ length: 280 }, () => fetch(url).catch(({ code }) => { refused += code === 'ERR_ISOLATE_LIMIT' ? 1 : 0; }));
+      await new Promise((resolve) => { setImmediate(resolve); });
+      // 64 are under way, and 64 MB are 186 that wait.
+      assert.equal(refused, 280 - 64 - 186);
+      silent.closeAllConnections();
+      silent.close();
+      await Promise.all(all);
+    } finally {
+      silent.closeAllConnections();
+      silent.close();
+    }
+  });
+
   test('wrong arguments and options', async () => {
     const fetch = local();
     const count = requests.length;

@@ -288,6 +288,24 @@ for (const [kind, Sandbox] of Object.entries(SANDBOXES)) {
       }
     });
 
+    test('the path to an issue takes no time for the characters of long keys', async () => {
+      const { prototype } = RegExp;
+      const { test: matches } = prototype;
+      let longest = 0;
+      prototype.test = function counting(text) {
+        longest = Math.max(longest, String(text).length);
+        return Reflect.apply(matches, this, [text]);
+      };
+      try {
+        const code = 'const k = "k".repeat(100_000); return await t.f({ [k]: { [k]: { short: 1 } } }).catch(({ message }) => message)';
+        const path = `\\["k{100}"\\]`.repeat(2);
+        assert.match(await resultOf(new Sandbox(), code, withSchema({ type: 'object', additionalProperties: { $ref: '#' } }), echo), new RegExp(`params${path}\\.short must be an object`));
+        assert.ok(longest < 10_000, `${longest}`);
+      } finally {
+        prototype.test = matches;
+      }
+    });
+
     test('items are unique whatever the order of their keys, and lists and objects differ', async () => {
       const code = (items) => `return await t.f(${items}).then(() => "valid", ({ message }) => message)`;
       const unique = [

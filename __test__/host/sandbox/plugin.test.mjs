@@ -474,6 +474,17 @@ describe('IsolatedVmSandbox: the logger', () => {
     }
   });
 
+  test('an empty object counts as the memory that it takes, once in each entry', async () => {
+    for (const made of ['new Map()', '[]', 'new Date(NaN)']) {
+      const { sandbox, execute, context } = await plugin();
+      await execute(`const many = Array.from({ length: 1_900 }, () => ${made}); for (let index = 0; index < 200; index += 1) context.logger.info(many)`);
+      assert.equal(context.calls.length, 68, made);
+      await execute('const one = {}; const same = new Array(1_900).fill(one); for (let index = 0; index < 200; index += 1) context.logger.info(same)');
+      assert.equal(context.calls.length, 68 + 200, made);
+      sandbox.disposeAll();
+    }
+  });
+
   test('log entries have a maximum size', async () => {
     const { sandbox, execute, logger, context } = await plugin();
     await execute(`

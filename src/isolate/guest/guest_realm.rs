@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use super::realm::Realm;
-use crate::convert::{Exchange, HostMemoryHolder, PlainLists};
+use crate::convert::{Exchange, HostMemoryHolder, KnownNames, PlainLists};
 use crate::isolate::guest::Guest;
 use crate::isolate::remote::Remote;
 use crate::protocol::message;
@@ -113,6 +113,10 @@ impl Exchange for GuestRealm {
 
     fn plain_lists(&self) -> &PlainLists {
         &self.realm.plain_lists
+    }
+
+    fn known_names(&self) -> &KnownNames {
+        self.guest.known_names()
     }
 
     fn limit(&self) -> usize {

@@ -160,6 +160,11 @@ impl Guest {
         drop(self.surface.take());
     }
 
+    /// The names of objects that its realms have received.
+    pub fn known_names(&self) -> &convert::KnownNames {
+        &self.realms.known_names
+    }
+
     #[inline]
     pub(super) fn has_agent(&self) -> bool {
         self.agent.borrow().is_some()

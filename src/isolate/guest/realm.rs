@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::convert::PlainLists;
+use crate::convert::{KnownNames, PlainLists};
 use crate::native::lock;
 use crate::value::Callable;
 
@@ -80,6 +80,8 @@ pub struct Realms {
     prepared: RefCell<Option<Arc<Realm>>>,
     /// Realms that the running job has returned to, until it ends: their continuations run at its end.
     retained: RefCell<Vec<Arc<Realm>>>,
+    /// The names of objects that they have received.
+    pub(super) known_names: KnownNames,
 }
 
 impl Default for Realms {
@@ -90,6 +92,7 @@ impl Default for Realms {
             kept: RefCell::default(),
             prepared: RefCell::default(),
             retained: RefCell::default(),
+            known_names: KnownNames::default(),
         }
     }
 }
@@ -148,5 +151,6 @@ impl Realms {
         drop(self.all.take());
         drop(self.kept.take());
         drop(self.prepared.take());
+        self.known_names.clear();
     }
 }

@@ -46,8 +46,22 @@ pub struct Interrupted {
     pub request: i64,
 }
 
-/// Serials of the jobs whose timeouts were paused.
-pub struct Paused(Vec<u64>);
+/// Serials of the jobs whose timeouts were paused: mostly one, for which nothing is allocated.
+#[derive(Default)]
+pub struct Paused {
+    first: Option<u64>,
+    others: Vec<u64>,
+}
+
+impl Paused {
+    fn add(&mut self, serial: u64) {
+        if self.first.is_none() { self.first = Some(serial) } else { self.others.push(serial) }
+    }
+
+    fn has(&self, serial: u64) -> bool {
+        self.first == Some(serial) || self.others.contains(&serial)
+    }
+}
 
 #[derive(Default)]
 pub struct JobStack {
@@ -138,29 +152,33 @@ impl RunningJobs {
     /// The guest starts to wait. Pauses its timeouts if `timeouts` is true. Pass the result to [`RunningJobs::resume`].
     #[inline]
     pub fn pause(&self, timeouts: bool) -> Paused {
-        if timeouts && self.timed.load(Ordering::Acquire) { self.pause_timed() } else { Paused(Vec::new()) }
+        if timeouts && self.timed.load(Ordering::Acquire) { self.pause_timed() } else { Paused::default() }
     }
 
     fn pause_timed(&self) -> Paused {
         let now = Instant::now();
-        let pauses = |job: &mut RunningJob| job.timeout.as_mut().is_some_and(|timer| timer.pause(now));
-        let paused = |job: &mut RunningJob| pauses(job).then_some(job.serial);
-        Paused(self.lock().jobs.iter_mut().filter_map(paused).collect())
+        let mut paused = Paused::default();
+        for job in &mut self.lock().jobs {
+            if job.timeout.as_mut().is_some_and(|timer| timer.pause(now)) {
+                paused.add(job.serial);
+            }
+        }
+        paused
     }
 
     /// Resumes the timeouts that [`RunningJobs::pause`] has paused, and no others: jobs that began since then have timeouts of their own.
     #[inline]
-    pub fn resume(&self, Paused(paused): &Paused) {
-        if !paused.is_empty() {
+    pub fn resume(&self, paused: &Paused) {
+        if paused.first.is_some() {
             self.resume_timed(paused);
         }
     }
 
-    fn resume_timed(&self, paused: &[u64]) {
+    fn resume_timed(&self, paused: &Paused) {
         let now = Instant::now();
         let mut stack = self.lock();
         for job in &mut stack.jobs {
-            if paused.contains(&job.serial)
+            if paused.has(job.serial)
                 && let Some(timer) = &mut job.timeout
             {
                 timer.since.get_or_insert(now);

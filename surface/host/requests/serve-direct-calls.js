@@ -16,14 +16,15 @@ const AGAIN = Object.freeze([TAG.AGAIN]);
  * @param {object} host
  * @param {any} host.native
  * @param {import('../values/owned.js').Table} host.owned
- * @param {(value: unknown, bits: number, origin: string) => any} host.packResult
+ * @param {(value: unknown, bits: number, origin: string) => any} host.packAnswer
+ * @param {{ readonly length: number }} host.small what that returns if the native side has the value already, with its length
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
  * @param {<T>(read: () => T) => T} host.together reads the arguments of one call
  * @param {(carrier: any) => any} host.unpack
  * @param {(carrier: any) => void} host.skip
  */
-function createServeDirectCalls({ native, owned, packResult, packThrown, together, unpack, skip }) {
-  const { answer, answerBytes, answerText, directCall, directCallValue } = native;
+function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, together, unpack, skip }) {
+  const { answer, answerBytes, answerSmall, answerText, directCall, directCallValue } = native;
 
   /** @param {any} carrier */
   const receive = (carrier) => (typeof carrier === 'object' && carrier !== null ? unpack(carrier) : carrier);
@@ -69,7 +70,7 @@ function createServeDirectCalls({ native, owned, packResult, packThrown, togethe
       const result = count === 1 && (rest & DIRECT_CALL.RECEIVER) === 0
         ? target(receive(first))
         : Reflect.apply(target, (rest & DIRECT_CALL.RECEIVER) === 0 ? undefined : directCallValue(0), together(() => valuesOf(count, first)));
-      return (bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(result) ? result : packResult(result, bits, origin);
+      return (bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(result) ? result : packAnswer(result, bits, origin);
     } catch (error) {
       return packThrown(error, bits & OP.SHOWS_STACKS, origin);
     } finally {
@@ -89,6 +90,7 @@ function createServeDirectCalls({ native, owned, packResult, packThrown, togethe
       do {
         const result = serve(slot, rest, first);
         if (typeof result === 'string') first = answerText(result);
+        else if (result === small) first = answerSmall(small.length);
         else first = isOnlyBytes(result) ? answerBytes(result[1]) : answer(result);
       } while (typeof first !== 'function');
       head = directCall();

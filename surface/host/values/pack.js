@@ -16,12 +16,16 @@ const { isPrimitive, MIN_ONE_BYTE } = require('./primitive.js');
 const { hasTime, postpone, timed } = require('../calls/replies.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { isDetached } = require('../wire/views.js');
+const { MAX_OUTCOME } = require('../protocol.js');
 
 /** Whether an object is copied, unless it is a handle. @param {number} bits of TRANSFER */
 function isCopied(bits) {
   const type = bits & TRANSFER.TYPE_MASK;
   return type === TRANSFER.COPY || type === TRANSFER.EXTERNAL_COPY || (type !== TRANSFER.REFERENCE && (bits & TRANSFER.FALLBACK_MASK) === TRANSFER.OR_COPY);
 }
+
+/** What a function returned whose value is at the place for small values. */
+const small = Object.seal({ __proto__: null, length: 0 });
 
 const NOT_AN_ERROR = faultOf({}, false);
 /** Most bytes that one serialized value may take. */
@@ -58,11 +62,14 @@ const isResizable = (buffer) => resizableOf !== undefined && resizableOf.call(bu
 /**
  * @param {import('./owned.js').Table} owned
  * @param {object} native
+ * @param {ArrayBuffer} native.outcome with room for small values
  * @param {(request: number, carrier: any) => void} native.reply sends the outcome of a promise of this side
  * @param {(request: number) => number} native.recipient the number of the isolate or process that waits for the reply
  * @param {(request: number) => boolean} native.isAwaited whether a recipient still waits for the reply
  */
-function createPack(owned, { reply, recipient, isAwaited }) {
+function createPack(owned, { outcome, reply, recipient, isAwaited }) {
+  /** The place for small values. @type {ReturnType<ReturnType<typeof codec>['placeIn']> | undefined} */
+  let place;
   // Promises of this side have negative numbers here, as those of the native side have there.
   let lastPromise = 0;
 
@@ -141,14 +148,39 @@ function createPack(owned, { reply, recipient, isAwaited }) {
     if (typeof value === 'symbol') {
       throw refused(MESSAGE.UNSUPPORTED_TYPE);
     }
-    if (types.isArrayBuffer(value) && !isResizable(value)) {
-      return [TAG.BUFFER, value, 0, byteLengthOf.call(value)];
-    }
-    if (types.isSharedArrayBuffer(value)) {
-      return shared(value);
-    }
+    const buffer = packBuffer(value);
+    if (buffer !== undefined) return buffer;
     const { bytes, table } = codec().serialize(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing);
     return [TAG.WIRE, bytes, table];
+  }
+
+  /**
+   * @param {any} value
+   * @returns {any} undefined if it is no buffer, or a resizable one
+   */
+  function packBuffer(value) {
+    if (!types.isAnyArrayBuffer(value)) return undefined;
+    if (types.isSharedArrayBuffer(value)) return shared(value);
+    return isResizable(value) ? undefined : [TAG.BUFFER, value, 0, byteLengthOf.call(value)];
+  }
+
+  /**
+   * Packs what a function returned to a guest that waits on this thread.
+   * @param {unknown} value
+   * @param {number} bits
+   * @returns {any} a carrier, or `small`
+   */
+  function packForWaiting(value, bits) {
+    const isCloned = typeof value === 'object' && value !== null && (bits & TRANSFER.PROMISE) === 0
+      && (bits & TRANSFER.TYPE_MASK) !== TRANSFER.EXTERNAL_COPY && isCopied(bits) && kindOf(value) === -1;
+    if (!isCloned) return pack(value, bits);
+    const buffer = packBuffer(value);
+    if (buffer !== undefined) return buffer;
+    place ??= codec().placeIn(outcome, MAX_OUTCOME);
+    const written = codec().serializeAt(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing, place);
+    if (typeof written !== 'number') return [TAG.WIRE, written.bytes, written.table];
+    small.length = written;
+    return small;
   }
 
   /**
@@ -347,6 +379,16 @@ function createPack(owned, { reply, recipient, isAwaited }) {
   }
 
   /**
+   * The same for a guest that waits on this thread. The result may be `small`.
+   * @param {unknown} value
+   * @param {number} bits
+   * @param {string} origin of the function
+   */
+  function packAnswer(value, bits, origin) {
+    return passOn(packForWaiting, value, bits, origin);
+  }
+
+  /**
    * Packs what a function of this host has thrown, or its promise was rejected with. Promises inside it are discarded: errors are copied
    * without them.
    * @param {unknown} error
@@ -380,7 +422,7 @@ function createPack(owned, { reply, recipient, isAwaited }) {
   const showing = alone({ carrierOf: packHandle, shared, maxBytes: MAX_BYTES, lends: true });
   const hooks = alone({ ...showing, stack: hidePaths });
 
-  return { answerWith, pack, packArgument, packMoving, packResult, packThrown };
+  return { answerWith, pack, packAnswer, packArgument, packMoving, packResult, packThrown, small };
 }
 
 module.exports = { checkArgument, createPack };

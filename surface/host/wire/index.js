@@ -6,8 +6,21 @@ const { Reader } = require('./reader.js');
 const { FIXED_TIME, MAX_WEIGHT } = require('./reading-limits.js');
 const { mayHaveRegexps } = require('./regexp-cost.js');
 const { shortList } = require('./short-list.js');
-const { isOneByte } = require('./sink.js');
+const { isOneByte, placeIn } = require('./sink.js');
 const { Writer } = require('./writer.js');
+
+/**
+ * The last writer and reader. If a collection of the whole heap finds no instance of a class, V8 drops the maps of its instances, and the code that
+ * was optimized for them: the codec would take ten times as long for a tenth of a second after each of them.
+ * @type {{ writer: InstanceType<typeof Writer> | undefined, reader: InstanceType<typeof Reader> | undefined }}
+ */
+const last = { writer: undefined, reader: undefined };
+
+/** @param {InstanceType<typeof Writer>} writer that is done */
+function end(writer) {
+  writer.release();
+  last.writer = writer;
+}
 
 /**
  * @param {unknown} value
@@ -21,7 +34,26 @@ function serialize(value, hooks) {
     writer.checkBuffers();
     return { bytes: writer.take(), table: writer.table };
   } finally {
-    writer.release();
+    end(writer);
+  }
+}
+
+/**
+ * Writes a value to `place` if it is small and has no table.
+ * @param {unknown} value
+ * @param {import('./leaf-writer.js').WriteHooks} hooks
+ * @param {ReturnType<typeof placeIn>} place
+ * @returns {number | { bytes: Uint8Array, table: unknown[] }} the number of bytes there
+ */
+function serializeAt(value, hooks, place) {
+  const writer = new Writer(hooks, place);
+  try {
+    writer.run(value);
+    writer.checkBuffers();
+    const length = writer.table.length === 0 ? writer.keep() : 0;
+    return length > 0 ? length : { bytes: writer.take(), table: writer.table };
+  } finally {
+    end(writer);
   }
 }
 
@@ -33,7 +65,10 @@ function serialize(value, hooks) {
  * @returns {unknown}
  */
 function deserialize(bytes, table, hooks, work) {
-  return new Reader(bytes, table, hooks, 0, work).run();
+  const reader = new Reader(bytes, table, hooks, 0, work);
+  const value = reader.run();
+  last.reader = reader;
+  return value;
 }
 
-module.exports = { deserialize, FIXED_TIME, isOneByte, MAX_WEIGHT, mayHaveRegexps, Reader, serialize, shortList };
+module.exports = { deserialize, FIXED_TIME, isOneByte, MAX_WEIGHT, mayHaveRegexps, placeIn, Reader, serialize, serializeAt, shortList };

@@ -4,7 +4,7 @@
 
 const { types } = require('node:util');
 const { TAG: CARRIER } = require('../../core/protocol.js');
-const { uncurryThis, isArray } = require('../../core/primordials.js');
+const { alone, uncurryThis, isArray } = require('../../core/primordials.js');
 const { MAX_WEIGHT, WEIGHT } = require('./reading-limits.js');
 const { malformed, unreadable, tooHeavy } = require('./refusal.js');
 const { costOf, MAX_TOTAL_COST } = require('./regexp-cost.js');
@@ -87,6 +87,14 @@ class BufferOf {
 /** Placeholder for an object that has a number, but does not exist yet. */
 const UNFINISHED = Object.freeze({});
 
+// What a reader has that is done.
+/** @type {unknown[]} */
+const NO_ROWS = [];
+/** @type {ReadHooks} */
+const NO_HOOKS = alone({ resolve: () => undefined });
+/** @type {unknown[]} */
+const NO_OBJECTS = [];
+
 class LeafReader extends Source {
   /**
    * @param {Uint8Array} bytes
@@ -115,6 +123,15 @@ class LeafReader extends Source {
     /** Elements of the large arrays that were created with their length. */
     this.prepared = 0;
     /** Indices of the buffers taken from the table. @type {Set<number> | undefined} */
+    this.taken = undefined;
+  }
+
+  /** @override */
+  release() {
+    super.release();
+    this.table = NO_ROWS;
+    this.hooks = NO_HOOKS;
+    this.objects = NO_OBJECTS;
     this.taken = undefined;
   }
 

@@ -10,7 +10,7 @@
 
 const { Buffer } = require('node:buffer');
 const { TAG: CARRIER } = require('../../core/protocol.js');
-const { uncurryThis, getOwnPropertyDescriptor, isArray } = require('../../core/primordials.js');
+const { alone, uncurryThis, getOwnPropertyDescriptor, isArray } = require('../../core/primordials.js');
 const { MAX_INLINE } = require('../protocol.js');
 const { BRAND, isSharedArrayBuffer } = require('./brand.js');
 const { detached, uncloneable } = require('./refusal.js');
@@ -61,10 +61,21 @@ const MAX_SECOND = 2 * MAX_FIRST;
 /** The number of objects in the last value: the next one often has as many. */
 let lastCount = 0;
 
+// What a writer has that is done.
+/** @type {WriteHooks} */
+const NO_HOOKS = alone({ carrierOf: () => undefined, shared: () => undefined });
+/** @type {unknown[]} */
+const NO_OBJECTS = [];
+/** @type {unknown[]} */
+const NO_ROWS = [];
+
 class LeafWriter extends Sink {
-  /** @param {WriteHooks} hooks */
-  constructor(hooks) {
-    super(hooks.maxBytes ?? Infinity, hooks.lends === true);
+  /**
+   * @param {WriteHooks} hooks
+   * @param {import('./sink.js').Scratch} place for a small value, or null
+   */
+  constructor(hooks, place) {
+    super(hooks.maxBytes ?? Infinity, hooks.lends === true, place);
     this.hooks = hooks;
     /**
      * The first objects written, by number; V8 numbers them in this order. The array is full from the start, so elements of its prototypes
@@ -98,10 +109,20 @@ class LeafWriter extends Sink {
     this.inline = undefined;
   }
 
-  /** @override */
+  /** Also refers to no part of the value any more. @override */
   release() {
     lastCount = this.nextId;
     super.release();
+    this.hooks = NO_HOOKS;
+    this.first = NO_OBJECTS;
+    this.table = NO_ROWS;
+    this.seen = undefined;
+    this.older = undefined;
+    this.ids = undefined;
+    this.olderIds = undefined;
+    this.moved = undefined;
+    this.lengths = undefined;
+    this.inline = undefined;
   }
 
   /**

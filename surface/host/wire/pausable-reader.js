@@ -66,10 +66,24 @@ class PausableReader extends PropertyReader {
     this.isInterrupted = false;
   }
 
-  /** Reads the whole value. */
+  /** Reads the whole value. Nothing may be called after this. */
   run() {
     this.go();
-    return this.result;
+    const { result } = this;
+    this.release();
+    return result;
+  }
+
+  /** @override */
+  release() {
+    super.release();
+    this.large = undefined;
+    this.largeKeys = undefined;
+    this.gapped = undefined;
+    this.work = undefined;
+    this.aside = undefined;
+    this.stack = undefined;
+    this.result = PUT_ASIDE;
   }
 
   /**

@@ -75,6 +75,9 @@ let spare = allocate(SMALLEST);
 /** A scratch buffer with bytes that the native side gets. It clears the first one when it has copied them. @type {Scratch} */
 let lent = null;
 
+/** What a writer has that is done. */
+const NOTHING = allocate(0);
+
 /** A scratch buffer that nothing uses. */
 function takeScratch() {
   let scratch = spare;
@@ -91,11 +94,15 @@ class Sink {
   /**
    * @param {number} maxBytes limit for the bytes written and the buffers in the table together
    * @param {boolean} lends whether only the native side gets the bytes, before the next value is written
+   * @param {Scratch} place where to write a small value, if nothing uses it: its first byte is zero then
    */
-  constructor(maxBytes, lends) {
-    const { bytes, data } = takeScratch();
+  constructor(maxBytes, lends, place) {
+    const { bytes, data } = place !== null && place.bytes[0] === 0 ? place : takeScratch();
     this.bytes = bytes;
     this.data = data;
+    /** What it writes to, if that is not a scratch buffer. @type {Uint8Array | undefined} */
+    this.place = place !== null && place.bytes === bytes ? bytes : undefined;
+    this.isKept = false;
     this.lends = lends;
     this.isLent = false;
     this.position = 0;
@@ -106,11 +113,32 @@ class Sink {
     this.whole = undefined;
   }
 
-  /** Returns the scratch buffer, whether or not the value was written. */
+  /** Returns the scratch buffer, whether or not the value was written. Nothing may be called after this. */
   release() {
     const { bytes, data } = this;
-    if (this.isLent) lent = { bytes, data };
+    if (this.place !== undefined) this.leave();
+    else if (this.isLent) lent = { bytes, data };
     else if (bytes.length <= LARGEST_KEPT) spare = { bytes, data };
+    this.bytes = NOTHING.bytes;
+    this.data = NOTHING.data;
+    this.whole = undefined;
+  }
+
+  /** The place that others have provided is free again, unless the value stays there. */
+  leave() {
+    if (this.place !== undefined && !this.isKept) this.place[0] = 0;
+    this.place = undefined;
+  }
+
+  /**
+   * Leaves the value at the place that others have provided, if it is there and nothing else belongs to it. After this, only `release` may be called.
+   * @returns {number} the length in bytes, or 0
+   */
+  keep() {
+    if (this.place === undefined || this.whole !== undefined) return 0;
+    this.require(0);
+    this.isKept = true;
+    return this.position;
   }
 
   /** The bytes written. After this, only `release` may be called. */
@@ -118,6 +146,7 @@ class Sink {
     this.require(0);
     if (this.whole !== undefined) return this.whole;
     const { bytes, position } = this;
+    if (this.place !== undefined) return copyOf(bytes, 0, position);
     // A scratch buffer that is not reused need not be copied.
     const isKept = bytes.length <= LARGEST_KEPT;
     this.isLent = isKept && this.lends && (position > SMALL || (position > FEW_BYTES && lent === null));
@@ -146,6 +175,7 @@ class Sink {
     this.require(0);
     const { bytes, data } = allocate(Math.max(this.bytes.length * 2, this.position + count + SMALLEST));
     setBytes(bytes, subarray(this.bytes, 0, this.position));
+    this.leave();
     this.bytes = bytes;
     this.data = data;
   }
@@ -330,4 +360,11 @@ class Sink {
 
 cutOff(Sink);
 
-module.exports = { isOneByte, Sink };
+/**
+ * A place for small values.
+ * @param {ArrayBuffer} buffer
+ * @param {number} length of the part at its beginning that is one
+ */
+const placeIn = (buffer, length) => ({ bytes: new Uint8Array(buffer, 0, length), data: new DataView(buffer, 0, length) });
+
+module.exports = { isOneByte, placeIn, Sink };

@@ -25,6 +25,9 @@ const doubleBytes = new Uint8Array(8);
 const double = new DataView(doubleBytes.buffer);
 const FEW_DOUBLES = 8;
 
+/** What a reader has that is done. */
+const NO_BYTES = new Uint8Array(0);
+
 class Source {
   /** @param {Uint8Array} bytes */
   constructor(bytes) {
@@ -35,6 +38,12 @@ class Source {
     /** The number of doubles that were read without `doublesView`. */
     this.doubles = 0;
     /** A view of all the bytes. @type {DataView | undefined} */
+    this.doublesView = undefined;
+  }
+
+  /** The value was read. Refers to no part of it any more. */
+  release() {
+    this.bytes = NO_BYTES;
     this.doublesView = undefined;
   }
 

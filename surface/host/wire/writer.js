@@ -78,10 +78,16 @@ function indexOf(key) {
  */
 const hasIndex = (array, index, plain) => (plain && !(index in ArrayPrototype) ? index in array : isOwn(array, index));
 
+/** What a writer has that is done. @type {Frame[]} */
+const NO_FRAMES = [];
+
 class Writer extends LeafWriter {
-  /** @param {import('./leaf-writer.js').WriteHooks} hooks */
-  constructor(hooks) {
-    super(hooks);
+  /**
+   * @param {import('./leaf-writer.js').WriteHooks} hooks
+   * @param {import('./sink.js').Scratch} [place] for a small value
+   */
+  constructor(hooks, place = null) {
+    super(hooks, place);
     this.maxDepth = hooks.maxDepth ?? DEFAULT_MAX_DEPTH;
     /** Containers around those on the native stack. */
     this.outside = 0;
@@ -90,6 +96,13 @@ class Writer extends LeafWriter {
     /** @type {Frame[]} containers that the current run put aside, innermost first */
     this.aside = [];
     /** Writes large arrays of primitives, once there are any. @type {InstanceType<typeof PrimitiveArrays> | undefined} */
+    this.primitiveArrays = undefined;
+  }
+
+  /** @override */
+  release() {
+    super.release();
+    this.aside = NO_FRAMES;
     this.primitiveArrays = undefined;
   }
 

@@ -14,9 +14,10 @@ const {
   bare, checkOptions, COMMON, defaultOutput, readBoolean, readConsole, readEnvironment, readListed, readMemory, readNumber, readPoolSize, readQuota, readSignal, readWeb,
   SIGNAL, wrong,
 } = require('../common/options.js');
+const { bodyAfter, readingOf } = require('../common/bodies.js');
 const { placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
 const { bounded, callCounter } = require('../common/quota.js');
-const { bodyAfter, formedReadingOf, readingOf } = require('../common/reading.js');
+const { formedReadingOf } = require('../common/reading.js');
 const { explained, namingOption } = require('../common/syntax.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });

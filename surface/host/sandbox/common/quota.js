@@ -30,10 +30,12 @@ const MAX_ARGUMENTS = 512 * MEGABYTE;
 /** Most such calls. The bytes of small arguments do not count. A guest can wait for as many, but need not wait. */
 const MAX_CALLS = 10_000;
 
-/** The arguments of calls whose promises have not settled. The functions of the host may keep them until then. */
+/** The arguments of calls whose promises have not settled. The functions of the host may keep them until then. Functions that they return may, too. */
 class ArgumentBudget {
   #calls = 0;
   #bytes = 0;
+  /** Functions that calls have returned, the oldest first. @type {Set<{ bytes: number, forget: () => void }>} */ #functions = new Set();
+  #bytesOfFunctions = 0;
   #max;
 
   /** @param {number} memoryLimit megabytes */
@@ -64,6 +66,27 @@ class ArgumentBudget {
       this.#bytes -= bytes;
     };
     promise.then(end, end);
+  }
+
+  /**
+   * Counts the arguments of a call that returned a function for the plugin.
+   * @param {number} bytes
+   * @param {() => void} forget called when the arguments of later calls leave no room for them
+   */
+  keep(bytes, forget) {
+    if (bytes === 0) {
+      return;
+    }
+    this.#functions.add({ bytes, forget });
+    this.#bytesOfFunctions += bytes;
+    for (const oldest of this.#functions) {
+      if (this.#bytesOfFunctions <= this.#max) {
+        return;
+      }
+      this.#functions.delete(oldest);
+      this.#bytesOfFunctions -= oldest.bytes;
+      oldest.forget();
+    }
   }
 }
 

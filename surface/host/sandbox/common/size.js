@@ -154,6 +154,7 @@ class Frame {
 /** One measurement of a value. */
 class Measurement {
   /** Bytes so far; Infinity once they exceed the limit by far. */ size = 0;
+  /** objects so far: containers once each, others each time */ objects = 0;
   /** bytes of keys without a value */ #leftOut = 0;
   #max;
   #maxLeftOut;
@@ -223,6 +224,7 @@ class Measurement {
       this.#addText(value);
       return;
     }
+    this.objects += typeof value === 'object' && value !== null ? 1 : 0;
     const size = leafSize(value, this.#max - this.size, this.#maxLeftOut > 0);
     const { role, key } = this.#visitor;
     if (size !== undefined) {
@@ -247,6 +249,7 @@ class Measurement {
       this.#part(known);
       return;
     }
+    this.objects += 1;
     this.#part(0);
     this.#path.push(new Frame());
     this.size += PAIR;
@@ -330,6 +333,7 @@ function pieceEnd(text, start) {
 /** One measurement of a text as it is, in UTF-8. */
 class TextMeasurement {
   size = 0;
+  objects = 0;
   #at = 0;
   #text;
   #max;

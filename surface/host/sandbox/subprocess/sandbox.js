@@ -16,7 +16,7 @@ const {
   readWeb, SIGNAL, wrong,
 } = require('../common/options.js');
 const { bounded, callCounter } = require('../common/quota.js');
-const { bodyAfter, readingOf } = require('../common/reading.js');
+const { bodyAfter, readingOf } = require('../common/bodies.js');
 const { namingOption } = require('../common/syntax.js');
 const { identifier, placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
 

@@ -20,10 +20,11 @@ const ARTICLES = Object.freeze(bare({ array: 'an array', integer: 'an integer', 
 const withArticle = (type) => /** @type {Record<string, string>} */ (ARTICLES)[type] ?? `a ${type}`;
 
 /**
+ * A guest's key may have millions of characters, at each level of its data.
  * @param {string} key
  * @returns {string} as it follows the name of an object
  */
-const accessOf = (key) => (IDENTIFIER.test(key) && key.length <= MAX_KEY ? `.${key}` : `[${JSON.stringify(key.slice(0, MAX_KEY))}]`);
+const accessOf = (key) => (key.length <= MAX_KEY && IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key.slice(0, MAX_KEY))}]`);
 
 /** @param {Place | undefined} at */
 function pathOf(at) {

@@ -149,7 +149,7 @@ class Gate {
   #answer(result, method, bytes) {
     const { check, path, receiver } = method;
     if (typeof result === 'function') {
-      return [ANSWER.FUNCTION, this.#addFunction(result, path, check)];
+      return [ANSWER.FUNCTION, this.#addFunction(result, path, bytes, check)];
     }
     if (!isThenable(result)) {
       return [ANSWER.VALUE, result === receiver ? undefined : result];
@@ -184,21 +184,24 @@ class Gate {
    * Adds a function that a method returned, such as one that ends a timer or undoes something. Its arguments are checked as for the method.
    * @param {Function} target
    * @param {string[]} path
+   * @param {number} bytes of the arguments of the call that returned it
    * @param {Check} [check]
    * @returns {number}
    */
-  #addFunction(target, path, check) {
-    this.#lastFunction += 1;
-    this.#functions.set(this.#lastFunction, {
+  #addFunction(target, path, bytes, check) {
+    const number = this.#lastFunction += 1;
+    const functions = this.#functions;
+    functions.set(number, {
       path,
       receiver: undefined,
       ...(check === undefined ? {} : { check, prepare: (args) => check(args, path) }),
       run: (args) => Reflect.apply(target, undefined, args),
     });
-    if (this.#functions.size > MAX_FUNCTIONS) {
-      this.#functions.delete(/** @type {number} */ (this.#functions.keys().next().value));
+    if (functions.size > MAX_FUNCTIONS) {
+      functions.delete(/** @type {number} */ (functions.keys().next().value));
     }
-    return this.#lastFunction;
+    this.#argumentBudget.keep(bytes, () => functions.delete(number));
+    return number;
   }
 
   /** @param {any} logger */

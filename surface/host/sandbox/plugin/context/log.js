@@ -125,8 +125,9 @@ class Log {
  */
 const entryLimits = (length = MAX.length) => ({ steps: Math.max(MIN_STEPS, length * STEPS_PER_BYTE) });
 
-/** Bytes of a value that is neither text nor an object. */
+/** Bytes of a value that is neither text nor an object, and of an object at least: an empty one has two bytes of JSON. */
 const VALUE_BYTES = 8;
+const OBJECT_BYTES = 64;
 
 /** What a plugin logs, shortened so that it does not overload a logger. */
 class Shown {
@@ -185,8 +186,11 @@ class Shown {
         if (!this.#measurement.run(isPausing)) {
           return false;
         }
-        this.bytes += Math.min(this.#measurement.size, length);
-        values.push(this.#measurement.size > length ? `[${typeof value} of more than ${length} bytes]` : value);
+        const { objects, size } = this.#measurement;
+        if (size <= length) {
+          this.bytes += Math.max(size, objects * OBJECT_BYTES);
+        }
+        values.push(size > length ? `[${typeof value} of more than ${length} bytes]` : value);
       } catch (error) {
         if (/** @type {{ code?: string }} */ (error).code !== CODE.LIMIT) {
           throw error;

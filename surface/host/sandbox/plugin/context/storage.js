@@ -121,6 +121,8 @@ class Record {
   /** whether one of the writes that overlap has succeeded */
   isWritten = false;
   expires = Infinity;
+  /** The last question of whether it is there, if it has no answer yet. @type {{ writes: number, answer: Promise<unknown> } | undefined} */
+  question = undefined;
   /** whether the value may be null, which some caches cannot distinguish from an absent one */
   isNothing = false;
 }
@@ -214,14 +216,31 @@ class Account {
     const answers = expired.map((record) => {
       // Next time, the cache is asked about others first.
       this.#expire(record, now);
-      const { writes } = record;
-      return record.underWay > 0 ? undefined : after(cache.isThere(record.name), (isThere) => {
-        if (isThere === false && record.writes === writes && this.#records.get(record.name) === record) {
-          this.#forget(record);
-        }
-      });
+      return record.underWay > 0 ? undefined : this.#ask(record, cache);
     });
     return answers.some((answer) => types.isPromise(answer)) ? afterAll(answers, next) : next();
+  }
+
+  /**
+   * Asks the cache whether a record is there, and forgets it if not. Calls that need the same answer wait for it together: each of thousands of
+   * calls could otherwise cause a hundred requests.
+   * @param {Record} record
+   * @param {Cache} cache
+   * @returns {unknown} a promise if the answer comes later
+   */
+  #ask(record, cache) {
+    const { question, writes } = record;
+    if (question?.writes === writes) {
+      return question.answer;
+    }
+    const answer = after(cache.isThere(record.name), (isThere) => {
+      record.question = undefined;
+      if (isThere === false && record.writes === writes && this.#records.get(record.name) === record) {
+        this.#forget(record);
+      }
+    });
+    record.question = types.isPromise(answer) ? { writes, answer } : undefined;
+    return answer;
   }
 
   /**

@@ -9,7 +9,7 @@ const { readModules } = require('../../common/features.js');
 const { checkOptions, COMMON, defaultOutput, own, readBoolean, readLogging, readPoolSize, readQuota, readWeb } = require('../../common/options.js');
 const { namingOption } = require('../../common/syntax.js');
 const { errorOf } = require('./failure.js');
-const { readingOf } = require('../../common/reading.js');
+const { readingOf } = require('../../common/bodies.js');
 
 const MAX_MEMORY = 0x7fff_ffff;
 const OPTIONS = Object.freeze(['timers', 'warm', ...COMMON]);

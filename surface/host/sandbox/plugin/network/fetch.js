@@ -36,6 +36,8 @@ const MAX_INTERIM = 100;
 const MAX_CONCURRENT = 64;
 const MAX_WAITING = 10_000;
 const MAX_WAITING_BODIES = 16;
+/** Most bytes of URLs and headers of requests that wait. A URL has up to nine times the characters that the plugin sent. */
+const MAX_WAITING_HEADS = 64 * 2 ** 20;
 /** How many bodies of responses of the largest size a function may have in memory. */
 const MAX_RECEIVED_BODIES = 8;
 
@@ -339,34 +341,44 @@ function redirected({ url, method, headers, body }, status, location, limits) {
   return { url: next, method: isGet ? 'GET' : method, headers: Object.fromEntries(kept), body: isGet ? undefined : body };
 }
 
+/**
+ * Bytes that the URL and the headers of a request take.
+ * @param {Request} request
+ */
+const headOf = ({ url, headers }) => Object.entries(headers).reduce((bytes, [name, value]) => bytes + name.length + value.length, url.href.length);
+
 /** The requests of one function: up to `MAX_CONCURRENT` at a time, and the others in the order of their arrival. */
 class Turns {
   #free = MAX_CONCURRENT;
-  /** @type {Map<() => void, number>} each with the bytes of its body */ #waiting = new Map();
-  #bytes = 0;
-  #maxBytes;
+  /** @type {Map<() => void, { head: number, body: number }>} each with its bytes */ #waiting = new Map();
+  #heads = 0;
+  #bodies = 0;
+  #maxBodies;
 
-  /** @param {number} maxBytes of the bodies of requests that wait */
-  constructor(maxBytes) {
-    this.#maxBytes = maxBytes;
+  /** @param {number} maxBodies bytes of the bodies of requests that wait */
+  constructor(maxBodies) {
+    this.#maxBodies = maxBodies;
   }
 
   /**
-   * @param {number} bytes of its body
+   * @param {Request} request
    * @param {(stop: (error: Error) => void) => void} begun
    * @returns {Promise<void> | undefined} resolves when its turn comes; undefined if that is now
    */
-  take(bytes, begun) {
+  take(request, begun) {
     if (this.#free > 0) {
       this.#free -= 1;
       return undefined;
     }
-    if (this.#waiting.size >= MAX_WAITING || this.#bytes + bytes > this.#maxBytes) {
+    const head = headOf(request);
+    const body = request.body?.length ?? 0;
+    if (this.#waiting.size >= MAX_WAITING || this.#heads + head > MAX_WAITING_HEADS || this.#bodies + body > this.#maxBodies) {
       throw coded(/** @type {ErrorConstructor} */ (RangeError), 'Too many requests are waiting', CODE.LIMIT);
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.set(resolve, bytes);
-      this.#bytes += bytes;
+      this.#waiting.set(resolve, { head, body });
+      this.#heads += head;
+      this.#bodies += body;
       begun((error) => {
         this.#forget(resolve);
         reject(error);
@@ -386,7 +398,9 @@ class Turns {
 
   /** @param {() => void} one */
   #forget(one) {
-    this.#bytes -= this.#waiting.get(one) ?? 0;
+    const { head, body } = this.#waiting.get(one) ?? { head: 0, body: 0 };
+    this.#heads -= head;
+    this.#bodies -= body;
     this.#waiting.delete(one);
   }
 }
@@ -431,7 +445,7 @@ function createPluginFetch(options) {
     let hasTurn = false;
     const received = new Body(limits.body, memory);
     try {
-      await turns.take(body?.length ?? 0, (each) => { stop = each; });
+      await turns.take(request, (each) => { stop = each; });
       hasTurn = true;
       for (let redirects = 0; ; redirects += 1) {
         if (isLate) {
