@@ -39,18 +39,25 @@ pub fn take(own: &Arc<Budget>, size: usize) -> Option<Charge> {
     Charge::take(own, size.max(SPACE.least))
 }
 
-/// Whether buffers may have space of `size` of the budget of all isolates. They leave a quarter of it for allocations that V8 cannot do without.
-pub fn has_space(size: usize) -> bool {
-    SPACE.all.used().saturating_add(size) <= SPACE.all.limit() / 4 * 3
+/// Takes space of `size` from the budget of all isolates. Buffers leave a quarter of it for allocations that V8 cannot do without.
+pub fn take_of_all(size: usize, is_buffer: bool) -> Option<Charge> {
+    let limit = SPACE.all.limit();
+    let most = if is_buffer { limit / 4 * 3 } else { limit };
+    Charge::take_below(&SPACE.all, most, size.max(SPACE.least))
 }
 
-/// Takes space of `size` from the budget of all isolates.
-pub fn take_of_all(size: usize, is_buffer: bool) -> Option<Charge> {
-    let size = size.max(SPACE.least);
-    if is_buffer && !has_space(size) {
-        return None;
+/// Takes what several buffers take together, `size`, from the isolate's budget and from that of all isolates.
+pub fn take_for_buffers(own: &Arc<Budget>, size: usize) -> Option<[Charge; 2]> {
+    if size == 0 {
+        return Some(Default::default());
     }
-    Charge::take(&SPACE.all, size)
+    Some([Charge::take(own, size)?, take_of_all(size, true)?])
+}
+
+/// The part of both charges that space of `size` takes; `None` if one of them is smaller.
+pub fn split([own, all]: &mut [Charge; 2], size: usize) -> Option<[Charge; 2]> {
+    let size = size.max(SPACE.least);
+    Some([own.split(size)?, all.split(size)?])
 }
 
 /// What V8 reserves when it starts, most of which it releases, and what an isolate and its first pages take.

@@ -63,7 +63,7 @@ pub use abort::contain_fatal_errors;
 pub use accessor::is_plain;
 #[cfg(unix)]
 pub use address_space::is_new_process;
-pub use address_space::{for_isolate as address_space, has_space};
+pub use address_space::{for_isolate as address_space, take_for_buffers as take_space_for_buffers};
 pub use bootstrap_script::BootstrapScript;
 #[cfg(target_os = "linux")]
 pub use checks::contain as contain_failed_checks;
@@ -75,7 +75,7 @@ pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thre
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;
-pub use page_allocator::with_budgets;
+pub use page_allocator::{with_budgets, with_prepaid_space};
 pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator, register_isolate};
 pub use pool::{run_on_pool, threads};
 pub use seal::{Digest, open, seal};

@@ -27,10 +27,15 @@ impl Budget {
 
     /// Takes `bytes` from the budget. False if it does not have them.
     pub fn take(&self, bytes: usize) -> bool {
+        self.take_below(self.limit, bytes)
+    }
+
+    /// Takes `bytes` if no more than `limit` are in use then. False if there would be.
+    fn take_below(&self, limit: usize, bytes: usize) -> bool {
         let taken = self
             .used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(bytes).filter(|total| *total <= self.limit || self.overdrawn.load(Ordering::Relaxed))
+                used.checked_add(bytes).filter(|total| *total <= limit || self.overdrawn.load(Ordering::Relaxed))
             })
             .is_ok();
         self.refused.store(!taken, Ordering::Relaxed);
@@ -106,7 +111,19 @@ pub struct Charge(Option<(Arc<Budget>, usize)>);
 impl Charge {
     /// `None` if the budget does not have `bytes`.
     pub fn take(budget: &Arc<Budget>, bytes: usize) -> Option<Self> {
-        budget.take(bytes).then(|| Self(Some((Arc::clone(budget), bytes))))
+        Self::take_below(budget, budget.limit, bytes)
+    }
+
+    /// `None` if more than `limit` bytes of the budget would be in use.
+    pub fn take_below(budget: &Arc<Budget>, limit: usize, bytes: usize) -> Option<Self> {
+        budget.take_below(limit, bytes).then(|| Self(Some((Arc::clone(budget), bytes))))
+    }
+
+    /// A part of it as a charge of its own; `None` if it is smaller than `bytes`.
+    pub fn split(&mut self, bytes: usize) -> Option<Self> {
+        let (budget, all) = self.0.as_mut()?;
+        *all = all.checked_sub(bytes)?;
+        Some(Self(Some((Arc::clone(budget), bytes))))
     }
 }
 
@@ -143,8 +160,24 @@ mod tests {
         let charge = Charge::take(&budget, 8);
         assert!(charge.is_some());
         assert!(Charge::take(&budget, 3).is_none());
+        assert!(Charge::take_below(&budget, 9, 2).is_none());
+        assert!(Charge::take_below(&budget, 9, 1).is_some());
         drop(charge);
         assert!(Charge::take(&budget, 10).is_some());
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn parts_of_a_charge_are_returned_on_their_own() {
+        let budget = Budget::new(10);
+        let mut charge = Charge::take(&budget, 8).unwrap();
+        let part = charge.split(5);
+        assert!(part.is_some() && charge.split(4).is_none());
+        assert_eq!(budget.used(), 8);
+        drop(charge);
+        assert_eq!(budget.used(), 5);
+        drop(part);
+        assert_eq!(budget.used(), 0);
+        assert!(Charge::default().split(0).is_none());
     }
 }

@@ -262,6 +262,25 @@ test('the address space of resizable buffers in a snapshot counts', ours, () => 
   for (const each of [isolate, ...others, plain]) each.dispose();
 });
 
+test('contexts that are created at the same time share the address space for the buffers of their snapshot', ours, async () => {
+  const code = 'globalThis.buffers = Array.from({ length: 900 }, () => new ArrayBuffer(8, { maxByteLength: 65536 }))';
+  const snapshot = createSnapshot([{ code }]);
+  const create = () => Array.from({ length: 100 }, () => new ivm.Isolate({ snapshot, memoryLimit: 32 }));
+  // Isolates that were disposed of return theirs soon.
+  for (const end = performance.now() + 20_000; ;) {
+    const isolates = create();
+    await Promise.all(isolates.map((isolate) => isolate.getHeapStatistics()));
+    const outcomes = await Promise.allSettled(isolates.map((isolate) => isolate.createContext()));
+    for (const isolate of isolates) isolate.dispose();
+    const created = outcomes.filter(({ status }) => status === 'fulfilled').length;
+    const messages = outcomes.filter(({ status }) => status === 'rejected').map(({ reason }) => reason.message);
+    assert.deepEqual([...new Set(messages)], ['The buffers of another context of this snapshot take more address space than there is']);
+    assert.ok(created <= 13, created);
+    if (created === 13) break;
+    assert.ok(performance.now() < end, created);
+  }
+});
+
 test('guests cannot create snapshots', ours, () => {
   const isolate = new ivm.Isolate();
   const context = isolate.createContextSync();

@@ -12,6 +12,7 @@ mod code_regions;
 #[cfg(not(windows))]
 mod table;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,7 +42,7 @@ impl OwnedBudgets {
         let budgets = context::with(|context| context.pages.get()).cast::<Budgets<'_>>();
         // SAFETY: the `with_budgets` that has set it is running on this thread.
         let budgets = unsafe { budgets.as_ref() };
-        budgets.map(|Budgets { memory, space }| Self { memory: Arc::clone(memory), space: Arc::clone(space) })
+        budgets.map(|Budgets { memory, space, .. }| Self { memory: Arc::clone(memory), space: Arc::clone(space) })
     }
 }
 
@@ -49,10 +50,30 @@ impl OwnedBudgets {
 struct Budgets<'a> {
     memory: &'a Arc<Budget>,
     space: &'a Arc<Budget>,
+    /// Address space that was taken for buffers in advance, from the isolate's budget and from that of all isolates.
+    prepaid: RefCell<[Charge; 2]>,
+}
+
+/// Address space of `size` for a buffer of this thread's isolate, if as much was taken in advance.
+fn take_prepaid(size: usize) -> Option<[Charge; 2]> {
+    let budgets = context::with(|context| context.pages.get()).cast::<Budgets<'_>>();
+    // SAFETY: as in `OwnedBudgets::current`.
+    let mut prepaid = unsafe { budgets.as_ref() }?.prepaid.try_borrow_mut().ok()?;
+    address_space::split(&mut prepaid, size)
 }
 
 /// Runs `work`. Meanwhile this thread works for an isolate with these budgets.
 pub fn with_budgets<T>(memory: &Arc<Budget>, space: &Arc<Budget>, work: impl FnOnce() -> T) -> T {
+    with_prepaid_space(memory, space, Default::default(), work)
+}
+
+/// The same. Buffers use the address space in `prepaid` first. What remains is returned.
+pub fn with_prepaid_space<T>(
+    memory: &Arc<Budget>,
+    space: &Arc<Budget>,
+    prepaid: [Charge; 2],
+    work: impl FnOnce() -> T,
+) -> T {
     /// Restores the budgets that the thread charged before, also if `work` panics.
     struct Before(*const c_void);
     impl Drop for Before {
@@ -61,7 +82,7 @@ pub fn with_budgets<T>(memory: &Arc<Budget>, space: &Arc<Budget>, work: impl FnO
             context::with(|context| unsafe { context.pages.replace(self.0) });
         }
     }
-    let budgets = Budgets { memory, space };
+    let budgets = Budgets { memory, space, prepaid: RefCell::new(prepaid) };
     // SAFETY: this function keeps them until `Before` restores what was set.
     let _before = Before(context::with(|context| unsafe { context.pages.replace((&raw const budgets).cast()) }));
     work()
@@ -182,7 +203,11 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
     if share.as_ref().is_some_and(|share| !share.is_within_limit()) {
         return std::ptr::null_mut();
     }
-    let charges = [address_space::take(&space, size), address_space::take_of_all(size, what == Use::Buffer)];
+    let prepaid = if what == Use::Buffer { take_prepaid(size) } else { None };
+    let charges = match prepaid {
+        Some(charges) => charges.map(Some),
+        None => [address_space::take(&space, size), address_space::take_of_all(size, what == Use::Buffer)],
+    };
     let is_enough = match what {
         // V8 ends the process when it does not get the buffers of a snapshot.
         Use::Buffer => charges.iter().all(Option::is_some) || memory.is_overdrawn(),

@@ -8,19 +8,22 @@ use crate::engine;
 use crate::isolate::guest::Guest;
 use crate::isolate::job::IsolateScope;
 use crate::isolate::remote::Remote;
-use crate::value::{Code, ErrorClass, Fault};
+use crate::value::{Charge, Code, ErrorClass, Fault};
 
 impl Realm {
     /// A new context from the snapshot that the isolate started from.
     pub fn create(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Result<Arc<Realm>, Fault> {
         let remote = guest.remote();
         let snapshot = remote.as_ref().ok().and_then(|remote| Some((remote, remote.settings.snapshot.as_ref()?)));
-        if let Some((remote, snapshot)) = snapshot {
-            make_space(scope, remote, snapshot.size().space)?;
-        }
+        let prepaid = match snapshot {
+            Some((remote, snapshot)) => take_space(scope, remote, snapshot.size().space)?,
+            None => Default::default(),
+        };
         let create = || v8::Context::new(scope, v8::ContextOptions::default());
-        let context = match snapshot {
-            Some((remote, _)) => remote.accounts.budget.overdraw(|| engine::contain_fatal_errors(create)),
+        let context = match snapshot.map(|(remote, _)| &remote.accounts) {
+            Some(accounts) => engine::with_prepaid_space(&accounts.budget, &accounts.space, prepaid, || {
+                accounts.budget.overdraw(|| engine::contain_fatal_errors(create))
+            }),
             None => create(),
         };
         // Makes V8 call `codegen::on_code_generation`.
@@ -39,18 +42,16 @@ impl Realm {
     }
 }
 
-/// The buffers of a snapshot get their address space whether there is some or not: V8 ends the process otherwise.
-fn make_space(scope: &mut v8::Isolate, remote: &Remote, size: usize) -> Result<(), Fault> {
-    let has_space = || remote.accounts.space.has(size) && engine::has_space(size);
-    if has_space() {
-        return Ok(());
+/// Takes the address space for the buffers of a context of a snapshot before V8 creates the context: it ends the process if it gets none for one of
+/// them. Other threads may create such contexts at the same time.
+fn take_space(scope: &mut v8::Isolate, remote: &Remote, size: usize) -> Result<[Charge; 2], Fault> {
+    let take = || engine::take_space_for_buffers(&remote.accounts.space, size);
+    if let Some(space) = take() {
+        return Ok(space);
     }
     scope.low_memory_notification();
-    if has_space() {
-        return Ok(());
-    }
     let message = "The buffers of another context of this snapshot take more address space than there is";
-    Err(Fault::coded(ErrorClass::Error, message, Code::Memory))
+    take().ok_or_else(|| Fault::coded(ErrorClass::Error, message, Code::Memory))
 }
 
 impl Guest {

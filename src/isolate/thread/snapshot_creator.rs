@@ -151,6 +151,15 @@ fn leave_behind(
 /// Starts an isolate and a context from the snapshot. A snapshot from which V8 cannot start must not be handed out.
 fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Result<(), Fault> {
     let snapshot = engine.open_snapshot(Arc::clone(sealed)).ok_or_else(failed)?;
+    let space = &remote.accounts.space;
+    // The isolate that has made the snapshot is gone.
+    let prepaid = engine::take_space_for_buffers(space, snapshot.size().space).ok_or_else(|| {
+        Fault::coded(
+            ErrorClass::Error,
+            "The buffers of the snapshot take more address space than there is",
+            Code::Memory,
+        )
+    })?;
     let budget = Budget::new(0);
     let params = engine.create_params(remote.settings.memory_limit, &budget, Some(&snapshot));
     let start = || {
@@ -163,7 +172,7 @@ fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Resu
         }
         engine::forget_isolate(address_of(&isolate));
     };
-    engine::with_budgets(&budget, &remote.accounts.space, || budget.overdraw(start));
+    engine::with_prepaid_space(&budget, space, prepaid, || budget.overdraw(start));
     Ok(())
 }
 
