@@ -86,9 +86,12 @@ function readerOf(data) {
   const scale = (host, library, key) => COUNTS.map((count) => part(`scale-${host}`)[library][count][key]);
   const turns = WITH_IVM.flatMap((host) => scale(host, OURS, 'evalSyncMs').map((ms, i) => ms / scale(host, IVM, 'evalSyncMs')[i]));
   const onCaller = (ids) => WITH_IVM.flatMap((host) => part(`sync-${host}`).free.caller.filter(({ id }) => ids.includes(id)));
+  /** Ratios of values of many shapes, but not of large texts and buffers. */
+  const shapes = (direction) => WITH_IVM.flatMap((host) => part(`values-${host}`))
+    .filter(({ id, ratio: found }) => id.endsWith(direction) && !id.includes('MB') && found !== undefined).map(({ ratio: found }) => found);
   const processes = (kind) => ['node24', 'bun'].map((host) => part(`subprocess-${host}`)[kind].median);
   const others = (titles, way) => HOSTS.flatMap((host) => titles.map((title) => part(`others-${host}`)[title][way]));
-  return { part, row, medians, ratios, kernels, footprint, footprintRatios, scale, turns, onCaller, processes, others };
+  return { part, row, medians, ratios, kernels, footprint, footprintRatios, scale, shapes, turns, onCaller, processes, others };
 }
 
 /** @returns {never} */
@@ -98,7 +101,7 @@ function fail(message) {
 
 /** All figures by name, each as text. */
 export function figuresOf(data) {
-  const { part, medians, ratios, kernels, footprint, footprintRatios, scale, turns, onCaller, processes, others } = readerOf(data);
+  const { part, medians, ratios, kernels, footprint, footprintRatios, scale, shapes, turns, onCaller, processes, others } = readerOf(data);
   const beside = (name, ids) => ({ [`${name}-vs-ivm`]: ratio(ratios(ids)), [`${name}-cpu-vs-ivm`]: ratio(ratios(ids, WITH_IVM, IVM, 'cpuRatio')) });
   const besideOnCaller = Object.entries(ON_CALLER).flatMap(([name, ids]) => [
     [`${name}-on-caller-vs-ivm`, ratio(onCaller(ids).map((row) => row.ratio))],
@@ -148,6 +151,8 @@ export function figuresOf(data) {
     ...beside('sandbox', SANDBOX),
     ...beside('guest-code', kernels),
     'turns-vs-ivm': ratio(turns),
+    'shapes-in-vs-ivm': ratio(shapes('-in')),
+    'shapes-out-vs-ivm': ratio(shapes('-out')),
     'require-vs-ivm': ratio(footprintRatios('requireMs')),
     'memory-vs-ivm': ratio(footprintRatios('perIsolate')),
     'guest-code-vs-quickjs': ratio(ratios(kernels, ['bun'], QUICKJS).map((value) => 1 / value)),
