@@ -1,7 +1,7 @@
 'use strict';
 // Objects of many primitives, with names that several objects before had in the same order. V8 describes such objects, and its own deserializer follows
-// the descriptions, so it reads one in a quarter of the time that adding the properties takes. But if many
-// hundreds of names are new, it takes several times as long, to describe them. So it gets an object only once its names have been seen often, and the descriptions are kept.
+// the descriptions, so it reads one in a quarter of the time that adding the properties takes. But it takes several times as long to describe many
+// hundreds of new names. So it gets an object only once its names have been seen often, and the descriptions are kept.
 
 const { getPrototypeOf, uncurryThis } = require('../../core/primordials.js');
 const { ObjectPrototype } = require('./brand.js');

@@ -4,15 +4,13 @@
 const { types } = require('node:util');
 const { CODE, coded } = require('../../../core/error.js');
 const { kindOf } = require('../../../core/handle.js');
-const { uncurryThis } = require('../../../core/primordials.js');
+const { getOwnPropertyDescriptor, hasOwn, isArray, uncurryThis } = require('../../../core/primordials.js');
 const { createClone } = require('../../values/clone.js');
 const { converted } = require('../../wire/conversion.js');
 const { discard, discardWithin } = require('../../calls/host-calls.js');
 const { hideSource } = require('../../wire/faults.js');
 const { uncloneable } = require('../../wire/refusal.js');
 
-const { isArray } = Array;
-const { getOwnPropertyDescriptor, hasOwn } = Object;
 const valueOfString = uncurryThis(String.prototype.valueOf);
 
 // `structuredClone` would convert the message of an error to text, which takes any time if the message is an array that a guest has made. The copy of
