@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import ivm from '../../../index.mjs';
 import { createExecutor } from '../../../adapters/codemode.js';
+import { createCodeModeTransport } from '../../../adapters/mastra.js';
 import { createIsolateDriver } from '../../../adapters/tanstack-ai.js';
 import { indices } from '../../wire/collisions.mjs';
 import { cloned } from '../../wire/helper.mjs';
@@ -304,6 +305,18 @@ describe('adapters', () => {
     const context = await createIsolateDriver().createContext({ bindings: {} });
     const { success, error } = await context.execute(shared);
     assert.deepEqual([success, error.code], [false, 'ERR_ISOLATE_LIMIT']);
+  });
+
+  test('texts of an error are cut off', async () => {
+    const thrown = 'const error = new Error("m".repeat(1e6)); error.name = "N".repeat(1e6); throw error;';
+    const { error } = await createExecutor().execute(`async () => { ${thrown} }`, {});
+    assert.equal(error.length, 10_000);
+    const outcome = await (await createIsolateDriver().createContext({ bindings: {} })).execute(thrown);
+    const run = { program: thrown, toolIds: [], dispatch: async () => 1, timeout: 10_000 };
+    for (const texts of [outcome.error, (await createCodeModeTransport().run(run)).error]) {
+      assert.equal(texts.message.length, 10_000);
+      assert.ok(Object.values(texts).every((text) => typeof text !== 'string' || text.length <= 10_000));
+    }
   });
 
   test('codemode: arguments are an array of limited length', async () => {
