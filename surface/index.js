@@ -31,7 +31,7 @@ const createReference = require('./api/reference.js');
  * @property {(id: number) => void} release this realm no longer refers to the handle
  * @property {(entry: object, id: number) => void} [track] makes the native side release an id when its entry is collected; the id is
  *   never used again
- * @property {(slot: number) => unknown} owned the value of this realm for `adopt`'s slot
+ * @property {(slot: number) => unknown} owned the value of this isolate for `adopt`'s slot, or the id of its handle
  * @property {(request: number) => void} [begun] called when an asynchronous call starts
  * @property {(request: number, limits: { until: number, stopped: () => Error | undefined }) => () => void} [limitReading] limits the
  *   reading of a call's outcome until the returned function is called; hosts only
@@ -223,7 +223,7 @@ function createSurface(binding, more) {
    * Creates the object for a handle that arrived.
    * @param {number} kind
    * @param {number} id
-   * @param {number} slot for a Reference to a value of this realm, otherwise negative
+   * @param {number} slot for a Reference to a value of this realm, OTHER_REALM, or negative
    * @param {string} typeOf for a Reference
    * @param {number} flags for a Reference
    * @returns {object}

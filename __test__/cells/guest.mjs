@@ -7,9 +7,8 @@ const ENTRY = 'guest.mjs';
 /** The sources of a station. */
 export const FILES = ['describe.mjs', 'forms.mjs', ENTRY, 'station.mjs', 'values.mjs'];
 
-/** @returns the isolate, and what it exports */
-export function openGuest(ivm, texts) {
-  const isolate = new ivm.Isolate();
+/** @returns the isolate, its context, and what that exports */
+export function openGuest(ivm, texts, isolate = new ivm.Isolate()) {
   const context = isolate.createContextSync();
   context.global.setSync('ivm', ivm);
   const modules = FILES.map((file) => isolate.compileModuleSync(texts[file], { filename: `file:///${file}` }));
@@ -21,7 +20,7 @@ export function openGuest(ivm, texts) {
   exported('start').applySync();
   const scripts = Object.keys(valuesOf(ivm)).map((_, index) => isolate.compileScriptSync(`give(${index})`));
   const guest = { isolate, context, scripts };
-  for (const name of ['link', 'run', 'forward', 'connect', 'connectSelf', 'own', 'notes', 'open']) guest[name] = exported(name);
+  for (const name of ['link', 'run', 'forward', 'connect', 'connectSelf', 'own', 'notes', 'open', 'present']) guest[name] = exported(name);
   return guest;
 }
 
@@ -49,6 +48,9 @@ export const connect = (name, other) => here.connect(name, other);
 export const connectSelf = (name) => here.connect(name, here.link());
 export const own = (name, context, scripts) => here.own(name, context, scripts);
 export const notes = () => here.notes;
+
+/** Lets a station, whose `connect` this is, know this one. */
+export const present = (connectOther, name) => connectOther.applySync(undefined, [name, here.link()], { arguments: { copy: true } });
 
 /** Opens a station inside this one. Both know each other then. */
 export function open(outerName, innerName, texts, outer) {

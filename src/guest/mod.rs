@@ -20,8 +20,8 @@ use crate::convert::{self, Exchange};
 use crate::engine::{BOOTSTRAP, BootstrapScript, SnapshotSource};
 use crate::isolate::{Binding, Guest, GuestRealm, SlotValue};
 use crate::ops;
-use crate::protocol::{kind, message};
-use crate::value::{Code, Completion, ErrorClass, Fault, Handle, Settlement, Value};
+use crate::protocol::{OTHER_REALM, kind, message};
+use crate::value::{Code, Completion, ErrorClass, Fault, Handle, Settlement, Slot, Value};
 
 macro_rules! sources {
     ($($folder:literal: [$($name:literal),* $(,)?]),* $(,)?) => {
@@ -216,6 +216,26 @@ fn member<'s>(
     v8::Local::<v8::Function>::try_from(value).ok()
 }
 
+/// Where a value lives, as a realm sees it.
+enum Place {
+    /// In the realm itself.
+    Realm,
+    /// In another realm of its isolate.
+    Isolate,
+    Elsewhere,
+}
+
+fn place_of(at: &GuestRealm, slot: &Slot) -> Place {
+    if !at.guest.owns(slot) {
+        return Place::Elsewhere;
+    }
+    let is_own = at.guest.read_slot(slot, |value| match value {
+        SlotValue::Value(realm, _) => Some(Arc::ptr_eq(realm, &at.realm)),
+        _ => None,
+    });
+    if is_own == Some(true) { Place::Realm } else { Place::Isolate }
+}
+
 /// The surface's object for a handle.
 fn adopt_handle<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -227,20 +247,25 @@ fn adopt_handle<'s>(
         return Err(ops::malformed());
     }
     let kind = handle.kind();
-    let (own, type_of, flags) = match &handle {
+    let (place, type_of, flags) = match &handle {
         Handle::Reference(reference) => {
-            (at.guest.owns(&reference.slot), reference.type_of.name(), ops::Transfer::of_reference(reference))
+            (place_of(at, &reference.slot), reference.type_of.name(), ops::Transfer::of_reference(reference))
         }
-        _ => (false, "", 0),
+        _ => (Place::Elsewhere, "", 0),
     };
     carrier::charge_for(scope, at, &handle)?;
     let surface = surface(scope, at)?;
     let id = if matches!(kind, kind::IVM | kind::LIB) { 0 } else { at.guest.carry(Value::Handle(handle)) };
+    let slot = match place {
+        Place::Realm => id as f64,
+        Place::Isolate => f64::from(OTHER_REALM),
+        Place::Elsewhere => -1.0,
+    };
     v8::tc_scope!(let scope, scope);
     let args = [
         v8::Number::new(scope, f64::from(kind)).into(),
         v8::Number::new(scope, id as f64).into(),
-        v8::Number::new(scope, if own { id as f64 } else { -1.0 }).into(),
+        v8::Number::new(scope, slot).into(),
         v8::String::new(scope, type_of).ok_or_else(ops::malformed)?.into(),
         v8::Number::new(scope, f64::from(flags)).into(),
     ];

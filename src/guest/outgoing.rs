@@ -14,19 +14,24 @@ use crate::value::{
     Owner, Value, charged,
 };
 
-/// A native function of this realm that calls `callable`. A function of this isolate is returned as it is, unless its call mode is not
-/// `Sync`.
+/// A native function of this realm that calls `callable`. A function of this realm is returned as it is, unless its call mode is not `Sync`.
+/// One of another realm of this isolate is not, so that neither realm gets objects of the other.
 pub fn function<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     at: &GuestRealm,
     callable: Arc<Callable>,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
     if at.guest.owns(&callable.slot) && callable.mode == CallbackMode::Sync {
-        let own = at.guest.read_slot(&callable.slot, |value| match value {
-            SlotValue::Value(_, value) => Some(v8::Local::new(scope, value)),
-            _ => None,
-        });
-        return own.ok_or_else(ops::malformed);
+        let (is_own, function) = at
+            .guest
+            .read_slot(&callable.slot, |value| match value {
+                SlotValue::Value(realm, value) => Some((Arc::ptr_eq(realm, &at.realm), v8::Local::new(scope, value))),
+                _ => None,
+            })
+            .ok_or_else(ops::malformed)?;
+        if is_own {
+            return Ok(function);
+        }
     }
     let name = convert::text_to_v8(scope, &callable.name)?;
     let length = i32::try_from(callable.length).unwrap_or(i32::MAX);

@@ -14,14 +14,17 @@ const {
 class ReferenceRecord {
   /**
    * @param {import('../core/handle.js').Row | undefined} entry the row of the native table; a value of this realm may have none
-   * @param {boolean} local whether `value` is the referenced value
+   * @param {boolean} local whether `value` is the referenced value, and one of this realm
+   * @param {boolean} shared whether `value` is the referenced value, and one of another realm of this isolate. It crosses like values of
+   *   other isolates, so that no realm gets objects of the other
    * @param {unknown} value
    * @param {string} typeOf
    * @param {number} flags TRANSFER.ACCESSORS and TRANSFER.UNSAFE_INHERIT
    */
-  constructor(entry, local, value, typeOf, flags) {
+  constructor(entry, local, shared, value, typeOf, flags) {
     this.entry = entry;
     this.local = local;
+    this.shared = shared;
     this.value = value;
     this.typeOf = typeOf;
     this.flags = flags;
@@ -303,7 +306,7 @@ function createAccess(core) {
    * @param {number} bits of the result
    */
   function checkSyncPromise(record, bits) {
-    if (record.local || binding.side === 'host') {
+    if (record.local || record.shared || binding.side === 'host') {
       throw coded(Error, MESSAGE.FROM_DEFAULT_THREAD, CODE.UNSUPPORTED);
     }
     if (bits !== TRANSFER.OR_REFERENCE) {

@@ -4,7 +4,7 @@
 
 const { cutOff, freeze } = require('../core/primordials.js');
 const { bare, referenceOf, stamp, typeNameOf } = require('../core/handle.js');
-const { KIND, MODE, OP, TRANSFER } = require('../core/protocol.js');
+const { KIND, MODE, OP, OTHER_REALM, TRANSFER } = require('../core/protocol.js');
 const { callSite, invalid } = require('../core/error.js');
 const { defineClass, instance, needsNew, privateConstructor } = require('../core/classes.js');
 const { booleanOption, illegalInvocation, optionsArgument, tooFew, wrongThis } = require('../core/options.js');
@@ -39,7 +39,7 @@ function createReference(core) {
     }
     options = optionsArgument(options, 2, 'Reference');
     const flags = options !== undefined && booleanOption(options.unsafeInherit, 'unsafeInherit') ? TRANSFER.UNSAFE_INHERIT : 0;
-    return freeze(stamp(bare(new.target, this), KIND.REFERENCE, new ReferenceRecord(undefined, true, value, typeNameOf(value), flags)));
+    return freeze(stamp(bare(new.target, this), KIND.REFERENCE, new ReferenceRecord(undefined, true, false, value, typeNameOf(value), flags)));
   }
 
   function Dereference() {
@@ -49,14 +49,15 @@ function createReference(core) {
   /**
    * The record of a Reference that arrived.
    * @param {import('../core/handle.js').Row} entry
-   * @param {number} slot of this realm's own value, or negative
+   * @param {number} slot of this realm's own value, OTHER_REALM, or negative
    * @param {string} typeOf
    * @param {number} flags
    * @returns {import('./reference-access.js').Target}
    */
   function adopt(entry, slot, typeOf, flags) {
-    const own = slot >= 0;
-    return new ReferenceRecord(entry, own, own ? binding.owned(slot) : undefined, typeOf, flags);
+    const shared = slot === OTHER_REALM;
+    const own = slot >= 0 && !shared;
+    return new ReferenceRecord(entry, own, shared, own || shared ? binding.owned(shared ? entry.id : slot) : undefined, typeOf, flags);
   }
 
   /**
@@ -89,7 +90,7 @@ function createReference(core) {
    */
   function share(record) {
     const entry = record.entry === undefined ? undefined : entries.share(record.entry);
-    return new ReferenceRecord(entry, record.local, record.value, record.typeOf, record.flags);
+    return new ReferenceRecord(entry, record.local, record.shared, record.value, record.typeOf, record.flags);
   }
 
   const methods = {
@@ -98,7 +99,7 @@ function createReference(core) {
       const record = recordOfThis(this);
       options = optionsArgument(options, 1);
       checkLive(record);
-      if (!record.local) {
+      if (!record.local && !record.shared) {
         throw invalid('Cannot dereference this from current isolate');
       }
       const value = record.value;
@@ -246,7 +247,7 @@ function createReference(core) {
     adopt,
     /** @param {unknown} value @param {number} flags */
     make: (value, flags) =>
-      instance(Reference, KIND.REFERENCE, new ReferenceRecord(undefined, true, value, typeNameOf(value), flags)),
+      instance(Reference, KIND.REFERENCE, new ReferenceRecord(undefined, true, false, value, typeNameOf(value), flags)),
     /** @param {unknown} reference */
     release(reference) {
       const record = referenceOf(reference);

@@ -128,4 +128,35 @@ export default ({ ivm, test, assert, expect, sides }) => {
     assert.same([copied.list[0].getSync('n'), copied.copy.copy().n], [1, 2]);
     assert.equal(typeof copied.ivm.Isolate, 'function');
   });
+
+  test('contexts of an isolate get objects and functions of their own from each other', async ({ open }) => {
+    const { isolate, context } = open();
+    const other = isolate.createContextSync();
+    context.global.setSync('ivm', ivm);
+    for (const realm of [context, other]) realm.evalSync('globalThis.isOwn = (value) => value instanceof Object; globalThis.store = { method() { return 1; } };');
+    const reference = (code) => other.evalSync(code, { reference: true });
+    context.evalClosureSync('[globalThis.there, globalThis.isOwnThere, globalThis.give, globalThis.later] = [$0, $1, $2, $3]', [
+      reference('store'), reference('isOwn'), reference('(kind) => (kind === "function" ? () => 1 : kind === "list" ? [1] : { id: 1, name: "a" })'),
+      reference('async () => ({ id: 1 })'),
+    ]);
+    const passed = 'isOwnThere.applySync(undefined, [VALUE], { arguments: { copy: true } })';
+    const returned = 'isOwn(give.applySync(undefined, [VALUE], { result: { copy: true } }))';
+    for (let time = 0; time < 12; time += 1) {
+      for (const value of ['[8]', '({ id: 1, name: "a" })', 'new Map([[1, {}]])', 'new Date(1)', 'new Error("m")']) assert.equal(context.evalSync(passed.replace('VALUE', value)), true, value);
+      assert.equal(context.evalSync('isOwnThere.applySync(undefined, [() => 1])'), true);
+      assert.equal(context.evalSync('there.setSync("kept", { id: 1 }, { copy: true })'), undefined);
+      assert.equal(other.evalSync('isOwn(store.kept)'), true);
+      for (const kind of ['"list"', '"object"']) assert.equal(context.evalSync(returned.replace('VALUE', kind)), true, kind);
+      assert.equal(context.evalSync('there.setSync("isOf", isOwn); there.setSync("make", new ivm.Callback(() => ({ id: 1 })))'), undefined);
+      assert.equal(other.evalSync('store.isOf({ id: 1 }) && isOwn(store.isOf) && isOwn(store.make) && isOwn(store.make())'), true);
+      assert.equal(context.evalSync('isOwn(give.applySync(undefined, ["function"])) && isOwn(there.getSync("method")) && isOwn(there.getSync("kept", { copy: true }))'), true);
+    }
+    // Only what asks for the value itself gets it.
+    assert.equal(context.evalSync('isOwn(there.deref())'), false);
+    other.evalClosureSync('globalThis.back = $0', [context.evalSync('there')]);
+    assert.equal(other.evalSync('back.deref() === store'), true);
+    assert.throws(() => context.evalSync('later.applySyncPromise()'), expect.thrown(Error, 'This function may not be called from the default thread'));
+    assert.equal(await context.eval('isOwnThere.apply(undefined, [{ id: 1 }], { arguments: { copy: true } })', { promise: true }), true);
+    assert.equal(await context.eval('later.apply(undefined, [], { result: { promise: true, copy: true } }).then(isOwn)', { promise: true }), true);
+  });
 };

@@ -2,6 +2,6 @@
 
 import { isOfShare, testMatrix } from '../../cells/matrix.mjs';
 
-const SHARES = 56;
+const SHARES = 112;
 
 testMatrix('caller', (cell, position) => cell.isDirect || isOfShare(position, 'caller', SHARES));

@@ -1,7 +1,9 @@
-// Values cross in every way while guests run on the thread of their caller. The hosts of this place divide the cells among them.
+// Values cross in every way while guests run on the thread of their caller. The hosts of this place divide the cells among them, and so do the
+// ways of sync calls.
 
 import { isOfShare, testMatrix } from '../../cells/matrix.mjs';
 
 const HOSTS = ['node24', 'bun', 'deno'];
+const SHARES = 6;
 
-testMatrix('caller', (_cell, position) => isOfShare(position, 'caller', HOSTS.length, HOSTS));
+testMatrix('caller', (_cell, position) => isOfShare(position, 'caller', SHARES, HOSTS));
