@@ -23,7 +23,7 @@ pub use fault::{
 };
 pub use primitive::{primitive_from_v8, primitive_into, primitive_to_v8, type_of};
 pub use serialize::{clone_from_v8, move_from_v8};
-pub use short_list::PlainLists;
+pub use short_list::{PlainLists, payload_into as short_list_into};
 pub use small_value::{KnownNames, small_to_v8};
 pub use text::{beginning, key_to_v8, text_from_v8, text_to_v8, too_large};
 
