@@ -68,8 +68,8 @@ impl Pages {
     fn has_too_many(&self, heap: usize) -> bool {
         let most = match self.all_large {
             ..=MANY_LARGE => return false,
-            ..=MOST_LARGE => MANY_OF_ONE,
-            _ => MOST_OF_ONE,
+            ..=MAX_LARGE => MANY_OF_ONE,
+            _ => MAX_OF_ONE,
         };
         self.large.get(&heap).is_some_and(|count| *count > most)
     }
@@ -81,8 +81,8 @@ const MANY_LARGE: usize = 1 << 15;
 const MANY_OF_ONE: usize = 1 << 8;
 
 /// The same if these do not suffice.
-const MOST_LARGE: usize = MANY_LARGE / 4 * 5;
-const MOST_OF_ONE: usize = 1 << 5;
+const MAX_LARGE: usize = MANY_LARGE / 4 * 5;
+const MAX_OF_ONE: usize = 1 << 5;
 
 /// The number of large objects in all heaps.
 pub fn count_large() -> usize {
@@ -333,5 +333,27 @@ mod tests {
         assert_eq!(unsafe { super::give_back(HEAP) }, 0);
         // SAFETY: as above.
         assert_eq!(unsafe { super::give_back(OTHER) }, SIZE * 2);
+    }
+
+    #[test]
+    fn counts_large_objects() {
+        const SIZE: usize = 1 << 18;
+        let mut pages = super::Pages::default();
+        let large = |heap: usize, place: usize| super::Page { heap, size: SIZE, description: place, is_large: true };
+        for place in 1..=super::MANY_LARGE {
+            pages.insert(place * SIZE, large(1, place));
+        }
+        assert!(!pages.has_too_many(1));
+        let next = super::MANY_LARGE + 1;
+        pages.insert(next * SIZE, large(2, next));
+        assert!(pages.has_too_many(1) && !pages.has_too_many(2));
+        pages.insert(next * SIZE, large(1, next));
+        assert_eq!((pages.all_large, pages.large.len()), (next, 1));
+        pages.remove(SIZE);
+        assert!(!pages.has_too_many(1));
+        for place in 2..=next {
+            pages.remove(place * SIZE);
+        }
+        assert_eq!((pages.all_large, pages.large.len(), pages.starts.len()), (0, 0, 0));
     }
 }
