@@ -137,7 +137,7 @@ impl<'s> Call<'_, 's, '_> {
     #[inline(always)]
     fn give(self, scope: &v8::PinScope<'_, '_>, guest: &Guest, direct: &DirectCall, value: Value) -> Called {
         let given = match &value {
-            Value::Payload(payload) => convert::small_to_v8(scope, guest.known_names(), payload).map(Ok),
+            Value::Payload(payload) => convert::plain_to_v8(scope, guest.known_names(), payload).map(Ok),
             value => convert::primitive_to_v8(scope, value),
         };
         match given {
