@@ -157,6 +157,16 @@ impl<'a, 's> Reader<'a, 's, '_> {
         })
     }
 
+    /// A key of a map or an element of a set. V8 looks strings up in its table when it adds them.
+    fn key(&mut self, depth: usize) -> Option<v8::Local<'s, v8::Value>> {
+        if self.rest.first() != Some(&b'"') {
+            return self.value(depth);
+        }
+        self.byte()?;
+        let key = v8::String::new_from_one_byte(self.scope, self.characters()?, v8::NewStringType::Internalized)?;
+        Some(key.into())
+    }
+
     fn wide_string(&mut self) -> Option<v8::Local<'s, v8::String>> {
         let (units, odd) = self.characters()?.as_chunks::<2>();
         let units = Vec::from_iter(units.iter().map(|unit| u16::from_le_bytes(*unit)));
@@ -187,7 +197,7 @@ impl<'a, 's> Reader<'a, 's, '_> {
         let map = v8::Map::new(self.scope);
         let mut count = 0;
         while self.rest.first() != Some(&b':') {
-            let key = self.value(depth + 1)?;
+            let key = self.key(depth + 1)?;
             let value = self.value(depth + 1)?;
             map.set(self.scope, key, value)?;
             count += 2;
@@ -200,7 +210,7 @@ impl<'a, 's> Reader<'a, 's, '_> {
         let set = v8::Set::new(self.scope);
         let mut count = 0;
         while self.rest.first() != Some(&b',') {
-            let value = self.value(depth + 1)?;
+            let value = self.key(depth + 1)?;
             set.add(self.scope, value)?;
             count += 1;
         }
