@@ -59,6 +59,7 @@ fn main() {
             "_ZN2v88internal9StubCacheC1EPNS0_7IsolateE",
             "_ZN2v88internal9StubCache10InitializeEv",
             "_ZN2v88internal9StubCache5ClearEv",
+            "_ZN2v88internal9StubCache3SetENS0_6TaggedINS0_4NameEEENS2_INS0_3MapEEENS2_INS0_5UnionIJNS0_3SmiENS0_10HeapObjectENS0_4WeakIS9_EEEEEEE",
         ];
         let wasm = [
             "_ZN2v88internal4wasm10WasmEngine11SyncCompileEPNS0_7IsolateENS1_19WasmEnabledFeaturesENS1_18CompileTimeImportsEPNS1_12ErrorThrowerENS_4base11OwnedVectorIKhEENS9_6VectorIKcEE",

@@ -4,6 +4,7 @@
 const { AgentSandbox, normalizeCode } = require('../index.js');
 const { withNames } = require('./approval.js');
 const { clashOf, RESERVED, identifier } = require('./identifiers.js');
+const { beginning } = require('./outcome.js');
 
 const TIMEOUT = 60_000;
 const MAX_TIME = 0x7fff_ffff;
@@ -89,7 +90,7 @@ function createExecutor(options) {
     const approving = withNames(settings, (name) => names[indexOf(name)]);
     const { result, error, logs } = await (approving === settings ? sandbox : new AgentSandbox(approving))
       .execute(body, tools, async (name, args) => fns[indexOf(name)](...checkArguments(args)));
-    return error === undefined ? { result, logs } : { result: undefined, error, logs };
+    return error === undefined ? { result, logs } : { result: undefined, error: beginning(error), logs };
   }
   return { execute };
 }

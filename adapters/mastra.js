@@ -4,7 +4,7 @@
 const { AgentSandbox } = require('../index.js');
 const { withNames } = require('./approval.js');
 const { clashOf } = require('./identifiers.js');
-const { MAX_OUTPUT, plainOf } = require('./outcome.js');
+const { beginning, MAX_OUTPUT, plainOf } = require('./outcome.js');
 const { notifyHook } = require('./observers.js');
 
 const TIMED_OUT = 'ERR_ISOLATE_DEADLINE';
@@ -48,12 +48,12 @@ function createCodeModeTransport(options) {
     const { result, failure } = await sandbox.execute(`${inside} return (async () => { ${program}\n})();`, tools, call, { signal: abortSignal });
     if (failure !== undefined) {
       const { name, message, code, line } = failure;
-      return { success: false, logs, error: { name: code === TIMED_OUT ? 'TimeoutError' : name, message, ...(line === undefined ? {} : { line }) } };
+      return { success: false, logs, error: { name: code === TIMED_OUT ? 'TimeoutError' : beginning(name), message: beginning(message), ...(line === undefined ? {} : { line }) } };
     }
     try {
       return { success: true, result: plainOf(result), logs };
     } catch (/** @type {any} */ error) {
-      return { success: false, logs, error: { name: 'TypeError', message: `The result cannot be written as JSON: ${error.message.split('\n')[0]}` } };
+      return { success: false, logs, error: { name: 'TypeError', message: beginning(`The result cannot be written as JSON: ${error.message.split('\n')[0]}`) } };
     }
   }
   return { requiresSandbox: /** @type {const} */ (false), run };

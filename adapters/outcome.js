@@ -7,6 +7,12 @@ const MAX_MESSAGE = 10_000;
 /** Bytes of a result as JSON by default. It is written and parsed in one piece. */
 const MAX_OUTPUT = 2 ** 20;
 
+/**
+ * The beginning of what an error says, which a guest may have made megabytes long: frameworks pass it on to a model.
+ * @param {string} text
+ */
+const beginning = (text) => text.slice(0, MAX_MESSAGE);
+
 /** @param {string} message */
 const invalid = (message) => Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG' });
 
@@ -28,13 +34,13 @@ function resultOf({ result, failure, logs, lostLogs }) {
   if (failure !== undefined) {
     const { name, message, code, line, frame } = failure;
     const place = line === undefined ? {} : { line, frame };
-    return { success: false, error: { name: name.slice(0, MAX_MESSAGE), message: message.slice(0, MAX_MESSAGE), ...(code === undefined ? {} : { code }), ...place }, ...more };
+    return { success: false, error: { name: beginning(name), message: beginning(message), ...(code === undefined ? {} : { code }), ...place }, ...more };
   }
   try {
     return { success: true, result: plainOf(result), ...more };
   } catch (/** @type {any} */ error) {
-    return { success: false, error: { name: 'TypeError', message: `The result cannot be written as JSON: ${error.message.split('\n')[0]}` }, ...more };
+    return { success: false, error: { name: 'TypeError', message: beginning(`The result cannot be written as JSON: ${error.message.split('\n')[0]}`) }, ...more };
   }
 }
 
-module.exports = { invalid, MAX_OUTPUT, plainOf, resultOf };
+module.exports = { beginning, invalid, MAX_OUTPUT, plainOf, resultOf };

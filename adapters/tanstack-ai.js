@@ -3,6 +3,7 @@
 
 const { AgentSandbox } = require('../index.js');
 const { withNames } = require('./approval.js');
+const { beginning } = require('./outcome.js');
 
 /** How Code Mode recognizes levels. */
 const PREFIX = { log: '', debug: '', info: 'INFO: ', warn: 'WARN: ', error: 'ERROR: ' };
@@ -53,8 +54,8 @@ function createIsolateDriver(options) {
         if (error === undefined) {
           return { success: true, value: /** @type {any} */ (result), logs };
         }
-        const { name = 'Error', stack, code: reason } = failure ?? {};
-        return { success: false, error: { name, message: error, stack, code: reason }, logs };
+        const { name = 'Error', stack = '', code: reason } = failure ?? {};
+        return { success: false, error: { name: beginning(name), message: beginning(error), stack: beginning(stack), code: reason }, logs };
       },
       async dispose() {
         disposed.abort();

@@ -2,6 +2,8 @@
 //! and the record of the functions of an accessor, in the old generation. There they keep alive whatever these functions refer to until all of
 //! the heap is collected. A program that builds its objects in this way for each call, as evaluators of expressions do, would fill the old
 //! generation with them. On Linux the linker redirects the functions that V8 calls for this to this module (`build.rs`).
+//!
+//! V8 relies on the old generation for one of them: the record of an accessor can be a handler in a stub cache, so `stub_cache` accepts no young ones.
 
 use std::ffi::c_void;
 use std::ptr;

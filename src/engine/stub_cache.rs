@@ -5,6 +5,10 @@
 //!
 //! An entry of zeros works like an empty entry. A lookup compares the entry's key with the address of a name, which is never null. An
 //! update looks at the map of the entry that it replaces, and ignores the entry if the map is not an object, as in an empty entry.
+//!
+//! Collections of the young generation neither clear the caches nor update their entries. V8 creates all handlers in the old generation, among
+//! them the records of accessors, which are young here (`generations`). So a handler is not added as long as it is young: such an access then
+//! takes longer.
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped {
@@ -25,12 +29,16 @@ mod wrapped {
         /// `v8::internal::StubCache::Clear`.
         #[link_name = "__real__ZN2v88internal9StubCache5ClearEv"]
         fn clear(cache: *mut c_void);
+        /// `v8::internal::StubCache::Set`. A `v8::internal::Tagged` is one word.
+        #[link_name = "__real__ZN2v88internal9StubCache3SetENS0_6TaggedINS0_4NameEEENS2_INS0_3MapEEENS2_INS0_5UnionIJNS0_3SmiENS0_10HeapObjectENS0_4WeakIS9_EEEEEEE"]
+        fn set(cache: *mut c_void, name: usize, map: usize, handler: usize);
     }
 
     core::arch::global_asm!(
         ".hidden __wrap__ZN2v88internal9StubCacheC1EPNS0_7IsolateE",
         ".hidden __wrap__ZN2v88internal9StubCache10InitializeEv",
-        ".hidden __wrap__ZN2v88internal9StubCache5ClearEv"
+        ".hidden __wrap__ZN2v88internal9StubCache5ClearEv",
+        ".hidden __wrap__ZN2v88internal9StubCache3SetENS0_6TaggedINS0_4NameEEENS2_INS0_3MapEEENS2_INS0_5UnionIJNS0_3SmiENS0_10HeapObjectENS0_4WeakIS9_EEEEEEE"
     );
 
     /// Key, value and map: the first two are objects, the third is zero when the entry is empty.
@@ -206,6 +214,40 @@ mod wrapped {
         } else {
             // SAFETY: forwards the call.
             unsafe { clear(cache) };
+        }
+    }
+
+    /// The alignment of V8's pages, `v8::internal::MemoryChunk::kAlignment`.
+    const PAGE: usize = 1 << 18;
+
+    /// `v8::internal::MemoryChunk::kIsInYoungGenerationMask`. A page begins with its flags.
+    const YOUNG: usize = 1 << 3 | 1 << 4;
+
+    /// Whether a strong or weak reference refers to an object of the young generation.
+    ///
+    /// # Safety
+    /// The object exists.
+    unsafe fn is_young(reference: usize) -> bool {
+        let page = reference & !(PAGE - 1);
+        // A small integer has no tag. A weak reference that was cleared has no address.
+        let is_object = reference & 1 != 0 && page != 0;
+        // SAFETY: each object lies in a page of V8's.
+        is_object && unsafe { ptr::with_exposed_provenance::<usize>(page).read() } & YOUNG != 0
+    }
+
+    /// `v8::internal::StubCache::Set`, called when an access that the cache did not know was served.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap__ZN2v88internal9StubCache3SetENS0_6TaggedINS0_4NameEEENS2_INS0_3MapEEENS2_INS0_5UnionIJNS0_3SmiENS0_10HeapObjectENS0_4WeakIS9_EEEEEEE(
+        cache: *mut c_void,
+        name: usize,
+        map: usize,
+        handler: usize,
+    ) {
+        // SAFETY: V8 has just made the handler, or still has a handle to it. Forwards the call.
+        unsafe {
+            if !is_young(handler) {
+                set(cache, name, map, handler);
+            }
         }
     }
 }

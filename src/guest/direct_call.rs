@@ -133,11 +133,14 @@ impl<'s> Call<'_, 's, '_> {
         Called::Unsent(begun)
     }
 
-    /// Returns the result to the guest, if it is a primitive or a small value.
+    /// Returns the result to the guest, if it is a primitive, or a small value that a function has returned. The surface, which applies References,
+    /// expects a carrier of everything that is no primitive.
     #[inline(always)]
     fn give(self, scope: &v8::PinScope<'_, '_>, guest: &Guest, direct: &DirectCall, value: Value) -> Called {
         let given = match &value {
-            Value::Payload(payload) => convert::plain_to_v8(scope, guest.known_names(), payload).map(Ok),
+            Value::Payload(payload) if self.op == op::CALL => {
+                convert::plain_to_v8(scope, guest.known_names(), payload).map(Ok)
+            }
             value => convert::primitive_to_v8(scope, value),
         };
         match given {

@@ -180,9 +180,9 @@ fn settlement(
     scope: &v8::PinScope<'_, '_>,
     at: &GuestRealm,
     request: f64,
-    bounded: bool,
+    of_guest: bool,
 ) -> Result<Arc<dyn Completion>, Fault> {
-    outgoing::later(scope, at, bounded, move |scope, at, outcome| {
+    outgoing::later(scope, at, of_guest, move |scope, at, outcome| {
         let Ok(carrier) = carrier::write(scope, at, outcome) else {
             return;
         };

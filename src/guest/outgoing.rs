@@ -11,7 +11,7 @@ use crate::native::lock;
 use crate::ops::{self, Prepared, Transfer};
 use crate::value::{
     Callable, CallbackMode, Chain, Charge, Code, Completion, ErrorClass, Fault, Host, Moment, NoCompletion, Outcome,
-    Owner, Value,
+    Owner, Value, charged,
 };
 
 /// A native function of this realm that calls `callable`. A function of this isolate is returned as it is, unless its call mode is not
@@ -350,7 +350,7 @@ pub fn resolution(
     scope: &mut v8::PinScope<'_, '_>,
     at: &GuestRealm,
     resolver: v8::Local<'_, v8::PromiseResolver>,
-    bounded: bool,
+    of_guest: bool,
 ) -> Result<Arc<Later>, Fault> {
     let resolver = v8::Global::new(scope, resolver);
     let arrive: Arrive = Box::new(move |scope, at, outcome| {
@@ -358,7 +358,7 @@ pub fn resolution(
         // A promise that cannot be settled belongs to an isolate that is being stopped.
         let _ = settle(scope, at, resolver, outcome);
     });
-    Ok(Later::new(Arrival { settles: true, ..arrival(scope, at, bounded, arrive)? }))
+    Ok(Later::new(Arrival { settles: true, ..arrival(scope, at, of_guest, arrive)? }))
 }
 
 /// Settles a promise of this realm immediately. `None` if it can no longer be settled.
@@ -394,29 +394,30 @@ pub fn charge_one(at: &GuestRealm) -> Result<Charge, Fault> {
     Charge::take(&remote.accounts.outstanding, cost_of_one(&remote)).ok_or_else(Fault::too_many_calls)
 }
 
-/// An answer that arrives in this realm as a separate task. If it is `bounded`, its contents are charged.
+/// An answer that arrives in this realm as a separate task. Its contents are charged until then: `of_guest` if another guest gives it.
 pub fn later(
     scope: &v8::PinScope<'_, '_>,
     at: &GuestRealm,
-    bounded: bool,
+    of_guest: bool,
     arrive: impl FnOnce(&mut v8::PinScope<'_, '_>, &GuestRealm, Outcome) + Send + 'static,
 ) -> Result<Arc<dyn Completion>, Fault> {
-    Ok(Later::new(arrival(scope, at, bounded, Box::new(arrive))?))
+    Ok(Later::new(arrival(scope, at, of_guest, Box::new(arrive))?))
 }
 
-fn arrival(scope: &v8::PinScope<'_, '_>, at: &GuestRealm, bounded: bool, arrive: Arrive) -> Result<Arrival, Fault> {
+fn arrival(scope: &v8::PinScope<'_, '_>, at: &GuestRealm, of_guest: bool, arrive: Arrive) -> Result<Arrival, Fault> {
     let (remote, charge) = (at.guest.remote()?, charge_one(at)?);
     let limits = at.guest.limits();
     let request = async_context::current(scope);
     let realm = Arc::clone(&at.realm);
-    Ok(Arrival { remote, charge, bounded, settles: false, limits, request, realm, arrive })
+    Ok(Arrival { remote, charge, of_guest, settles: false, limits, request, realm, arrive })
 }
 
 struct Arrival {
     /// Keeps the isolate alive, because nothing else may refer to it any more.
     remote: Arc<Remote>,
     charge: Charge,
-    bounded: bool,
+    /// Another guest gives the answer, and not a host.
+    of_guest: bool,
     /// It settles a promise of the guest.
     settles: bool,
     /// The limits of the call that requested the answer. They also apply to what the guest does with the answer.
@@ -449,17 +450,10 @@ impl Later {
     /// Delivers the outcome of a promise that has settled at `moment`.
     pub fn deliver(&self, outcome: Outcome, moment: Moment) {
         let Some(arrival) = lock(&self.0).take() else { return };
-        let Arrival { remote, charge, bounded, settles, limits, request, realm, arrive } = arrival;
+        let Arrival { remote, charge, of_guest, settles, limits, request, realm, arrive } = arrival;
         let pending = settles.then(|| remote.outcomes().add(moment));
-        let bytes = match &outcome {
-            _ if !bounded => 0,
-            Ok(value) => value.byte_size(),
-            Err(fault) => fault.byte_size(),
-        };
-        let (outcome, contents) = match Charge::take(&remote.accounts.outstanding, bytes) {
-            Some(contents) => (outcome, contents),
-            None => (Err(Fault::too_many_calls()), Charge::default()),
-        };
+        let accounts = &remote.accounts;
+        let (outcome, contents) = charged(if of_guest { &accounts.outstanding } else { &accounts.answers }, outcome);
         let work = Guest::work(move |scope, guest| {
             drop((charge, contents, pending));
             guest.realms.retain(&realm);

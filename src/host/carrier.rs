@@ -12,8 +12,8 @@ use crate::protocol::{
     shared, tag,
 };
 use crate::value::{
-    Callable, CallbackMode, Code, Completion, Details, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome,
-    Payload, Reference, Settlement, TableEntry, Text, TypeOf, Value,
+    Callable, CallbackMode, Code, Details, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload,
+    Reference, TableEntry, Text, TypeOf, Value,
 };
 
 /// From this size on, moved memory stays in place. Copying less takes no longer than creating a reference to it.
@@ -84,12 +84,8 @@ fn read_tagged(js: Js<'_>, environment: &Environment, array: JsValue<'_>) -> JsR
         tag::PROMISE => {
             let settlement = match number(1)? as i64 {
                 // It has settled already.
-                0 => Settlement::settled(None, read(js, environment, js.element(array, 2)?)?),
-                request => {
-                    let settlement = Arc::new(Settlement::default());
-                    environment.expect_reply(request, Arc::clone(&settlement) as Arc<dyn Completion>);
-                    settlement
-                }
+                0 => environment.settled(read(js, environment, js.element(array, 2)?)?),
+                request => environment.expect_reply(request),
             };
             Some(Value::Promise(settlement))
         }

@@ -25,8 +25,8 @@ use crate::isolate::caller_thread::DirectCaller;
 use crate::isolate::{Kind, Limits, Remote, Settings, Stop};
 use crate::ops::Prepared;
 use crate::value::{
-    Chain, Charge, Completion, DirectCall, Fault, Handle, Host, Outcome, Owner, Request, Settlement, SharedMemory,
-    Slot, Value,
+    Chain, Charge, ChargedSettlement, Completion, DirectCall, Fault, Handle, Host, Outcome, Owner, Request, Settlement,
+    SharedMemory, Slot, Value, charged,
 };
 
 /// The environment on its own thread.
@@ -187,11 +187,31 @@ impl Environment {
         slot.owner().id() == self.handle.id
     }
 
-    /// Registers `completion` for the surface's call of `reply` with this number.
-    pub fn expect_reply(&self, request: i64, completion: Arc<dyn Completion>) {
-        let requester =
-            self.context.requester.borrow().as_ref().map(|remote| Arc::downgrade(remote) as Weak<dyn Owner>);
-        self.answers.promise(request, PendingRequest { completion, requester });
+    /// A promise that the surface settles by a call of `reply` with this number. The guest that has requested it is charged for an outcome that
+    /// it has not asked for yet.
+    pub fn expect_reply(&self, request: i64) -> Arc<Settlement> {
+        let settlement = Arc::new(Settlement::default());
+        let pending = match &*self.context.requester.borrow() {
+            None => PendingRequest { completion: Arc::clone(&settlement) as Arc<dyn Completion>, requester: None },
+            Some(remote) => {
+                let answers = Arc::clone(&remote.accounts.answers);
+                let completion = Arc::new(ChargedSettlement::new(Arc::clone(&settlement), answers));
+                PendingRequest { completion, requester: Some(Arc::downgrade(remote) as Weak<dyn Owner>) }
+            }
+        };
+        self.answers.promise(request, pending);
+        settlement
+    }
+
+    /// A promise of the surface that has settled. The guest that has requested it is charged for the outcome until it has read it.
+    pub fn settled(&self, outcome: Outcome) -> Arc<Settlement> {
+        let (outcome, charge) = match &*self.context.requester.borrow() {
+            None => (outcome, Charge::default()),
+            Some(remote) => charged(&remote.accounts.answers, outcome),
+        };
+        let settlement = Settlement::settled(None, outcome);
+        settlement.charge(charge);
+        settlement
     }
 
     /// Keeps the event loop alive until the guest of `remote` has no more work.

@@ -6,7 +6,7 @@ use crate::convert::{self, Exchange};
 use crate::isolate::{Deadline, GuestRealm, Realm, Remote, SlotValue, clock};
 use crate::protocol::{message, transfer};
 use crate::value::{
-    Budget, Callable, CallbackMode, Charge, Completion, ExternalCopy, Fault, Handle, Outcome, Owner, Reference,
+    Callable, CallbackMode, ChargedSettlement, Completion, ExternalCopy, Fault, Handle, Outcome, Owner, Reference,
     Settlement, Text, Value, Wrapper,
 };
 
@@ -160,36 +160,9 @@ fn promise_out<'s>(
         }));
     }
     let outstanding = Arc::clone(&remote.accounts.outstanding);
-    let completion = Arc::new(ChargedSettlement { settlement: Arc::clone(&settlement), outstanding });
+    let completion = Arc::new(ChargedSettlement::new(Arc::clone(&settlement), outstanding));
     await_promise(scope, at, promise, completion, transfer)?;
     Ok(settlement)
-}
-
-/// Charges a guest for outcomes that no code has asked for yet.
-struct ChargedSettlement {
-    settlement: Arc<Settlement>,
-    /// Not the isolate itself, which holds this object: it would keep itself alive.
-    outstanding: Arc<Budget>,
-}
-
-impl Wrapper for ChargedSettlement {
-    fn inner(&self) -> &dyn Completion {
-        &*self.settlement
-    }
-
-    fn forward(&self, outcome: Outcome) {
-        if !self.settlement.is_unclaimed() {
-            return self.settlement.complete(outcome);
-        }
-        let bytes = outcome.as_ref().map_or_else(Fault::byte_size, Value::byte_size);
-        match Charge::take(&self.outstanding, bytes) {
-            Some(charge) => {
-                self.settlement.charge(charge);
-                self.settlement.complete(outcome);
-            }
-            None => self.settlement.complete(Err(Fault::too_many_calls())),
-        }
-    }
 }
 
 /// Keeps the realm of an awaited promise alive: its code continues, even if no handle to the realm exists.

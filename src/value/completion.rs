@@ -5,7 +5,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::{Charge, Fault, Outcome, Owner};
+use super::{Budget, Charge, Fault, Outcome, Owner, Value};
 use crate::native::{lock, locks};
 
 /// The receiving end of one outcome.
@@ -325,6 +325,44 @@ impl Completion for Settlement {
             State::Pending(Some((_, recipient))) => recipient.as_ref().and_then(Weak::upgrade),
             State::Pending(None) | State::Settled(..) => None,
         }
+    }
+}
+
+/// Charges a budget for an outcome that waits to be read. If the budget has no room, the outcome is an error. An outcome that is larger than the
+/// whole budget fits if no other waits.
+pub fn charged(budget: &Arc<Budget>, outcome: Outcome) -> (Outcome, Charge) {
+    let bytes = outcome.as_ref().map_or_else(Fault::byte_size, Value::own_byte_size);
+    match Charge::take(budget, bytes.min(budget.limit())) {
+        Some(charge) => (outcome, charge),
+        None => (Err(Fault::too_many_calls()), Charge::default()),
+    }
+}
+
+/// Charges a guest for an outcome that no code has asked for yet.
+pub struct ChargedSettlement {
+    settlement: Arc<Settlement>,
+    /// Not the isolate itself, which may hold this object: it would keep itself alive.
+    budget: Arc<Budget>,
+}
+
+impl ChargedSettlement {
+    pub fn new(settlement: Arc<Settlement>, budget: Arc<Budget>) -> Self {
+        Self { settlement, budget }
+    }
+}
+
+impl Wrapper for ChargedSettlement {
+    fn inner(&self) -> &dyn Completion {
+        &*self.settlement
+    }
+
+    fn forward(&self, outcome: Outcome) {
+        if !self.settlement.is_unclaimed() {
+            return self.settlement.complete(outcome);
+        }
+        let (outcome, charge) = charged(&self.budget, outcome);
+        self.settlement.charge(charge);
+        self.settlement.complete(outcome);
     }
 }
 

@@ -23,7 +23,9 @@ use std::sync::Arc;
 pub use budget::{Budget, Charge};
 pub use bytes::{Bytes, HostBlock, HostMemory, HostMemoryUse};
 pub use chain::Chain;
-pub use completion::{Awaited, Completion, Moment, NoCompletion, Reply, Settlement, Wake, Wrapper};
+pub use completion::{
+    Awaited, ChargedSettlement, Completion, Moment, NoCompletion, Reply, Settlement, Wake, Wrapper, charged,
+};
 pub use details::{Details, DetailsRoom, is_cause};
 pub use direct_call::DirectCall;
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
@@ -166,6 +168,16 @@ impl Value {
                 Value::Function(callable) => HANDLE + callable.name.byte_len(),
                 Value::List(values) => values.iter().map(Value::byte_size).sum(),
             }
+    }
+
+    /// Bytes that are freed if this value is dropped: not those of a copy that others hold, too.
+    pub fn own_byte_size(&self) -> usize {
+        match self {
+            Value::Handle(Handle::ExternalCopy(copy)) | Value::CopyInto { copy, .. } if Arc::strong_count(copy) > 1 => {
+                HANDLE
+            }
+            _ => self.byte_size(),
+        }
     }
 }
 

@@ -65,3 +65,40 @@ test('accessors and closures work before and after collections', () => passes(`
     return problems.join();
   })()\`;
   for (let round = 0; round < 4; round += 1) assert.equal(context.evalSync(script), '');`, { options: '{ memoryLimit: 32 }' }));
+
+// A place in the code that sees many shapes finds accessors in V8's stub caches, which collections of the young generation neither clear nor update.
+test('accessors are found at places that see many shapes, before and after collections', () => passes(`
+  const script = \`(() => {
+    const shapes = 64;
+    const name = 'val' + 'ue';
+    const read = [(object) => object.value, (object) => object[name], (object) => Reflect.get(object, 'value'), ({ value }) => value];
+    const write = [(object, value) => { object.value = value; }, (object, value) => { object[name] = value; }, (object, value) => Object.assign(object, { value })];
+    const make = (index) => {
+      let kept = index;
+      const object = { ['own' + index]: index };
+      return Object.defineProperty(object, 'value', { get: () => kept, set(next) { kept = next; }, configurable: true, enumerable: true });
+    };
+    const makeClass = (index) => {
+      let kept = index;
+      return class { static ['own' + index] = index; static get value() { return kept; } static set value(next) { kept = next; } };
+    };
+    const collect = () => {
+      for (let garbage = [], index = 0; index < 20_000; index += 1) {
+        garbage.push([1.5, 2.5, index]);
+        if (garbage.length > 300) garbage = [];
+      }
+    };
+    let wrong = 0;
+    for (let round = 0; round < 20; round += 1) {
+      const objects = Array.from({ length: shapes }, (_, index) => (round % 4 === 0 ? makeClass : make)(index));
+      for (let turn = 0; turn < 6; turn += 1) {
+        for (const [index, object] of objects.entries()) {
+          for (const get of read) wrong += get(object) !== index + turn;
+          for (const set of write) set(object, index + turn + 1);
+        }
+        collect();
+      }
+    }
+    return wrong;
+  })()\`;
+  for (let round = 0; round < 3; round += 1) assert.equal(context.evalSync(script), 0);`, { options: '{ memoryLimit: 64 }' }));

@@ -70,6 +70,26 @@ describe('small values', () => {
       assert.deepEqual(result('({ sum: nested(' + round + ') + nested(1), nested: { round: ' + round + ' } })'), { sum: round + 5, nested: { round } });
     }`));
 
+  // Between the surface and its binding, lists that begin with a number represent other values.
+  test('that functions of the host return to guests arrive as they are, whatever they begin with', () => passes(`
+    context.global.setSync('callback', new ivm.Callback((text) => JSON.parse(text)));
+    context.global.setSync('reference', new ivm.Reference((text) => JSON.parse(text)));
+    context.global.setSync('method', new ivm.Reference(function (text) { return { receiver: this, value: JSON.parse(text) }; }));
+    context.evalSync(\`function ask(text) {
+      const options = { result: { copy: true } };
+      const { receiver, value } = method.applySync('receiver', [text], options);
+      if (receiver !== 'receiver') throw new Error('another receiver');
+      return [callback(text), reference.applySync(undefined, [text], options), value].map((value) => JSON.stringify(value)).join();
+    }\`);
+    const ask = context.global.getSync('ask', { reference: true });
+    const lists = Array.from({ length: 32 }, (_, tag) => [[tag], [tag, 0], [tag, 'text', 1], [tag, null, 0, 0, 0], [[tag, 1], { tag }]]).flat();
+    const objects = [{ 0: 8, 1: 'text' }, { id: 1 }, { id: 2, inner: { id: 3, list: [15, 1] } }, {}, { text: 'text' }];
+    for (const value of [...lists, ...Array.from({ length: 12 }, () => objects).flat()]) {
+      const text = JSON.stringify(value);
+      assert.equal(ask.applySync(undefined, [text]), [text, text, text].join());
+      assert.equal(context.evalSync('ask(' + JSON.stringify(text) + ')'), [text, text, text].join());
+    }`));
+
   test('larger values use the memory of earlier ones, and stay separate', () => passes(`
     const keep = context.evalSync('globalThis.kept = []; (...values) => { kept.push(...values); return kept.length }', { reference: true });
     const options = { arguments: { copy: true } };

@@ -3,6 +3,7 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
+import { passes } from '../../isolate/helper.mjs';
 import { gate, hostContext, manifest, plugin } from '../../sandbox/plugin-helper.mjs';
 
 const { Gate } = createRequire(import.meta.url)('../../../surface/host/sandbox/plugin/context/gate.js');
@@ -61,6 +62,28 @@ describe('arguments of calls that are not finished', () => {
     assert.equal(await execute(`all = Array.from({ length: 900 }, () => context.prepare('x')); ${sizes}.filter((size) => size === 1).length`), 900);
     sandbox.disposeAll();
   });
+
+  test('small ones count when functions are kept', async () => {
+    const context = hostContext({ prepare: () => () => 1 });
+    const { sandbox, execute } = await plugin({ context, manifest: manifest({ limits: { memoryMB: 16 } }) });
+    await execute('var all = []; 0');
+    for (let execution = 0; execution < 5; execution += 1) await execute("for (let index = 0; index < 1000; index += 1) all.push(context.prepare('x')); 0");
+    // 64 MB are 4,096 times 16 KB.
+    assert.equal(await execute('all.filter((each) => { try { return each(); } catch { return false; } }).length'), 4_096);
+    sandbox.disposeAll();
+  });
+
+  test('functions beyond the last thousand of a context are not kept in the host', () => passes(`
+    const made = [];
+    const sandbox = new ivm.PluginSandbox();
+    const plugin = await sandbox.createIsolate({ id: 'p', limits: { memoryMB: 16 } });
+    const prepare = () => { const end = () => 1; made.push(new WeakRef(end)); return end; };
+    await sandbox.executeInSandbox(plugin, 'for (let index = 0; index < 3000; index += 1) context.prepare(index); 0', { prepare });
+    const alive = () => { gc(); return made.filter((each) => each.deref() !== undefined).length; };
+    await waitFor(() => alive() < 1_500);
+    assert.ok(alive() >= 1_000);
+    sandbox.disposeAll();
+  `, { collects: true }));
 
   test('small ones are bounded by the number of calls only', async (t) => {
     const { execute } = await slow(t);

@@ -159,10 +159,10 @@ describe('values measured in slices keep their order', () => {
   test('sets of one plugin at the same time have one quota', async () => {
     const map = new Map();
     const sandbox = new IsolatedVmSandbox();
-    const made = manifest({ permissions: { storage: { maxSize: 3_000_000 } }, limits: { memoryMB: 128, cpuMs: 60_000 } });
+    const made = manifest({ permissions: { storage: { maxSize: 6_000_000 } }, limits: { memoryMB: 128, cpuMs: 60_000 } });
     const isolates = await Promise.all([1, 2, 3].map(() => sandbox.createIsolate(made)));
     const context = hostContext({ cache: { set: async (key, value) => { map.set(key, value); }, get: async (key) => map.get(key) } });
-    // Two MB of JSON each.
+    // They count four MB each.
     const set = (isolate, key) => sandbox.executeInSandbox(isolate, `context.cache.set('${key}', ${LARGE})`, context).then(() => 'set', (error) => error.kind);
     const outcomes = await Promise.all(isolates.map((isolate, index) => set(isolate, `k${index}`)));
     assert.deepEqual(outcomes.toSorted(), ['STORAGE', 'STORAGE', 'set']);

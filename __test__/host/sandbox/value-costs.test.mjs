@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import ivm from '../../../index.mjs';
 import { createExecutor } from '../../../adapters/codemode.js';
+import { createCodeModeTransport } from '../../../adapters/mastra.js';
 import { createIsolateDriver } from '../../../adapters/tanstack-ai.js';
 import { indices } from '../../wire/collisions.mjs';
 import { cloned } from '../../wire/helper.mjs';
@@ -15,7 +16,7 @@ const { now } = require('../../../surface/host/clock.js');
 const { entryLimits, Shown } = require('../../../surface/host/sandbox/plugin/context/log.js');
 const { refusalOf } = require('../../../surface/host/sandbox/common/quota.js');
 const { measurementOf, outputSize } = require('../../../surface/host/sandbox/common/size.js');
-const { Account, valueSize } = require('../../../surface/host/sandbox/plugin/context/storage.js');
+const { Account, storedBytes, valueSize } = require('../../../surface/host/sandbox/plugin/context/storage.js');
 const { URL_LIMITS, UrlCheck } = require('../../../surface/host/sandbox/plugin/urls/check.js');
 const { Work } = require('../../../surface/host/work.js');
 
@@ -29,7 +30,7 @@ const done = (task) => {
 };
 const bearable = (args, length) => done(new Shown(args, new Work(entryLimits(length)), length)).values;
 const set = (account, key, value, quota, seconds, cache = { run: () => undefined, isThere: () => true }) => account.perform('set', key, [value, seconds],
-  done(valueSize(value, quota, new Work())).size, cache, quota, (message) => new RangeError(message));
+  storedBytes(done(valueSize(value, quota, new Work()))), cache, quota, (message) => new RangeError(message));
 
 /** Values of a size whose cost would grow faster than the size in one or another walker. */
 const COSTLY = {
@@ -147,6 +148,15 @@ describe('the check of URLs', () => {
     });
   }
 
+  test('checks a regular expression in many places once', () => {
+    const expression = /x/;
+    let reads = 0;
+    Object.defineProperty(expression, 'toString', { value: () => { reads += 1; return '/x/'; } });
+    const args = [Array(1_000).fill(expression), range(10, () => ({ expression })), new Map([[expression, expression]])];
+    assert.equal(done(new UrlCheck(['example.org'], args, new Work(URL_LIMITS))).refused, undefined);
+    assert.equal(reads, 1);
+  });
+
   test('compares no more names in one piece than the whole check may visit', () => {
     const names = new Map(range(200_000, (index) => [`k${index}`, 1]));
     for (const holder of [new Map([['port', 80], ...names]), { port: 80, headers: names }, { port: 80, ...Object.fromEntries(range(10, (index) => [`headers${'-'.repeat(index)}`, new Map([...names].slice(0, 20_000))])) }]) {
@@ -221,6 +231,17 @@ describe('storage', () => {
     assert.ok(many < 8 * few + 50, `${few.toFixed(1)} ms, then ${many.toFixed(1)} ms`);
   });
 
+  test('many objects count at least 64 bytes each, however short their JSON is', () => {
+    const bytesOf = (value) => storedBytes(done(valueSize(value, 1e9, new Work())));
+    for (const make of [() => new Map(), () => new Set(), () => ({}), () => [], () => Object(1), () => Object(true), () => Object(''), () => new Date(NaN), () => /(?:)/]) {
+      assert.equal(bytesOf(range(1_000, make)), (1_001 - 16) * 64, String(make));
+      assert.equal(bytesOf(make()), done(valueSize(make(), 1e9, new Work())).size, String(make));
+    }
+    const plain = range(1_000, (id) => ({ id, name: `${id}`.padEnd(60, '-') }));
+    assert.equal(bytesOf(plain), Buffer.byteLength(JSON.stringify(plain)));
+    assert.throws(() => set(new Account('p'), 'k', range(1_000, () => new Map()), 50_000), RangeError);
+  });
+
   test('any expired record frees quota', async () => {
     const account = new Account('p');
     const there = new Set();
@@ -237,6 +258,16 @@ describe('storage', () => {
     await new Promise((resolve) => { setTimeout(resolve, 20); });
     write('abcd');
     assert.deepEqual(asked.toSorted(), ['p:101', 'p:102', 'p:103']);
+  });
+});
+
+describe('the log of a plugin', () => {
+  test('counts primitives in objects as objects', () => {
+    for (const boxed of [1, true, '', 1n].map(Object)) {
+      const { bytes, values } = done(new Shown([range(1_000, () => Object(boxed.valueOf())), boxed], new Work(entryLimits())));
+      assert.equal(values[0].length, 1_000);
+      assert.ok(bytes > 1_002 * 64, `${bytes}`);
+    }
   });
 });
 
@@ -274,6 +305,18 @@ describe('adapters', () => {
     const context = await createIsolateDriver().createContext({ bindings: {} });
     const { success, error } = await context.execute(shared);
     assert.deepEqual([success, error.code], [false, 'ERR_ISOLATE_LIMIT']);
+  });
+
+  test('texts of an error are cut off', async () => {
+    const thrown = 'const error = new Error("m".repeat(1e6)); error.name = "N".repeat(1e6); throw error;';
+    const { error } = await createExecutor().execute(`async () => { ${thrown} }`, {});
+    assert.equal(error.length, 10_000);
+    const outcome = await (await createIsolateDriver().createContext({ bindings: {} })).execute(thrown);
+    const run = { program: thrown, toolIds: [], dispatch: async () => 1, timeout: 10_000 };
+    for (const texts of [outcome.error, (await createCodeModeTransport().run(run)).error]) {
+      assert.equal(texts.message.length, 10_000);
+      assert.ok(Object.values(texts).every((text) => typeof text !== 'string' || text.length <= 10_000));
+    }
   });
 
   test('codemode: arguments are an array of limited length', async () => {

@@ -46,6 +46,14 @@ const BYTES_PER_HANDLE: usize = 1 << 10;
 /// A guest was seen to fill the memory limit several times over with small blocks.
 const MAX_SMALL: usize = 4;
 
+/// The heap as it was last looked at.
+#[derive(Default)]
+struct SeenHeap {
+    figures: Mutex<Option<HeapFigures>>,
+    used: AtomicUsize,
+    size: AtomicUsize,
+}
+
 pub struct Accounts {
     /// Bytes of buffers.
     pub budget: Arc<Budget>,
@@ -55,6 +63,8 @@ pub struct Accounts {
     pub(in crate::isolate) space: Arc<Budget>,
     /// Bytes outside the guest's heap of calls that the guest does not wait for, from question to answer.
     pub outstanding: Arc<Budget>,
+    /// Bytes of what hosts have answered, until the guest reads it. A guest can call a host thousands of times before it reads an answer.
+    pub answers: Arc<Budget>,
     /// Bytes of the guest's values that a host may hold until it answers, measured as they are in the host: the host's function keeps them
     /// until it is done.
     pub held: Arc<Budget>,
@@ -67,9 +77,7 @@ pub struct Accounts {
     pub meter: Meter,
     /// The entry in the process's registry.
     pub(in crate::isolate) account: Arc<Account>,
-    figures: Mutex<Option<HeapFigures>>,
-    /// Bytes of the heap that were in use, and its size, when it was last looked at.
-    heap: [AtomicUsize; 2],
+    seen: SeenHeap,
     pub(in crate::isolate) collections: FullCollections,
     /// The isolate has received memory of a host.
     pub shares_memory: AtomicBool,
@@ -91,14 +99,14 @@ impl Accounts {
             quota,
             space: engine::address_space(),
             outstanding,
+            answers: Budget::new(max_outside(memory_limit).max(memory_limit)),
             held: Budget::new(max_outside(memory_limit)),
             posted,
             copies,
             references: shared_references.unwrap_or_else(|| references(memory_limit)),
             meter: Meter::default(),
             account: Arc::new(account),
-            figures: Mutex::default(),
-            heap: Default::default(),
+            seen: SeenHeap::default(),
             collections: FullCollections::default(),
             shares_memory: AtomicBool::new(false),
             host_memory_holders: Arc::default(),
@@ -118,23 +126,23 @@ impl Accounts {
         let total = figures[heap_statistic::TOTAL_HEAP_SIZE as usize];
         self.saw_heap(figures[heap_statistic::USED_HEAP_SIZE as usize], total);
         self.account.measured(total.saturating_add(self.outside_heap()));
-        *lock(&self.figures) = Some(figures);
+        *lock(&self.seen.figures) = Some(figures);
     }
 
     /// Stores how many bytes of the heap are in use, and its size.
     pub(in crate::isolate) fn saw_heap(&self, used: usize, total: usize) {
-        self.heap[0].store(used, Ordering::Relaxed);
-        self.heap[1].store(total, Ordering::Relaxed);
+        self.seen.used.store(used, Ordering::Relaxed);
+        self.seen.size.store(total, Ordering::Relaxed);
     }
 
     /// Bytes of the heap that were in use, and its size, when it was last looked at.
     pub(in crate::isolate) fn heap(&self) -> (usize, usize) {
-        (self.heap[0].load(Ordering::Relaxed), self.heap[1].load(Ordering::Relaxed))
+        (self.seen.used.load(Ordering::Relaxed), self.seen.size.load(Ordering::Relaxed))
     }
 
     /// The last measured figures of the heap.
     pub fn figures(&self) -> Option<HeapFigures> {
-        *lock(&self.figures)
+        *lock(&self.seen.figures)
     }
 
     /// Bytes of buffers, and of V8's other memory outside its heap.

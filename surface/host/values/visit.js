@@ -165,6 +165,7 @@ class Visitor {
   /** The value that the last event is about. @type {any} */ value = undefined;
   /** What the value is to its parent: one of ROLE. @type {number} */ role = ROLE.ROOT;
   /** See ROLE; undefined for the other roles. @type {any} */ key = undefined;
+  /** Whether the value is a primitive that was in an object. */ isBoxed = false;
   /** The container that the value is a part of. @type {any} */ parent = undefined;
   /** @type {Frame | undefined} */ #frame = undefined;
   #isBegun = false;
@@ -282,6 +283,7 @@ class Visitor {
     this.value = value;
     this.role = role;
     this.key = key;
+    this.isBoxed = false;
     if (typeof value !== 'object' || value === null) {
       return EVENT.LEAF;
     }
@@ -291,6 +293,7 @@ class Visitor {
     }
     if (form < 0) {
       this.value = primitiveOf(value);
+      this.isBoxed = true;
       return EVENT.LEAF;
     }
     if (this.#closed.has(value)) {

@@ -80,4 +80,4 @@ function noteWeight(value, bytes) {
  */
 const weightOf = (value) => weakMapGet(weights, value) ?? 0;
 
-module.exports = { MAX_WITHOUT_NOTE, note, noteOf, noteTree, noteWeight, treeBytes, weightOf };
+module.exports = { MAX_WITHOUT_NOTE, MIN_WEIGHT, note, noteOf, noteTree, noteWeight, treeBytes, weightOf };

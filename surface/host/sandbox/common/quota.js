@@ -4,7 +4,7 @@
 
 const { MESSAGE } = require('../../../core/protocol.js');
 const { CODE, coded } = require('../../../core/error.js');
-const { treeBytes } = require('../../wire/notes.js');
+const { MIN_WEIGHT, treeBytes } = require('../../wire/notes.js');
 const { DISPOSED } = require('./execution.js');
 
 /**
@@ -34,7 +34,7 @@ const MAX_CALLS = 10_000;
 class ArgumentBudget {
   #calls = 0;
   #bytes = 0;
-  /** Functions that calls have returned, the oldest first. @type {Set<{ bytes: number, forget: () => void }>} */ #functions = new Set();
+  /** Functions that calls have returned, the oldest first. @type {Set<KeptFunction>} */ #functions = new Set();
   #bytesOfFunctions = 0;
   #max;
 
@@ -69,28 +69,38 @@ class ArgumentBudget {
   }
 
   /**
-   * Counts the arguments of a call that returned a function for the plugin.
-   * @param {number} bytes
+   * Counts the arguments of a call that returned a function for the plugin, until `drop`.
+   * @param {number} bytes of the arguments; small ones count, too
    * @param {() => void} forget called when the arguments of later calls leave no room for them
+   * @returns {KeptFunction}
    */
   keep(bytes, forget) {
-    if (bytes === 0) {
-      return;
-    }
-    this.#functions.add({ bytes, forget });
-    this.#bytesOfFunctions += bytes;
+    const kept = { bytes: Math.max(bytes, MIN_WEIGHT), forget };
+    this.#functions.add(kept);
+    this.#bytesOfFunctions += kept.bytes;
     for (const oldest of this.#functions) {
       if (this.#bytesOfFunctions <= this.#max) {
-        return;
+        break;
       }
-      this.#functions.delete(oldest);
-      this.#bytesOfFunctions -= oldest.bytes;
+      this.drop(oldest);
       oldest.forget();
+    }
+    return kept;
+  }
+
+  /**
+   * The plugin can no longer call a function that `keep` has counted.
+   * @param {KeptFunction} kept
+   */
+  drop(kept) {
+    if (this.#functions.delete(kept)) {
+      this.#bytesOfFunctions -= kept.bytes;
     }
   }
 }
 
 /** @typedef {ArgumentBudget} PluginArguments */
+/** @typedef {{ bytes: number, forget: () => void }} KeptFunction */
 
 /**
  * Conditions that end an execution while its result is measured.

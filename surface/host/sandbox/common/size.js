@@ -12,6 +12,9 @@ const { EVENT, ROLE, Visitor } = require('../../values/visit.js');
 /** Bytes above the limit up to which the exact size is determined. */
 const TOLERANCE = 2 ** 20;
 
+/** Bytes of memory that an object takes at least, where its memory counts: an empty one has two bytes of JSON. */
+const OBJECT_BYTES = 64;
+
 /** A BigInt of more bits than this counts as long: the time to write it in decimal grows with the square of its length. */
 const LONG_BITS = 4096;
 /** Most bits of a BigInt in any engine. */
@@ -219,12 +222,12 @@ class Measurement {
 
   /** @param {any} value */
   #leaf(value) {
+    this.objects += this.#visitor.isBoxed || (typeof value === 'object' && value !== null) ? 1 : 0;
     if (typeof value === 'string') {
       this.#part(PAIR);
       this.#addText(value);
       return;
     }
-    this.objects += typeof value === 'object' && value !== null ? 1 : 0;
     const size = leafSize(value, this.#max - this.size, this.#maxLeftOut > 0);
     const { role, key } = this.#visitor;
     if (size !== undefined) {
@@ -398,4 +401,4 @@ async function outputSize(value, limit, work) {
 
 /** @typedef {ReturnType<typeof measurementOf>} SizeMeasurement */
 
-module.exports = { measurementOf, outputSize, TOLERANCE };
+module.exports = { measurementOf, OBJECT_BYTES, outputSize, TOLERANCE };

@@ -4,7 +4,7 @@
 
 const { types } = require('node:util');
 const { URL_LIMITS, UrlCheck } = require('../urls/check.js');
-const { METHODS: CACHE_METHODS, readArguments, valueSize } = require('./storage.js');
+const { METHODS: CACHE_METHODS, readArguments, storedBytes, valueSize } = require('./storage.js');
 const { invalid } = require('../../../../core/error.js');
 const { adopt, discard, discardThrown, guard, isThenable, ORIGIN } = require('../../../calls/host-calls.js');
 const { member } = require('../../common/options.js');
@@ -42,7 +42,7 @@ const MAX_BUS_ARGUMENTS = 1_000;
 /** One context, as the plugin may use it. */
 class Gate {
   /** @type {Method[]} */ #methods = [];
-  /** @type {Map<number, Method>} */ #functions = new Map();
+  /** @type {Map<number, Method & { kept: import('../../common/quota.js').KeptFunction }>} */ #functions = new Map();
   /** above the numbers of all methods */
   #lastFunction = MAX_METHODS;
   /** The promise that was announced last, until the plugin requests it. @type {Promise<unknown> | undefined} */ #promise = undefined;
@@ -191,16 +191,19 @@ class Gate {
   #addFunction(target, path, bytes, check) {
     const number = this.#lastFunction += 1;
     const functions = this.#functions;
+    const kept = this.#argumentBudget.keep(bytes, () => functions.delete(number));
     functions.set(number, {
+      kept,
       path,
       receiver: undefined,
       ...(check === undefined ? {} : { check, prepare: (args) => check(args, path) }),
       run: (args) => Reflect.apply(target, undefined, args),
     });
     if (functions.size > MAX_FUNCTIONS) {
-      functions.delete(/** @type {number} */ (functions.keys().next().value));
+      const [[oldest, method]] = functions;
+      functions.delete(oldest);
+      this.#argumentBudget.drop(method.kept);
     }
-    this.#argumentBudget.keep(bytes, () => functions.delete(number));
     return number;
   }
 
@@ -246,7 +249,7 @@ class Gate {
             return { key, rest, size: 0 };
           }
           const measured = this.#inTurns({ time: cpuLimit }, (work) => valueSize(rest[0], quota, work));
-          return whenDone(measured, ({ size }) => ({ key, rest, size }));
+          return whenDone(measured, (measurement) => ({ key, rest, size: storedBytes(measurement) }));
         });
       }
     }

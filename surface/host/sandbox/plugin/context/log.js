@@ -7,7 +7,7 @@ const { MAX_CAUSES } = require('../../../../core/protocol.js');
 const { thrownText } = require('../../../wire/faults.js');
 const { notify, ORIGIN } = require('../../../calls/host-calls.js');
 const { bare, member } = require('../../common/options.js');
-const { measurementOf } = require('../../common/size.js');
+const { measurementOf, OBJECT_BYTES } = require('../../common/size.js');
 
 /** Most entries that one execution of a plugin can cause, and bytes of all of them. A logger may keep them until they are written. */
 const MAX_ENTRIES = 10_000;
@@ -126,9 +126,8 @@ class Log {
  */
 const entryLimits = (length = MAX.length) => ({ steps: Math.max(MIN_STEPS, length * STEPS_PER_BYTE) });
 
-/** Bytes of a value that is neither text nor an object, and of an object at least: an empty one has two bytes of JSON. */
+/** Bytes of a value that is neither text nor an object. */
 const VALUE_BYTES = 8;
-const OBJECT_BYTES = 64;
 
 /** What a plugin logs, shortened so that it does not overload a logger. */
 class Shown {

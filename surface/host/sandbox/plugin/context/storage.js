@@ -5,7 +5,7 @@ const { Buffer } = require('node:buffer');
 const { performance } = require('node:perf_hooks');
 const { types } = require('node:util');
 const { Expiries } = require('./expiries.js');
-const { measurementOf, TOLERANCE } = require('../../common/size.js');
+const { measurementOf, OBJECT_BYTES, TOLERANCE } = require('../../common/size.js');
 const { invalid } = require('../../../../core/error.js');
 
 /** Methods of a cache that a plugin may call, and how many arguments follow the key. Other methods and arguments do not reach the host's cache. */
@@ -26,6 +26,9 @@ const MAX_PROBES = 100;
 /** For this many records of a plugin, only keys and values count. For each further record, the bytes of its accounting count, too. */
 const MAX_FREE_RECORDS = 1_000;
 const RECORD_BYTES = 256;
+
+/** For this many objects of a value, only its JSON counts. Each further object counts at least `OBJECT_BYTES`. */
+const MAX_FREE_OBJECTS = 16;
 
 /**
  * @typedef {object} Cache the host's
@@ -372,6 +375,12 @@ async function afterAll(answers, next) {
  */
 const valueSize = (value, quota, work) => measurementOf(value, quota + TOLERANCE, work);
 
+/**
+ * Bytes that a measured value counts. A cache may keep its objects, which take more memory than the JSON of small ones.
+ * @param {{ size: number, objects: number }} measurement
+ */
+const storedBytes = ({ size, objects }) => Math.max(size, (objects - MAX_FREE_OBJECTS) * OBJECT_BYTES);
+
 /** @typedef {Account} StorageAccount */
 
-module.exports = { Account, METHODS, readArguments, valueSize };
+module.exports = { Account, METHODS, readArguments, storedBytes, valueSize };

@@ -32,10 +32,12 @@ const MAX_HEADERS = 100;
 const MAX_HEADER_LENGTH = 16_384;
 /** Most interim responses before a response. */
 const MAX_INTERIM = 100;
-/** Most requests at a time, since each takes a descriptor; most requests that wait, and how many bodies of the largest size those may have. */
+/** Most requests at a time, since each takes a descriptor; most requests that wait, and how many bodies of the largest size all of them may have. */
 const MAX_CONCURRENT = 64;
 const MAX_WAITING = 10_000;
-const MAX_WAITING_BODIES = 16;
+const MAX_SENT_BODIES = 16;
+/** Bytes that they may have in any case. */
+const MIN_SENT = 64 * 2 ** 20;
 /** Most bytes of URLs and headers of requests that wait. A URL has up to nine times the characters that the plugin sent. */
 const MAX_WAITING_HEADS = 64 * 2 ** 20;
 /** How many bodies of responses of the largest size a function may have in memory. */
@@ -350,12 +352,12 @@ const headOf = ({ url, headers }) => Object.entries(headers).reduce((bytes, [nam
 /** The requests of one function: up to `MAX_CONCURRENT` at a time, and the others in the order of their arrival. */
 class Turns {
   #free = MAX_CONCURRENT;
-  /** @type {Map<() => void, { head: number, body: number }>} each with its bytes */ #waiting = new Map();
+  /** @type {Map<() => void, number>} each with the bytes of its URL and headers */ #waiting = new Map();
   #heads = 0;
-  #bodies = 0;
+  /** bytes of the bodies of all requests, whether they wait or not */ #bodies = 0;
   #maxBodies;
 
-  /** @param {number} maxBodies bytes of the bodies of requests that wait */
+  /** @param {number} maxBodies bytes of the bodies of all requests */
   constructor(maxBodies) {
     this.#maxBodies = maxBodies;
   }
@@ -366,27 +368,31 @@ class Turns {
    * @returns {Promise<void> | undefined} resolves when its turn comes; undefined if that is now
    */
   take(request, begun) {
-    if (this.#free > 0) {
+    const body = request.body?.length ?? 0;
+    const head = headOf(request);
+    const waits = this.#free === 0;
+    if (this.#bodies + body > this.#maxBodies || (waits && (this.#waiting.size >= MAX_WAITING || this.#heads + head > MAX_WAITING_HEADS))) {
+      throw coded(/** @type {ErrorConstructor} */ (RangeError), 'Too many requests are waiting', CODE.LIMIT);
+    }
+    this.#bodies += body;
+    if (!waits) {
       this.#free -= 1;
       return undefined;
     }
-    const head = headOf(request);
-    const body = request.body?.length ?? 0;
-    if (this.#waiting.size >= MAX_WAITING || this.#heads + head > MAX_WAITING_HEADS || this.#bodies + body > this.#maxBodies) {
-      throw coded(/** @type {ErrorConstructor} */ (RangeError), 'Too many requests are waiting', CODE.LIMIT);
-    }
     return new Promise((resolve, reject) => {
-      this.#waiting.set(resolve, { head, body });
+      this.#waiting.set(resolve, head);
       this.#heads += head;
-      this.#bodies += body;
       begun((error) => {
         this.#forget(resolve);
+        this.#bodies -= body;
         reject(error);
       });
     });
   }
 
-  leave() {
+  /** @param {number} body bytes of the body of a request that had its turn */
+  leave(body) {
+    this.#bodies -= body;
     const [next] = this.#waiting.keys();
     if (next === undefined) {
       this.#free += 1;
@@ -398,9 +404,7 @@ class Turns {
 
   /** @param {() => void} one */
   #forget(one) {
-    const { head, body } = this.#waiting.get(one) ?? { head: 0, body: 0 };
-    this.#heads -= head;
-    this.#bodies -= body;
+    this.#heads -= this.#waiting.get(one) ?? 0;
     this.#waiting.delete(one);
   }
 }
@@ -411,7 +415,7 @@ class Turns {
  */
 function createPluginFetch(options) {
   const limits = readLimits(options);
-  const turns = new Turns(MAX_WAITING_BODIES * limits.body);
+  const turns = new Turns(Math.max(MAX_SENT_BODIES * limits.body, MIN_SENT));
   const lookups = new Lookups();
   const work = new SharedWork();
   const memory = new Memory(MAX_RECEIVED_BODIES * limits.body);
@@ -467,7 +471,7 @@ function createPluginFetch(options) {
       clearTimeout(timer);
       received.release();
       if (hasTurn) {
-        turns.leave();
+        turns.leave(body?.length ?? 0);
       }
     }
   };

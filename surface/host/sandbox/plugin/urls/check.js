@@ -78,7 +78,7 @@ class UrlCheck {
   #isPlaced = false;
   /** Whether a list occurs in several lists. */
   #isShared = false;
-  /** The positions for which the parts of each list have been checked. @type {Map<object, number>} */
+  /** The positions for which the parts of each list have been checked, and regular expressions that have been. @type {Map<object, number>} */
   #checked = new Map();
   /** Lists that also occur elsewhere, in a position where more is checked. @type {Elsewhere | undefined} */
   #elsewhere = undefined;
@@ -217,14 +217,12 @@ class UrlCheck {
    */
   #unfold(isPausing) {
     this.#unfolding ??= new Visitor(this.#args, this.#work);
-    for (;;) {
+    while (this.#unfolding.next() !== EVENT.END) {
       if (isPausing && this.#work.isSliceOver) {
         return false;
       }
-      if (this.#unfolding.next() === EVENT.END) {
-        return true;
-      }
     }
+    return true;
   }
 
   /**
@@ -294,7 +292,8 @@ class UrlCheck {
     }
     if (typeof value === 'string') {
       this.#text(name, value, outer);
-    } else if (types.isRegExp(value)) {
+    } else if (types.isRegExp(value) && !this.#checked.has(value)) {
+      this.#checked.set(value, 0);
       this.#fixed(String(value), true);
     }
   }
