@@ -159,7 +159,7 @@ impl<'s> Call<'_, 's, '_> {
     fn give(self, scope: &v8::PinScope<'_, '_>, guest: &Guest, direct: &DirectCall, value: Value) -> Called {
         let given = match &value {
             Value::Payload(payload) if self.op == op::CALL => {
-                convert::small_to_v8(scope, guest.known_names(), payload).map(Ok)
+                convert::plain_to_v8(scope, guest.known_names(), payload).map(Ok)
             }
             value => convert::primitive_to_v8(scope, value),
         };
