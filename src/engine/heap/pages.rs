@@ -66,11 +66,10 @@ impl Pages {
 
     /// Whether large objects take so many mappings that an isolate with as many as `heap` has must end.
     fn has_too_many(&self, heap: usize) -> bool {
-        let most = match self.all_large {
-            ..=MANY_LARGE => return false,
-            ..=MAX_LARGE => MANY_OF_ONE,
-            _ => MAX_OF_ONE,
-        };
+        if self.all_large <= MANY_LARGE {
+            return false;
+        }
+        let most = if self.all_large <= MAX_LARGE { MANY_OF_ONE } else { MAX_OF_ONE };
         self.large.get(&heap).is_some_and(|count| *count > most)
     }
 }
