@@ -12,6 +12,9 @@ export const plans = {
 };
 
 const SETTLE_MS = 2;
+/** Processor time of a pause in which nothing but its timer has run, at most. */
+const IDLE_MS = 0.5;
+const MAX_SETTLE_MS = 200;
 /** The number of runs in a sample that consists mostly of pauses. */
 const PAUSED_RUNS = 10;
 
@@ -25,9 +28,24 @@ function quantile(values, at) {
 
 export const median = (values) => quantile(values, 0.5);
 
-/** Lets the event loop and other threads finish the work of an earlier sample, and collects its garbage. */
+/** Whether no thread of this process does more than wait for a time. A thread may have to wait for a processor, so two pauses decide. */
+async function rests() {
+  for (let pause = 0; pause < 2; pause += 1) {
+    const before = process.cpuUsage();
+    await sleep(SETTLE_MS);
+    const { user, system } = process.cpuUsage(before);
+    if ((user + system) / 1000 > IDLE_MS) return false;
+  }
+  return true;
+}
+
+/**
+ * Lets the event loop and other threads finish the work of an earlier sample, and collects its garbage. isolated-vm marks the heap of an isolate on
+ * a thread of its own, for tens of milliseconds.
+ */
 async function settle() {
-  await sleep(SETTLE_MS);
+  const end = performance.now() + MAX_SETTLE_MS;
+  while (!(await rests()) && performance.now() < end);
   globalThis.gc({ type: 'minor' });
   await turn();
 }

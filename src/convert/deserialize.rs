@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::exchange::{Exchange, HostMemoryHolder};
 use super::fault::fault_from_caught;
-use super::small_value::small_to_v8;
+use super::plain_value::plain_to_v8;
 use super::text::take_or_collect;
 use crate::value::{Budget, Bytes, Code, ErrorClass, Fault, HostBlock, Payload, SharedMemory, TableEntry, Value};
 
@@ -16,7 +16,7 @@ pub fn payload_to_v8<'s>(
     exchange: &dyn Exchange,
     payload: Payload,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    if let Some(value) = small_to_v8(scope, exchange.known_names(), &payload) {
+    if let Some(value) = plain_to_v8(scope, exchange.known_names(), &payload) {
         return Ok(value);
     }
     let Payload { bytes, table, .. } = payload;

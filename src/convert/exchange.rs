@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+use super::known_names::KnownNames;
 use super::short_list::PlainLists;
-use super::small_value::KnownNames;
 use crate::value::{Budget, Fault, Owner, SharedMemory, Value};
 
 /// An isolate that uses memory of a host. If its thread does not stop, the host has to wait for it.

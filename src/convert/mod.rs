@@ -8,10 +8,11 @@ mod exchange;
 mod external;
 mod fault;
 pub mod host_object;
+mod known_names;
+mod plain_value;
 mod primitive;
 mod serialize;
 mod short_list;
-mod small_value;
 mod template;
 mod text;
 
@@ -21,10 +22,11 @@ pub use external::external_text_to_v8;
 pub use fault::{
     current_frames, exception_from_fault, fault_from_caught, fault_from_compilation, fault_from_exception,
 };
+pub use known_names::KnownNames;
+pub use plain_value::plain_to_v8;
 pub use primitive::{primitive_from_v8, primitive_into, primitive_to_v8, type_of};
 pub use serialize::{clone_from_v8, move_from_v8};
-pub use short_list::PlainLists;
-pub use small_value::{KnownNames, small_to_v8};
+pub use short_list::{PlainLists, payload_into as short_list_into};
 pub use text::{beginning, key_to_v8, text_from_v8, text_to_v8, too_large};
 
 use crate::value::{Fault, Value};

@@ -111,6 +111,17 @@ pub fn payload(
     plain: &PlainLists,
     value: v8::Local<'_, v8::Value>,
 ) -> Option<Payload> {
+    let mut payload = Payload::default();
+    payload_into(scope, plain, value, &mut payload).map(|()| payload)
+}
+
+/// The same. The memory of `payload`, which has no table, is used again.
+pub fn payload_into(
+    scope: &mut v8::PinScope<'_, '_>,
+    plain: &PlainLists,
+    value: v8::Local<'_, v8::Value>,
+    payload: &mut Payload,
+) -> Option<()> {
     let list = v8::Local::<v8::Array>::try_from(value).ok()?;
     let length = list.length() as usize;
     if length > MAX_ELEMENTS || !plain.include(scope, value) {
@@ -118,14 +129,16 @@ pub fn payload(
     }
     let elements = Elements::read(scope, list);
     let count = u8::try_from(length).ok()?;
-    let mut bytes = Vec::with_capacity(USUAL_BYTES);
+    let bytes = Arc::make_mut(&mut payload.bytes);
+    bytes.clear();
+    bytes.reserve(USUAL_BYTES);
     bytes.extend_from_slice(&Payload::VERSION);
     bytes.extend_from_slice(&[b'A', count]);
     for element in elements.get(..length)? {
-        write(scope, (*element)?, &mut bytes)?;
+        write(scope, (*element)?, bytes)?;
     }
     bytes.extend_from_slice(&[b'$', 0, count]);
-    Some(Payload { bytes: Arc::new(bytes), table: Vec::new(), moved: false })
+    Some(())
 }
 
 fn write(scope: &mut v8::PinScope<'_, '_>, value: v8::Local<'_, v8::Value>, bytes: &mut Vec<u8>) -> Option<()> {

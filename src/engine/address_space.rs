@@ -6,6 +6,7 @@ use std::io::Read;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
+use super::heap;
 use crate::native::lock;
 use crate::value::{Budget, Charge};
 
@@ -81,6 +82,9 @@ const SHORT_PARTS: usize = SHORT_LIST as usize / 49;
 const MORE_ALIVE: u64 = 16;
 const MORE_MADE: u32 = 64;
 
+/// Each large object in a heap has a mapping. The check is repeated for this many more of them.
+const MORE_LARGE: usize = PARTS / 2;
+
 /// If there is no room, the next check waits this long, because a check itself uses mappings.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 
@@ -90,11 +94,13 @@ struct Parts {
     made: u32,
     /// The next check takes place when this many isolates are alive.
     mark: u64,
+    /// Or when there are so many large objects in all heaps.
+    large: usize,
     /// There was no room at that time.
     exhausted: Option<Instant>,
 }
 
-static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, exhausted: None });
+static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, large: 0, exhausted: None });
 
 /// Whether the process has address space for another isolate in addition to those `alive`, as far as can be determined. V8 ends the process
 /// when it gets none.
@@ -108,24 +114,26 @@ pub fn has_room_for_engine() -> bool {
 }
 
 fn has_parts(alive: u64) -> bool {
+    let large = heap::count_large();
     let mut known = lock(&KNOWN);
     known.made += 1;
     let look = match known.exhausted {
         Some(since) => since.elapsed() >= RETRY_AFTER,
-        None => known.made >= MORE_MADE || alive >= known.mark,
+        None => known.made >= MORE_MADE || alive >= known.mark || large >= known.large,
     };
     if look {
         let exhausted = (!is_list_short() && !can_split(PARTS)).then(Instant::now);
-        *known = Parts { made: 0, mark: u64::MAX, exhausted };
+        *known = Parts { made: 0, mark: u64::MAX, large: usize::MAX, exhausted };
     }
     known.mark = known.mark.min(alive + MORE_ALIVE);
+    known.large = known.large.min(large + MORE_LARGE);
     known.exhausted.is_none()
 }
 
 /// This process is new, so it has few mappings.
 #[cfg_attr(windows, allow(dead_code, reason = "children are such, and there are none"))]
 pub fn is_new_process() {
-    *lock(&KNOWN) = Parts { made: 0, mark: MORE_ALIVE, exhausted: None };
+    *lock(&KNOWN) = Parts { made: 0, mark: MORE_ALIVE, large: MORE_LARGE, exhausted: None };
 }
 
 #[cfg(unix)]

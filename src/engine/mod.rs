@@ -31,6 +31,7 @@ mod memory;
 mod page_allocator;
 mod platform;
 mod pool;
+mod read_only_heap;
 mod seal;
 mod snapshot;
 mod start;
@@ -261,6 +262,11 @@ impl Engine {
             None if self.snapshot.is_empty() => params,
             None => params.snapshot_blob(v8::StartupData::from(self.snapshot)),
         }
+    }
+
+    /// An isolate was made.
+    pub fn count_isolate(&'static self) {
+        read_only_heap::count(|| self.create_params(0, &Budget::new(0), None));
     }
 
     /// Parameters of an isolate from which a snapshot is made, and the snapshot that this isolate itself starts from.

@@ -1,13 +1,14 @@
 //! Calls of a host on whose thread the guest runs, with small values. They need no request: the guest waits at once, and the host looks at
 //! what it asks. Every call of a function of a host comes here first.
 
+use std::cell::Cell;
 use std::mem;
 use std::rc::Rc;
 
 use super::outgoing::Arguments;
 use crate::convert;
 use crate::isolate::suspension::{self, RunningGuest};
-use crate::isolate::{Guest, GuestRealm, address_of, async_context};
+use crate::isolate::{Guest, GuestRealm, Realm, address_of, async_context};
 use crate::ops::{self, Transfer, op};
 use crate::protocol::{APPLY_HEAD, INVOKE_HEAD, MAX_OUTCOME};
 use crate::value::{DirectCall, Fault, Outcome, Slot, Value};
@@ -56,6 +57,25 @@ fn number(value: v8::Local<'_, v8::Value>) -> Option<usize> {
 /// Whether a host reads such an object without a request. Rows of a table need one.
 fn is_small(value: &Value) -> bool {
     matches!(value, Value::Payload(payload) if payload.table.is_empty() && payload.bytes.len() <= MAX_OUTCOME as usize)
+}
+
+/// A short list of primitives, which can be read again.
+#[inline(never)]
+fn short_list(
+    scope: &mut v8::PinScope<'_, '_>,
+    guest: &Guest,
+    direct: &DirectCall,
+    value: v8::Local<'_, v8::Value>,
+) -> Option<Value> {
+    let realm = Realm::current(scope, guest).ok()?;
+    let mut payload = direct.argument_payload.take().unwrap_or_default();
+    match convert::short_list_into(scope, &realm.plain_lists, value, &mut payload) {
+        Some(()) => Some(Value::Payload(payload)),
+        None => {
+            direct.argument_payload.set(Some(payload));
+            None
+        }
+    }
 }
 
 /// A call as V8 passes it.
@@ -139,7 +159,7 @@ impl<'s> Call<'_, 's, '_> {
     fn give(self, scope: &v8::PinScope<'_, '_>, guest: &Guest, direct: &DirectCall, value: Value) -> Called {
         let given = match &value {
             Value::Payload(payload) if self.op == op::CALL => {
-                convert::small_to_v8(scope, guest.known_names(), payload).map(Ok)
+                convert::plain_to_v8(scope, guest.known_names(), payload).map(Ok)
             }
             value => convert::primitive_to_v8(scope, value),
         };
@@ -161,14 +181,16 @@ impl<'s> Call<'_, 's, '_> {
         direct: &mut DirectCall,
         begun: &mut Option<Arguments>,
     ) -> Result<bool, Fault> {
-        let mut bytes = 0_usize;
-        let mut primitive = |scope: &mut v8::PinScope<'_, '_>, direct: &DirectCall, index| {
+        let bytes = Cell::new(0_usize);
+        let is_allowed = |value: &Value| {
+            bytes.set(bytes.get().saturating_add(value.byte_size()));
+            bytes.get() <= guest.max_outside
+        };
+        let primitive = |scope: &mut v8::PinScope<'_, '_>, direct: &DirectCall, index| {
             let memory = || direct.argument_memory.take();
             let value = convert::primitive_into(scope, self.args.get(index), guest.max_outside, memory).ok()??;
-            if matches!(value, Value::String(_) | Value::BigInt(_)) {
-                bytes = bytes.saturating_add(value.byte_size());
-            }
-            (bytes <= guest.max_outside).then_some(value)
+            let has_bytes = matches!(value, Value::String(_) | Value::BigInt(_));
+            (!has_bytes || is_allowed(&value)).then_some(value)
         };
         let first = if self.op == op::REF_APPLY {
             let Some(bits) = number(self.args.get(FIRST)) else { return Ok(false) };
@@ -203,6 +225,15 @@ impl<'s> Call<'_, 's, '_> {
             let object = self.args.get(index);
             if self.op != op::CALL || !object.is_object() {
                 return Ok(false);
+            }
+            if begun.is_none()
+                && let Some(list) = short_list(scope, guest, direct, object)
+            {
+                if !is_allowed(&list) || !is_small(&list) {
+                    return Ok(false);
+                }
+                direct.args.push(list);
+                continue;
             }
             let at = GuestRealm::current(scope)?;
             let begun = match begun {

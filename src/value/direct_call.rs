@@ -5,8 +5,9 @@ use std::mem;
 
 use super::{Awaited, Outcome, Payload, Text, Value};
 
-/// The record is used for one call after another.
+/// The record is used for one call after another. It begins with a line of the processor's cache, so that its place in memory does not matter.
 #[derive(Default)]
+#[repr(align(64))]
 pub struct DirectCall {
     pub op: u32,
     /// The guest may see the locations of the host's code.
@@ -29,7 +30,8 @@ pub struct DirectCall {
     /// Memory for a short argument and a short result.
     pub argument_memory: Cell<Vec<u8>>,
     pub result_memory: Cell<Vec<u8>>,
-    /// Memory for a small object as the result.
+    /// Memory for a short list as an argument, and for a small object as the result.
+    pub argument_payload: Cell<Option<Box<Payload>>>,
     pub result_payload: Cell<Option<Box<Payload>>>,
 }
 
@@ -44,6 +46,14 @@ fn keep(memory: &Cell<Vec<u8>>, value: &mut Value) {
         && bytes.capacity() <= MAX_MEMORY
     {
         memory.set(mem::take(bytes));
+    }
+}
+
+/// The same with the memory of a small value without a table.
+#[inline]
+fn keep_payload(memory: &Cell<Option<Box<Payload>>>, payload: Box<Payload>) {
+    if payload.table.is_empty() && payload.bytes.capacity() <= MAX_PAYLOAD {
+        memory.set(Some(payload));
     }
 }
 
@@ -67,7 +77,15 @@ impl DirectCall {
     pub fn reset(&mut self) {
         self.receiver = None;
         for value in &mut self.args {
-            keep(&self.argument_memory, value);
+            match value {
+                Value::Number(_) => {}
+                Value::Payload(_) => {
+                    if let Value::Payload(payload) = mem::replace(value, Value::Undefined) {
+                        keep_payload(&self.argument_payload, payload);
+                    }
+                }
+                _ => keep(&self.argument_memory, value),
+            }
         }
         self.args.clear();
         self.state.set(State::Open);
@@ -87,9 +105,7 @@ impl DirectCall {
     #[inline]
     pub fn keep_result(&self, mut value: Value) {
         if let Value::Payload(payload) = value {
-            if payload.table.is_empty() && payload.bytes.capacity() <= MAX_PAYLOAD {
-                self.result_payload.set(Some(payload));
-            }
+            keep_payload(&self.result_payload, payload);
             return;
         }
         keep(&self.result_memory, &mut value);

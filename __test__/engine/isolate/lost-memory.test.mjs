@@ -37,6 +37,21 @@ describe('a guest for which V8 has no memory', { skip }, () => {
       assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
   }
 
+  test('large objects keep no addresses', () => passes(`${METER}
+    ivm.configureEngine({ terminationGrace: 50 });
+    const { readFileSync } = await import('node:fs');
+    const maps = () => readFileSync('/proc/self/maps', 'latin1').split('\\n').length;
+    const before = maps();
+    let filled = 0;
+    for (let i = 1; i <= 4; i += 1) {
+      const stuck = make(128);
+      stuck.evalSync('globalThis.kept = []; for (let i = 0; i < 700; i += 1) kept.push(new Array(16_700).fill(1)); 0');
+      filled = Math.max(filled, maps());
+      lose(stuck, 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', { timeout: 20 });
+    }
+    assert.ok(filled - before > 500, filled + ' of ' + before);
+    assert.ok(await until(() => maps() - before < 600), maps() + ' of ' + before);`, { timeout: 60_000 }));
+
   test('what V8 has of functions beside the heap is returned', () => passes(`${METER}
     ivm.configureEngine({ terminationGrace: 50 });
     const kept = () => process.memoryUsage.rss() - stats().lostBytes;

@@ -80,3 +80,27 @@ test('lists that cannot be cloned, or whose getters throw', () => withContext(({
   assert.throws(() => context.evalSync('take(["a"], Object.defineProperty(["b"], 0, { get() { throw new RangeError("mine"); }, enumerable: true }))'), { name: 'RangeError', message: 'mine' });
   assert.throws(() => context.evalSync('[Symbol("b")]', { copy: true }), { name: 'TypeError', message: /could not be cloned/ });
 }));
+
+test('texts arrive as they are, however often they and similar ones come', () => withContext(({ context }) => {
+  // Every text of a length has the same beginning, middle and end.
+  const source = `(() => {
+    const texts = ['', 'a', '\\u00ff', '\\u00ff\\u0080', 'a\\u0100', '__proto__', '12345678901', '123456789012', '1234567890123'];
+    for (let length = 2; length < 14; length += 1) {
+      for (let index = 0; index < 20; index += 1) {
+        texts.push(Array.from({ length }, (_, at) => (at === 0 || at === length >> 1 || at === length - 1 ? 'x' : String.fromCharCode(97 + (index * (at + 7)) % 26))).join(''));
+      }
+    }
+    return texts;
+  })()`;
+  const texts = new Function(`return ${source}`)();
+  const arrived = [];
+  context.global.setSync('take', new ivm.Callback((...values) => { arrived.push(values); }));
+  for (let round = 0; round < 10; round += 1) {
+    context.evalSync(`for (const text of ${source}) { take(text); take([text, 'x' + text]); take(text, [text], text) }`);
+  }
+  assert.equal(arrived.length, 30 * texts.length);
+  for (let index = 0; index < arrived.length; index += 3) {
+    const text = texts[(index / 3) % texts.length];
+    assert.deepEqual(arrived.slice(index, index + 3), [[text], [[text, `x${text}`]], [text, [text], text]]);
+  }
+}));

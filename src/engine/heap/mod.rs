@@ -13,6 +13,7 @@ use std::ptr::{self, NonNull};
 pub use pages::shrink as shrink_page;
 
 pub use functions::Functions;
+pub use pages::count_large;
 
 thread_local! {
     /// The heap that was created last on this thread.

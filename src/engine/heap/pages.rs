@@ -1,5 +1,6 @@
 //! The pages of V8's heaps. A thread that runs out of memory in the middle of V8's work stops permanently, and so does its isolate. The
-//! memory of these pages is then returned to the system, but not their addresses.
+//! memory of these pages is then returned to the system, and with it the addresses of large objects: each of these has a mapping of its own, of
+//! which a process has a limited number (65,530 on Linux).
 //!
 //! This is sound because nothing accesses them any more: the thread has stopped, V8's own threads do nothing for the isolate
 //! (`native::Tasks`), and other isolates never access its pages. V8 passes free pages on to other isolates. So the heap that a page belongs
@@ -8,6 +9,7 @@
 
 use crate::native::{give_back_pages, lock};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{LazyLock, Mutex};
 
 /// A page of a heap, or a page of a large object.
@@ -16,6 +18,8 @@ struct Page {
     size: usize,
     /// Address of V8's description of the page.
     description: usize,
+    /// It has one large object.
+    is_large: bool,
 }
 
 #[derive(Default)]
@@ -23,19 +27,78 @@ struct Pages {
     by_start: HashMap<usize, Page>,
     /// Start addresses by description.
     starts: HashMap<usize, usize>,
+    /// The number of large objects by heap.
+    large: HashMap<usize, usize>,
+    all_large: usize,
+}
+
+impl Pages {
+    fn insert(&mut self, start: usize, page: Page) {
+        if page.is_large {
+            *self.large.entry(page.heap).or_default() += 1;
+            self.all_large += 1;
+        }
+        self.starts.insert(page.description, start);
+        if let Some(previous) = self.by_start.insert(start, page) {
+            self.forget(&previous);
+        }
+    }
+
+    fn remove(&mut self, start: usize) {
+        if let Some(page) = self.by_start.remove(&start) {
+            self.starts.remove(&page.description);
+            self.forget(&page);
+        }
+    }
+
+    fn forget(&mut self, page: &Page) {
+        if !page.is_large {
+            return;
+        }
+        self.all_large -= 1;
+        if let Entry::Occupied(mut count) = self.large.entry(page.heap) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+
+    /// Whether large objects take so many mappings that an isolate with as many as `heap` has must end.
+    fn has_too_many(&self, heap: usize) -> bool {
+        if self.all_large <= MANY_LARGE {
+            return false;
+        }
+        let most = if self.all_large <= MAX_LARGE { MANY_OF_ONE } else { MAX_OF_ONE };
+        self.large.get(&heap).is_some_and(|count| *count > most)
+    }
+}
+
+/// With more large objects than this in all heaps, isolates that have `MANY_OF_ONE` of them end. A large object has 128 KB or more. Half of the
+/// mappings of a process are left for hosts, and for resizable buffers.
+const MANY_LARGE: usize = 1 << 15;
+const MANY_OF_ONE: usize = 1 << 8;
+
+/// The same if these do not suffice.
+const MAX_LARGE: usize = MANY_LARGE / 4 * 5;
+const MAX_OF_ONE: usize = 1 << 5;
+
+/// The number of large objects in all heaps.
+pub fn count_large() -> usize {
+    lock(&PAGES).all_large
 }
 
 static PAGES: LazyLock<Mutex<Pages>> = LazyLock::new(Mutex::default);
 
-/// The page belongs to `heap` from now on.
+/// The page belongs to `heap` from now on. Returns whether that has more large objects than it may.
 #[cfg_attr(
     any(not(target_os = "linux"), fuzzing),
     allow(dead_code, reason = "only the linker of the addon on Linux sends pages here")
 )]
-fn add(description: usize, heap: usize, start: usize, size: usize) {
+fn add(description: usize, heap: usize, start: usize, size: usize, is_large: bool) -> bool {
     let mut pages = lock(&PAGES);
-    pages.by_start.insert(start, Page { heap, size, description });
-    pages.starts.insert(description, start);
+    pages.insert(start, Page { heap, size, description, is_large });
+    is_large && pages.has_too_many(heap)
 }
 
 /// The page no longer belongs to a heap.
@@ -45,8 +108,8 @@ fn add(description: usize, heap: usize, start: usize, size: usize) {
 )]
 fn remove(description: usize) {
     let mut pages = lock(&PAGES);
-    if let Some(start) = pages.starts.remove(&description) {
-        pages.by_start.remove(&start);
+    if let Some(start) = pages.starts.get(&description).copied() {
+        pages.remove(start);
     }
 }
 
@@ -57,8 +120,8 @@ pub fn shrink(start: usize, size: usize) {
         if let Some(page) = pages.by_start.get_mut(&start) {
             page.size = page.size.min(size);
         }
-    } else if let Some(page) = pages.by_start.remove(&start) {
-        pages.starts.remove(&page.description);
+    } else {
+        pages.remove(start);
     }
 }
 
@@ -72,17 +135,30 @@ pub(super) unsafe fn give_back(heap: usize) -> usize {
         let given: Vec<_> = pages.by_start.extract_if(|_, page| page.heap == heap).collect();
         for (_, page) in &given {
             pages.starts.remove(&page.description);
+            pages.forget(page);
         }
         given
     };
     // Without the lock, which all isolates need.
-    // SAFETY: they are pages of the heap, and the caller guarantees that nothing accesses them.
-    pages.into_iter().map(|(start, page)| unsafe { give_back_pages(start, page.size) }).sum()
+    pages.into_iter().map(|(start, page)| give_back_page(start, &page)).sum()
+}
+
+/// Nothing accesses the page any more.
+fn give_back_page(start: usize, page: &Page) -> usize {
+    // SAFETY: it is a page of a heap that nothing accesses, and that V8 never frees. A large object has the whole of what V8 has reserved for it.
+    #[cfg(target_os = "linux")]
+    if page.is_large && unsafe { libc::munmap(start as *mut _, page.size) } == 0 {
+        return page.size;
+    }
+    // SAFETY: as above.
+    unsafe { give_back_pages(start, page.size) }
 }
 
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped {
     use std::ffi::{c_int, c_void};
+
+    use crate::native;
 
     type Object = *mut c_void;
 
@@ -135,11 +211,15 @@ mod wrapped {
     /// V8 aligns pages to this. The first object of each page lies within the first such unit.
     const ALIGNMENT: usize = 256 << 10;
 
-    fn add(page: Object, heap: Object, size: usize, area_start: usize, executable: c_int) {
+    fn add(page: Object, heap: Object, size: usize, area_start: usize, executable: c_int, is_large: bool) {
         // Code lies in a range that the heap reserves as a whole. V8 frees pages inside it without the page allocator, which removes entries. So
         // an entry could outlive its page, and name memory of another heap.
         if executable == 0 {
-            super::add(page as usize, heap as usize, area_start & !(ALIGNMENT - 1), size);
+            let start = area_start & !(ALIGNMENT - 1);
+            let has_too_many = super::add(page as usize, heap as usize, start, size, is_large);
+            if has_too_many && let Some(quota) = native::current() {
+                quota.exceed();
+            }
         }
     }
 
@@ -156,7 +236,7 @@ mod wrapped {
         executable: c_int,
         flags: Object,
     ) {
-        add(page, heap, size, area_start, executable);
+        add(page, heap, size, area_start, executable, false);
         // SAFETY: forwards the call.
         unsafe { make_page(page, heap, space, size, area_start, area_end, reservation, executable, flags) };
     }
@@ -174,7 +254,7 @@ mod wrapped {
         executable: c_int,
         flags: Object,
     ) {
-        add(page, heap, size, area_start, executable);
+        add(page, heap, size, area_start, executable, true);
         // SAFETY: forwards the call.
         unsafe { make_large_page(page, heap, space, size, area_start, area_end, reservation, executable, flags) };
     }
@@ -236,14 +316,14 @@ mod tests {
         const HEAP: usize = 0x1000;
         const OTHER: usize = 0x2000;
         let [kept, freed, moved, others, half] = std::array::from_fn(|_| filled(SIZE));
-        super::add(1, HEAP, kept, SIZE);
-        super::add(2, HEAP, freed, SIZE);
+        super::add(1, HEAP, kept, SIZE, false);
+        super::add(2, HEAP, freed, SIZE, false);
         super::remove(2);
-        super::add(3, HEAP, moved, SIZE);
+        super::add(3, HEAP, moved, SIZE, false);
         super::remove(3);
-        super::add(3, OTHER, moved, SIZE);
-        super::add(4, OTHER, others, SIZE);
-        super::add(5, HEAP, half, SIZE);
+        super::add(3, OTHER, moved, SIZE, false);
+        super::add(4, OTHER, others, SIZE, false);
+        super::add(5, HEAP, half, SIZE, false);
         super::shrink(half, SIZE / 2);
         // SAFETY: no real heap uses these pages; the test only checks whether they are zeros.
         assert_eq!(unsafe { super::give_back(HEAP) }, SIZE + SIZE / 2);
@@ -252,5 +332,27 @@ mod tests {
         assert_eq!(unsafe { super::give_back(HEAP) }, 0);
         // SAFETY: as above.
         assert_eq!(unsafe { super::give_back(OTHER) }, SIZE * 2);
+    }
+
+    #[test]
+    fn counts_large_objects() {
+        const SIZE: usize = 1 << 18;
+        let mut pages = super::Pages::default();
+        let large = |heap: usize, place: usize| super::Page { heap, size: SIZE, description: place, is_large: true };
+        for place in 1..=super::MANY_LARGE {
+            pages.insert(place * SIZE, large(1, place));
+        }
+        assert!(!pages.has_too_many(1));
+        let next = super::MANY_LARGE + 1;
+        pages.insert(next * SIZE, large(2, next));
+        assert!(pages.has_too_many(1) && !pages.has_too_many(2));
+        pages.insert(next * SIZE, large(1, next));
+        assert_eq!((pages.all_large, pages.large.len()), (next, 1));
+        pages.remove(SIZE);
+        assert!(!pages.has_too_many(1));
+        for place in 2..=next {
+            pages.remove(place * SIZE);
+        }
+        assert_eq!((pages.all_large, pages.large.len(), pages.starts.len()), (0, 0, 0));
     }
 }

@@ -237,6 +237,7 @@ fn make(remote: &Arc<Remote>) -> Option<Body> {
     (settings.install)(&mut isolate);
     let sink: Arc<dyn TaskSink> = Arc::clone(remote) as Arc<dyn TaskSink>;
     engine::register_isolate(address_of(&isolate), &sink);
+    engine.count_isolate();
     remote.execution.learn(&isolate);
     if remote.settings.inspector {
         v8::scope!(let scope, &mut isolate);

@@ -35,7 +35,9 @@ function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, 
    * @param {unknown} first
    */
   function valuesOf(count, first) {
-    const args = count === 0 ? [] : [receive(first)];
+    if (count === 0) return [];
+    if (count === 2) return [receive(first), receive(directCallValue(2))];
+    const args = [receive(first)];
     for (let index = 2; index <= count; index += 1) {
       args.push(receive(directCallValue(index)));
     }

@@ -2,7 +2,7 @@
 // Reads short lists of primitives, which guests often pass to functions of their host. To make a reader takes longer than to read such a list.
 
 const { MAX_SHORT_LIST } = require('../protocol.js');
-const { oneByteText } = require('./short-text.js');
+const { repeatedText } = require('./short-text.js');
 const { TAG, VERSION } = require('./tags.js');
 
 /** Bits of an int32 whose bytes are read here, and bytes of a string: lengths of one byte. */
@@ -31,7 +31,7 @@ function shortList(bytes, end) {
       const length = bytes[at];
       at += 1;
       if (length > MORE || at + length > end) return undefined;
-      parts[index] = oneByteText(bytes, at, length);
+      parts[index] = repeatedText(bytes, at, length);
       at += length;
     } else if (tag === TAG.INT32) {
       let byte = bytes[at];

@@ -55,6 +55,8 @@ const subarray = uncurryThis(Uint8Array.prototype.subarray);
 /** @type {string[]} */
 const NO_KEYS = [];
 const LARGEST_INDEX = 4_294_967_294;
+/** The first indices as keys. */
+const INDICES = Array.from({ length: 32 }, (_, index) => `${index}`);
 const ZERO = 48;
 const NINE = 57;
 
@@ -196,10 +198,10 @@ class Writer extends LeafWriter {
     }
     if (this.referenceOrRegister(object)) return true;
     if (isProxy(object)) throw uncloneable(object);
+    if (isArray(object)) return this.container(KIND.ARRAY, object, level);
     const prototype = getPrototypeOf(object);
     const plain = prototype === ObjectPrototype || prototype === null;
     if (plain && mayBeRecord(object)) return this.container(KIND.RECORD, object, level);
-    if (isArray(object)) return this.container(KIND.ARRAY, object, level);
     if (prototype === DatePrototype && isDate(object)) {
       this.leaf(BRAND.DATE, object);
       return true;
@@ -380,8 +382,12 @@ class Writer extends LeafWriter {
     const keys = isBare ? NO_KEYS : ownEnumerableKeys(array);
     let named = keys.length;
     // Indices come first. So the last of them, at its place, shows that there are no others.
-    if (named !== length || named === 0 || keys[named - 1] !== `${named - 1}`) while (named > 0 && indexOf(keys[named - 1]) < 0) named--;
-    return this.properties(array, keys, named, 0, TAG.END_DENSE_ARRAY, length, level);
+    if (named !== length || named === 0 || keys[named - 1] !== (INDICES[named - 1] ?? `${named - 1}`)) while (named > 0 && indexOf(keys[named - 1]) < 0) named--;
+    if (named < keys.length) return this.properties(array, keys, named, 0, TAG.END_DENSE_ARRAY, length, level);
+    this.byte(TAG.END_DENSE_ARRAY);
+    this.varint(0);
+    this.varint(length);
+    return true;
   }
 
   /**
