@@ -7,6 +7,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use super::heap;
+#[cfg(target_os = "linux")]
+use super::memory;
 use crate::native::lock;
 use crate::value::{Budget, Charge};
 
@@ -82,8 +84,8 @@ const SHORT_PARTS: usize = SHORT_LIST as usize / 49;
 const MORE_ALIVE: u64 = 16;
 const MORE_MADE: u32 = 64;
 
-/// Each large object in a heap has a mapping. The check is repeated for this many more of them.
-const MORE_LARGE: usize = PARTS / 2;
+/// Each page of a heap has a mapping. The check is repeated for this many more of them.
+const MORE_PAGES: usize = PARTS / 2;
 
 /// If there is no room, the next check waits this long, because a check itself uses mappings.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
@@ -94,13 +96,13 @@ struct Parts {
     made: u32,
     /// The next check takes place when this many isolates are alive.
     mark: u64,
-    /// Or when there are so many large objects in all heaps.
-    large: usize,
+    /// Or when there are so many pages in all heaps.
+    pages: usize,
     /// There was no room at that time.
     exhausted: Option<Instant>,
 }
 
-static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, large: 0, exhausted: None });
+static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, pages: 0, exhausted: None });
 
 /// Whether the process has address space for another isolate in addition to those `alive`, as far as can be determined. V8 ends the process
 /// when it gets none.
@@ -114,26 +116,26 @@ pub fn has_room_for_engine() -> bool {
 }
 
 fn has_parts(alive: u64) -> bool {
-    let large = heap::count_large();
+    let pages = heap::count_pages();
     let mut known = lock(&KNOWN);
     known.made += 1;
     let look = match known.exhausted {
         Some(since) => since.elapsed() >= RETRY_AFTER,
-        None => known.made >= MORE_MADE || alive >= known.mark || large >= known.large,
+        None => known.made >= MORE_MADE || alive >= known.mark || pages >= known.pages,
     };
     if look {
         let exhausted = (!is_list_short() && !can_split(PARTS)).then(Instant::now);
-        *known = Parts { made: 0, mark: u64::MAX, large: usize::MAX, exhausted };
+        *known = Parts { made: 0, mark: u64::MAX, pages: usize::MAX, exhausted };
     }
     known.mark = known.mark.min(alive + MORE_ALIVE);
-    known.large = known.large.min(large + MORE_LARGE);
+    known.pages = known.pages.min(pages + MORE_PAGES);
     known.exhausted.is_none()
 }
 
 /// This process is new, so it has few mappings.
 #[cfg_attr(windows, allow(dead_code, reason = "children are such, and there are none"))]
 pub fn is_new_process() {
-    *lock(&KNOWN) = Parts { made: 0, mark: MORE_ALIVE, large: MORE_LARGE, exhausted: None };
+    *lock(&KNOWN) = Parts { made: 0, mark: MORE_ALIVE, pages: MORE_PAGES, exhausted: None };
 }
 
 #[cfg(unix)]
@@ -151,9 +153,7 @@ fn is_free(size: usize, writable: bool) -> bool {
 /// the time of `can_split`.
 #[cfg(target_os = "linux")]
 fn is_list_short() -> bool {
-    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
-    let limit = limit.and_then(|limit| limit.trim_end().parse::<usize>().ok());
-    if limit.is_none_or(|limit| limit < SHORT_PARTS + PARTS) {
+    if memory::max_mappings() < SHORT_PARTS + PARTS {
         return false;
     }
     let Ok(list) = std::fs::File::open("/proc/self/maps") else { return false };

@@ -1,8 +1,30 @@
 //! How much memory this process may have.
 
+#[cfg(target_os = "linux")]
+use std::sync::LazyLock;
+
 /// Bytes of the machine's memory, or fewer where the process or its container has a limit.
 pub fn memory() -> usize {
     [machine(), container(), process()].into_iter().flatten().min().unwrap_or(usize::MAX)
+}
+
+/// How many mappings the system gives a process, if that is not known.
+#[cfg(target_os = "linux")]
+const MAPPINGS: usize = 65_530;
+
+/// How many mappings the system gives this process.
+#[cfg(target_os = "linux")]
+pub fn max_mappings() -> usize {
+    static LIMIT: LazyLock<usize> = LazyLock::new(|| {
+        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+        limit.and_then(|limit| limit.trim_end().parse().ok()).unwrap_or(MAPPINGS)
+    });
+    *LIMIT
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn max_mappings() -> usize {
+    usize::MAX
 }
 
 #[cfg(unix)]

@@ -13,7 +13,7 @@ use std::ptr::{self, NonNull};
 pub use pages::shrink as shrink_page;
 
 pub use functions::Functions;
-pub use pages::count_large;
+pub use pages::count as count_pages;
 
 thread_local! {
     /// The heap that was created last on this thread.
@@ -49,7 +49,7 @@ impl Heap {
         unsafe { wrapped::committed(self.0.as_ptr()) }
     }
 
-    /// Gives the memory of its pages back to the system. Returns the number of bytes.
+    /// Gives its pages back to the system. Returns the number of bytes.
     ///
     /// # Safety
     /// Nothing accesses the heap's objects or collects them from now on, and the isolate is never disposed.

@@ -1,12 +1,13 @@
-//! The pages of V8's heaps. A thread that runs out of memory in the middle of V8's work stops permanently, and so does its isolate. The
-//! memory of these pages is then returned to the system, and with it the addresses of large objects: each of these has a mapping of its own, of
-//! which a process has a limited number (65,530 on Linux).
+//! The pages of V8's heaps. A thread that runs out of memory in the middle of V8's work stops permanently, and so does its isolate. These pages
+//! are then returned to the system: their memory and their addresses. V8 chooses the address of each page at random, so each has a mapping of its
+//! own, of which a process has a limited number (65,530 on Linux).
 //!
 //! This is sound because nothing accesses them any more: the thread has stopped, V8's own threads do nothing for the isolate
 //! (`native::Tasks`), and other isolates never access its pages. V8 passes free pages on to other isolates. So the heap that a page belongs
 //! to is recorded where V8 creates the page, and removed where V8 adds it to the pool for all isolates and where the page allocator frees
 //! it. On Linux the linker redirects the functions that create pages and add them to the pool here (`build.rs`).
 
+use crate::engine::memory;
 use crate::native::{give_back_pages, lock};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,17 +28,24 @@ struct Pages {
     by_start: HashMap<usize, Page>,
     /// Start addresses by description.
     starts: HashMap<usize, usize>,
-    /// The number of large objects by heap.
-    large: HashMap<usize, usize>,
+    by_heap: HashMap<usize, Count>,
     all_large: usize,
+}
+
+/// What a heap has.
+#[derive(Default)]
+struct Count {
+    pages: usize,
+    /// Those of them that have one large object.
+    large: usize,
 }
 
 impl Pages {
     fn insert(&mut self, start: usize, page: Page) {
-        if page.is_large {
-            *self.large.entry(page.heap).or_default() += 1;
-            self.all_large += 1;
-        }
+        let count = self.by_heap.entry(page.heap).or_default();
+        count.pages += 1;
+        count.large += usize::from(page.is_large);
+        self.all_large += usize::from(page.is_large);
         self.starts.insert(page.description, start);
         if let Some(previous) = self.by_start.insert(start, page) {
             self.forget(&previous);
@@ -52,25 +60,31 @@ impl Pages {
     }
 
     fn forget(&mut self, page: &Page) {
-        if !page.is_large {
-            return;
-        }
-        self.all_large -= 1;
-        if let Entry::Occupied(mut count) = self.large.entry(page.heap) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
+        self.all_large -= usize::from(page.is_large);
+        if let Entry::Occupied(mut count) = self.by_heap.entry(page.heap) {
+            count.get_mut().pages -= 1;
+            count.get_mut().large -= usize::from(page.is_large);
+            if count.get().pages == 0 {
                 count.remove();
             }
         }
     }
 
     /// Whether large objects take so many mappings that an isolate with as many as `heap` has must end.
-    fn has_too_many(&self, heap: usize) -> bool {
+    fn has_too_many_large(&self, heap: usize) -> bool {
         if self.all_large <= MANY_LARGE {
             return false;
         }
         let most = if self.all_large <= MAX_LARGE { MANY_OF_ONE } else { MAX_OF_ONE };
-        self.large.get(&heap).is_some_and(|count| *count > most)
+        self.by_heap.get(&heap).is_some_and(|count| count.large > most)
+    }
+
+    /// The same for all pages.
+    fn has_too_many(&self, heap: usize) -> bool {
+        // Where guests have few pages, system calls may be filtered, and the limit is not read.
+        self.by_start.len() > MANY_LARGE
+            && self.by_start.len() > memory::max_mappings() / 8 * 7
+            && self.by_heap.get(&heap).is_some_and(|count| count.pages > MANY_OF_ONE)
     }
 }
 
@@ -83,14 +97,14 @@ const MANY_OF_ONE: usize = 1 << 8;
 const MAX_LARGE: usize = MANY_LARGE / 4 * 5;
 const MAX_OF_ONE: usize = 1 << 5;
 
-/// The number of large objects in all heaps.
-pub fn count_large() -> usize {
-    lock(&PAGES).all_large
+/// The number of pages in all heaps.
+pub fn count() -> usize {
+    lock(&PAGES).by_start.len()
 }
 
 static PAGES: LazyLock<Mutex<Pages>> = LazyLock::new(Mutex::default);
 
-/// The page belongs to `heap` from now on. Returns whether that has more large objects than it may.
+/// The page belongs to `heap` from now on. Returns whether that has more pages than it may.
 #[cfg_attr(
     any(not(target_os = "linux"), fuzzing),
     allow(dead_code, reason = "only the linker of the addon on Linux sends pages here")
@@ -98,7 +112,7 @@ static PAGES: LazyLock<Mutex<Pages>> = LazyLock::new(Mutex::default);
 fn add(description: usize, heap: usize, start: usize, size: usize, is_large: bool) -> bool {
     let mut pages = lock(&PAGES);
     pages.insert(start, Page { heap, size, description, is_large });
-    is_large && pages.has_too_many(heap)
+    pages.has_too_many(heap) || (is_large && pages.has_too_many_large(heap))
 }
 
 /// The page no longer belongs to a heap.
@@ -125,7 +139,7 @@ pub fn shrink(start: usize, size: usize) {
     }
 }
 
-/// Gives the memory of the pages of `heap` back to the system. Returns the number of bytes.
+/// Gives the pages of `heap` back to the system. Returns the number of bytes.
 ///
 /// # Safety
 /// Nothing accesses the pages or frees them from now on.
@@ -145,9 +159,9 @@ pub(super) unsafe fn give_back(heap: usize) -> usize {
 
 /// Nothing accesses the page any more.
 fn give_back_page(start: usize, page: &Page) -> usize {
-    // SAFETY: it is a page of a heap that nothing accesses, and that V8 never frees. A large object has the whole of what V8 has reserved for it.
+    // SAFETY: it is a page of a heap that nothing accesses, and that V8 never frees. It is the whole of what V8 has reserved for it.
     #[cfg(target_os = "linux")]
-    if page.is_large && unsafe { libc::munmap(start as *mut _, page.size) } == 0 {
+    if unsafe { libc::munmap(start as *mut _, page.size) } == 0 {
         return page.size;
     }
     // SAFETY: as above.
@@ -305,14 +319,15 @@ mod tests {
         }
     }
 
-    fn first(start: usize) -> u8 {
-        // SAFETY: `filled` has created it, and nothing frees it.
-        unsafe { (start as *const u8).read_volatile() }
+    fn is_mapped(start: usize) -> bool {
+        let mut pages = [0];
+        // SAFETY: only asks for one page, and there is a byte for it.
+        unsafe { libc::mincore(start as *mut _, 1, pages.as_mut_ptr()) == 0 }
     }
 
     #[test]
     fn frees_the_pages_of_a_heap_at_that_time() {
-        const SIZE: usize = 1 << 16;
+        const SIZE: usize = 1 << 24;
         const HEAP: usize = 0x1000;
         const OTHER: usize = 0x2000;
         let [kept, freed, moved, others, half] = std::array::from_fn(|_| filled(SIZE));
@@ -325,9 +340,12 @@ mod tests {
         super::add(4, OTHER, others, SIZE, false);
         super::add(5, HEAP, half, SIZE, false);
         super::shrink(half, SIZE / 2);
-        // SAFETY: no real heap uses these pages; the test only checks whether they are zeros.
+        // SAFETY: no real heap uses these pages; the test only checks whether they still exist.
         assert_eq!(unsafe { super::give_back(HEAP) }, SIZE + SIZE / 2);
-        assert_eq!([kept, freed, moved, others, half, half + SIZE / 2].map(first), [0, 1, 1, 1, 0, 1]);
+        assert_eq!(
+            [kept, freed, moved, others, half, half + SIZE / 2].map(is_mapped),
+            [false, true, true, true, false, true]
+        );
         // SAFETY: as above.
         assert_eq!(unsafe { super::give_back(HEAP) }, 0);
         // SAFETY: as above.
@@ -342,17 +360,34 @@ mod tests {
         for place in 1..=super::MANY_LARGE {
             pages.insert(place * SIZE, large(1, place));
         }
-        assert!(!pages.has_too_many(1));
+        assert!(!pages.has_too_many_large(1));
         let next = super::MANY_LARGE + 1;
         pages.insert(next * SIZE, large(2, next));
-        assert!(pages.has_too_many(1) && !pages.has_too_many(2));
+        assert!(pages.has_too_many_large(1) && !pages.has_too_many_large(2));
         pages.insert(next * SIZE, large(1, next));
-        assert_eq!((pages.all_large, pages.large.len()), (next, 1));
+        assert_eq!((pages.all_large, pages.by_heap.len()), (next, 1));
         pages.remove(SIZE);
-        assert!(!pages.has_too_many(1));
+        assert!(!pages.has_too_many_large(1));
         for place in 2..=next {
             pages.remove(place * SIZE);
         }
-        assert_eq!((pages.all_large, pages.large.len(), pages.starts.len()), (0, 0, 0));
+        assert_eq!((pages.all_large, pages.by_heap.len(), pages.starts.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn counts_pages() {
+        const SIZE: usize = 1 << 18;
+        let most = super::memory::max_mappings() / 8 * 7;
+        assert!(most > super::MANY_LARGE);
+        let mut pages = super::Pages::default();
+        let page = |heap: usize, place: usize| super::Page { heap, size: SIZE, description: place, is_large: false };
+        for place in 1..=most {
+            pages.insert(place * SIZE, page(1, place));
+        }
+        assert!(!pages.has_too_many(1));
+        pages.insert((most + 1) * SIZE, page(2, most + 1));
+        assert!(pages.has_too_many(1) && !pages.has_too_many(2));
+        pages.remove(SIZE);
+        assert!(!pages.has_too_many(1));
     }
 }
