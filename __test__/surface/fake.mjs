@@ -56,6 +56,7 @@ export function fake(answer) {
       disowned: () => notes.disowned.splice(0),
       // On a slow machine, replies wait for a later turn.
       recipient: () => 1,
+      maxAnswers: () => 0,
       isAwaited: () => true,
       reply(request, carrier) {
         notes.replied.push([request, carrier]);

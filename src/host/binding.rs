@@ -144,7 +144,9 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"checkConfinement", function(js, environment, c"checkConfinement", subprocess::check_confinement)?),
         (c"release", function(js, environment, c"release", call::release)?),
         (c"reply", function(js, environment, c"reply", replies::reply)?),
+        (c"refuse", function(js, environment, c"refuse", replies::refuse)?),
         (c"recipient", function(js, environment, c"recipient", replies::recipient)?),
+        (c"maxAnswers", function(js, environment, c"maxAnswers", replies::max_answers)?),
         (c"isAwaited", function(js, environment, c"isAwaited", replies::is_awaited)?),
         (c"disowned", function(js, environment, c"disowned", call::disowned)?),
     ])

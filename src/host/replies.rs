@@ -7,7 +7,7 @@ use super::carrier;
 use super::environment::Environment;
 use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::Remote;
-use crate::value::{Outcome, Owner};
+use crate::value::{Fault, Outcome, Owner};
 
 impl Environment {
     /// Reads the carrier of a value that `requester` has requested.
@@ -72,6 +72,25 @@ pub fn recipient<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsVa
     };
     let recipient = environment.recipient_of(js.read_number(*request)? as i64);
     js.number(recipient.map_or(0, |recipient| recipient.id()) as f64)
+}
+
+/// `refuse(request)`: the reply is an error, since too many others wait.
+pub fn refuse<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, ..] = args else {
+        return Err(Refused);
+    };
+    environment.reply(js, js.read_number(*request)? as i64, Err(Fault::too_many_calls()));
+    js.undefined()
+}
+
+/// `maxAnswers(request)`: the bytes that answers may take which the isolate that receives the reply has not read; 0 if it is unknown.
+pub fn max_answers<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, ..] = args else {
+        return Err(Refused);
+    };
+    let recipient = environment.recipient_of(js.read_number(*request)? as i64);
+    let remote = recipient.and_then(|owner| Remote::from_owner(&owner));
+    js.number(remote.map_or(0, |remote| remote.accounts.answers.limit()) as f64)
 }
 
 /// `isAwaited(request)`: whether anything still waits for the reply.

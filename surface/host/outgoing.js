@@ -32,7 +32,9 @@ function createOutgoing({ native, owned, surface, unpack, incoming }) {
   const { answerWith, pack, packAnswer, packArgument, packMoving, packResult, packThrown, small } = createPack(owned, {
     outcome: native.outcome,
     reply,
+    refuse: (request) => native.refuse(request),
     recipient: (request) => native.recipient(request),
+    maxAnswers: (request) => native.maxAnswers(request),
     isAwaited: (request) => native.isAwaited(request),
   });
   const { delegateTo, local } = createLocal({ native, surface, unpack });

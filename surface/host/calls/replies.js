@@ -4,8 +4,11 @@
 // for a limited time. The others wait for the next turns. Those of one recipient keep their order, and recipients take turns.
 
 const { now, setImmediate } = require('../clock.js');
+const { CODE, coded } = require('../../core/error.js');
 const { inner } = require('../../core/primordials.js');
+const { MESSAGE } = require('../../core/protocol.js');
 const { bind } = require('./callers.js');
+const { replyBytes } = require('./reply-bytes.js');
 
 /** Milliseconds of work in one turn of the event loop. */
 const SLICE = 8;
@@ -19,10 +22,11 @@ let isScheduled = false;
 /**
  * @typedef {object} Task
  * @property {() => void} run does not throw
+ * @property {number} bytes of the reply
  * @property {Task | undefined} next the next task of the same recipient
  */
 
-/** The first and the last task of each recipient. Recipients are in the order of their turns. @type {Map<unknown, { first: Task, last: Task }>} */
+/** The first and the last task of each recipient, and bytes of all. Recipients are in the order of their turns. @type {Map<unknown, { first: Task, last: Task, bytes: number }>} */
 const waiting = new Map();
 
 /** Whether work may begin now. If not, it has to wait. */
@@ -72,6 +76,7 @@ function runNext() {
     waiting.delete(recipient);
     if (first.next !== undefined) {
       tasks.first = first.next;
+      tasks.bytes -= first.bytes;
       waiting.set(recipient, tasks);
     }
     timed(first.run);
@@ -79,37 +84,68 @@ function runNext() {
   }
 }
 
+/** Errors in place of replies that may not wait. @type {WeakSet<object>} */
+const refusals = new WeakSet();
+
+/** @param {unknown} error */
+const isRefusal = (error) => typeof error === 'object' && error !== null && refusals.has(error);
+
+/**
+ * Checks whether a reply may wait for its turn. Guests decide how many do, and nothing else bounds what those take that are not sent.
+ * @param {unknown} recipient
+ * @param {unknown} reply
+ * @param {number} max bytes of those that wait; one reply may take more
+ * @returns {number} bytes that it takes
+ * @throws {RangeError} `ERR_ISOLATE_LIMIT` if those that wait take too many
+ */
+function bytesOfWaiting(recipient, reply, max) {
+  const bytes = replyBytes(reply);
+  const before = waiting.get(recipient)?.bytes ?? 0;
+  if (before > 0 && before + bytes > max) {
+    const refusal = coded(/** @type {ErrorConstructor} */ (RangeError), MESSAGE.TOO_MANY_CALLS, CODE.LIMIT);
+    refusals.add(refusal);
+    throw refusal;
+  }
+  return bytes;
+}
+
 /**
  * Makes work wait for its turn. It keeps its async context.
  * @param {unknown} recipient
+ * @param {number} bytes of the reply, from `bytesOfWaiting`
  * @param {() => void} work does not throw
  */
-function postpone(recipient, work) {
+function postpone(recipient, bytes, work) {
   /** @type {Task} */
-  const task = { run: bind(work), next: undefined };
+  const task = { run: bind(work), bytes, next: undefined };
   const tasks = waiting.get(recipient);
   if (tasks === undefined) {
-    waiting.set(recipient, { first: task, last: task });
+    waiting.set(recipient, { first: task, last: task, bytes });
   } else {
     tasks.last.next = task;
     tasks.last = task;
+    tasks.bytes += bytes;
   }
   schedule();
 }
 
 /**
- * Does work now if there is time, or else when there is.
+ * Converts a reply now if there is time, or else when there is.
  * @template T
  * @param {unknown} recipient
+ * @param {unknown} reply
+ * @param {number} max as for `bytesOfWaiting`
  * @param {() => T} work
  * @returns {T | Promise<T>}
+ * @throws {RangeError} see `bytesOfWaiting`
  */
-function inTurn(recipient, work) {
+function inTurn(recipient, reply, max, work) {
   if (hasTime()) {
     return timed(work);
   }
+  const bytes = bytesOfWaiting(recipient, reply, max);
   return inner(new Promise((resolve, reject) => {
-    postpone(recipient, () => {
+    postpone(recipient, bytes, () => {
       try {
         resolve(work());
       } catch (error) {
@@ -119,4 +155,4 @@ function inTurn(recipient, work) {
   }));
 }
 
-module.exports = { hasTime, inTurn, postpone, timed };
+module.exports = { bytesOfWaiting, hasTime, inTurn, isRefusal, postpone, timed };

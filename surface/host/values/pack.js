@@ -13,7 +13,7 @@ const { detailsOf } = require('./error-details.js');
 const { adopt, discard, discardThrown, guard, ORIGIN, passOn } = require('../calls/host-calls.js');
 const { take } = require('./moving.js');
 const { isPrimitive, MIN_ONE_BYTE } = require('./primitive.js');
-const { hasTime, postpone, timed } = require('../calls/replies.js');
+const { bytesOfWaiting, hasTime, isRefusal, postpone, timed } = require('../calls/replies.js');
 const { checkShareable, keyOf } = require('./shared.js');
 const { isDetached } = require('../wire/views.js');
 const { MAX_OUTCOME } = require('../protocol.js');
@@ -64,10 +64,12 @@ const isResizable = (buffer) => resizableOf !== undefined && resizableOf.call(bu
  * @param {object} native
  * @param {ArrayBuffer} native.outcome with room for small values
  * @param {(request: number, carrier: any) => void} native.reply sends the outcome of a promise of this side
+ * @param {(request: number) => void} native.refuse sends an error: too many replies wait
  * @param {(request: number) => number} native.recipient the number of the isolate or process that waits for the reply
+ * @param {(request: number) => number} native.maxAnswers bytes of answers that this isolate may have before it reads them; 0 if that is unknown
  * @param {(request: number) => boolean} native.isAwaited whether a recipient still waits for the reply
  */
-function createPack(owned, { outcome, reply, recipient, isAwaited }) {
+function createPack(owned, { outcome, reply, refuse, recipient, maxAnswers, isAwaited }) {
   /** The place for small values. @type {ReturnType<ReturnType<typeof codec>['placeIn']> | undefined} */
   let place;
   // Promises of this side have negative numbers here, as those of the native side have there.
@@ -309,10 +311,12 @@ function createPack(owned, { outcome, reply, recipient, isAwaited }) {
    * @param {(error: unknown) => unknown} [thrown] maps an error to what is sent
    */
   async function answerWith(promise, bits, request, origin, thrown) {
+    /** @type {unknown} */
+    let value;
     let send;
-    let drop;
+    let drop = () => {};
     try {
-      const value = await adopt(promise);
+      value = await adopt(promise);
       send = () => sendReply(request, packOutcome(value, bits, origin, thrown));
       // A reference is small, and promises inside its target belong to the host.
       if (hasTime() || !(isPrimitive(value) || isCopied(bits))) {
@@ -322,15 +326,26 @@ function createPack(owned, { outcome, reply, recipient, isAwaited }) {
       guard(origin, value);
       drop = () => discard(origin, value);
     } catch (error) {
+      if (isRefusal(error)) {
+        refuseReply(request);
+        return;
+      }
       if (hasTime()) {
         timed(() => sendReply(request, packThrown(error, bits, origin, thrown)));
         return;
       }
       discardThrown(origin, error);
+      value = error;
       send = () => sendReply(request, packFault(error, bits, thrown));
-      drop = () => {};
     }
-    postpone(recipient(request), () => {
+    let bytes;
+    try {
+      bytes = bytesOfWaiting(recipient(request), value, maxAnswers(request) || MAX_BYTES);
+    } catch {
+      refuseReply(request);
+      return;
+    }
+    postpone(recipient(request), bytes, () => {
       if (isAwaited(request)) {
         send();
       } else {
@@ -364,6 +379,15 @@ function createPack(owned, { outcome, reply, recipient, isAwaited }) {
       reply(request, carrier);
     } catch {
       // The environment has ended, and so has the call that waits.
+    }
+  }
+
+  /** @param {number} request whose reply may not wait */
+  function refuseReply(request) {
+    try {
+      refuse(request);
+    } catch {
+      // As in `sendReply`.
     }
   }
 

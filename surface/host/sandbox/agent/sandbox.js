@@ -142,7 +142,9 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       }
       /** @type {import('../common/execution.js').Execution | undefined} */
       let running;
-      const calls = new ToolCalls({ toolExecutor, calling: this.#calling, count: callCounter(this.#quota.calls), until, isStopped: isGone, signal, make });
+      const calls = new ToolCalls({
+        toolExecutor, calling: this.#calling, memoryLimit: this.#memoryLimit, count: callCounter(this.#quota.calls), until, isStopped: isGone, signal, make,
+      });
       /** @type {import('../common/execution.js').Outcome | undefined} */
       let outcome;
       try {

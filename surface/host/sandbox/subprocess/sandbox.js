@@ -241,6 +241,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
       const calls = new ToolCalls({
         toolExecutor,
         calling: this.#calling,
+        memoryLimit: this.#template.memoryLimit,
         count: callCounter(this.#quota.calls),
         until,
         isStopped: isGone,

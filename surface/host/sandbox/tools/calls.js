@@ -24,6 +24,9 @@ const { readSchema } = require('./schema.js');
 /** Options of a sandbox for the calls of its tools. */
 const TOOL_OPTIONS = Object.freeze(['approve', 'results']);
 const RESULTS = Object.freeze(['clone', 'json']);
+const MEGABYTE = 2 ** 20;
+/** Bytes that the results of an execution's tools may take in any case until they are copied. */
+const MIN_WAITING = 512 * MEGABYTE;
 
 /**
  * How calls of tools are made.
@@ -65,6 +68,7 @@ function placeOf(name) {
  * @typedef {object} Run
  * @property {ToolExecutor} toolExecutor
  * @property {Calling} calling
+ * @property {number} memoryLimit megabytes
  * @property {() => void} count throws if a call exceeds the limit
  * @property {number} until when the execution's time is over, as a value of `now()` in clock.js
  * @property {() => boolean} isStopped whether the host has ended the execution
@@ -102,7 +106,7 @@ class ToolCalls {
    * @param {Tool} tool
    */
   callbackOf({ name, check }) {
-    const { toolExecutor, calling: { approve, asJson }, count, parse } = this.#run;
+    const { toolExecutor, calling: { approve, asJson }, count, memoryLimit, parse } = this.#run;
     /** @param {any} sent */
     const target = async (sent) => {
       count();
@@ -138,7 +142,7 @@ class ToolCalls {
       if (!hasTime()) {
         guard(ORIGIN.TOOL, result);
       }
-      return inTurn(target, () => (asJson ? plainJson : plain)(result, ORIGIN.TOOL));
+      return inTurn(this, result, Math.max(MIN_WAITING, memoryLimit * MEGABYTE), () => (asJson ? plainJson : plain)(result, ORIGIN.TOOL));
     };
     return stamp({}, KIND.CALLBACK, new CallbackRecord(target, CALLBACK.AWAITED));
   }
