@@ -118,7 +118,7 @@ test('the memory of a lost thread, at any time', { skip: process.platform !== 'l
   // It grows until it is suspended.
   const differences = [];
   for (const end = ms() + 6_000; stats().lostRunning > 0 && ms() < end; await sleep(10)) differences.push(resident() - before - stats().lostBytes);
-  assert.ok(differences.length > 10, String(differences));
+  assert.ok(differences.length >= 5, String(differences));
   // What is free but not yet returned is not lost: for a moment that is a table of 64 MB that another has replaced.
   const worst = Math.max(...differences);
   assert.ok(worst < 96 * 2 ** 20, worst + ' bytes more');
