@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::commands;
 use super::frame::Order;
-use crate::isolate::next_owner_id;
+use crate::isolate::{max_answers, next_owner_id};
 use crate::value::{Charge, Completion, Fault, Outcome, Owner, Value};
 
 /// The maximum number of calls that a guest of this process may await at a time.
@@ -72,6 +72,10 @@ impl Owner for Calls {
 
     /// It holds no values of the host.
     fn release(&self, _slot: u32) {}
+
+    fn max_answers(&self) -> usize {
+        max_answers(self.limit)
+    }
 
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self

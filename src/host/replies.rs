@@ -83,14 +83,13 @@ pub fn refuse<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue
     js.undefined()
 }
 
-/// `maxAnswers(request)`: the bytes that answers may take which the isolate that receives the reply has not read; 0 if it is unknown.
+/// `maxAnswers(request)`: the bytes that answers may take which the receiver of the reply has not read; 0 if it is unknown.
 pub fn max_answers<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else {
         return Err(Refused);
     };
     let recipient = environment.recipient_of(js.read_number(*request)? as i64);
-    let remote = recipient.and_then(|owner| Remote::from_owner(&owner));
-    js.number(remote.map_or(0, |remote| remote.accounts.answers.limit()) as f64)
+    js.number(recipient.map_or(0, |recipient| recipient.max_answers()) as f64)
 }
 
 /// `isAwaited(request)`: whether anything still waits for the reply.

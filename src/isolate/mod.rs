@@ -23,7 +23,7 @@ pub use inspector::{Sink, console};
 pub use job::{Deadline, IsolateScope, Job, Kind, Limits, Work};
 pub use policy::{Policy, limits as default_limits};
 pub use remote::Remote;
-pub use remote::accounts::HeapFigures;
+pub use remote::accounts::{HeapFigures, max_answers};
 pub use remote::creation::Prepare;
 pub use remote::descendants::MAX_DESCENDANTS;
 pub use remote::listeners::Notify;

@@ -13,6 +13,10 @@ pub trait Owner: Any + Send + Sync {
     fn id(&self) -> u64;
     /// The last handle on `slot` is gone. Called on any thread; must not block or run guest code.
     fn release(&self, slot: u32);
+    /// Bytes of answers that it may have before it reads them; 0 if there is no limit for it alone.
+    fn max_answers(&self) -> usize {
+        0
+    }
     /// A promise of its guest that others await has settled, perhaps without the guest: at a deadline, or since its caller has aborted the call.
     /// Called on any thread, without locks.
     fn has_settled(&self) {}

@@ -26,6 +26,11 @@ pub fn max_outside(memory_limit: usize) -> usize {
     memory_limit.saturating_mul(CLONE_PER_HEAP).clamp(MIN_OUTSIDE, MAX_OUTSIDE)
 }
 
+/// Bytes of answers that a guest may have before it reads them.
+pub fn max_answers(memory_limit: usize) -> usize {
+    max_outside(memory_limit).max(memory_limit)
+}
+
 /// References to values of hosts, and functions of hosts, that a guest may hold at its own request. With a large memory limit,
 /// [`BYTES_PER_REFERENCE`] allows more.
 const MAX_REFERENCES: usize = 10_000;
@@ -99,7 +104,7 @@ impl Accounts {
             quota,
             space: engine::address_space(),
             outstanding,
-            answers: Budget::new(max_outside(memory_limit).max(memory_limit)),
+            answers: Budget::new(max_answers(memory_limit)),
             held: Budget::new(max_outside(memory_limit)),
             posted,
             copies,

@@ -305,6 +305,10 @@ impl Owner for Remote {
         self.slots.release(slot);
     }
 
+    fn max_answers(&self) -> usize {
+        self.accounts.answers.limit()
+    }
+
     fn has_settled(&self) {
         if self.is_kept_alive() {
             self.update_keep_alive();

@@ -66,7 +66,7 @@ const isResizable = (buffer) => resizableOf !== undefined && resizableOf.call(bu
  * @param {(request: number, carrier: any) => void} native.reply sends the outcome of a promise of this side
  * @param {(request: number) => void} native.refuse sends an error: too many replies wait
  * @param {(request: number) => number} native.recipient the number of the isolate or process that waits for the reply
- * @param {(request: number) => number} native.maxAnswers bytes of answers that this isolate may have before it reads them; 0 if that is unknown
+ * @param {(request: number) => number} native.maxAnswers bytes of answers that this receiver may have before it reads them; 0 if that is unknown
  * @param {(request: number) => boolean} native.isAwaited whether a recipient still waits for the reply
  */
 function createPack(owned, { outcome, reply, refuse, recipient, maxAnswers, isAwaited }) {
