@@ -120,7 +120,7 @@ impl KnownNames {
     }
 }
 
-/// The names, before each of which is its length; `None` if they are not ASCII.
+/// The names, before each of which is its length; `None` if their bytes are not UTF-8.
 pub fn split(mut names: &[u8]) -> Option<Vec<&str>> {
     let mut all = Vec::with_capacity(MAX_NAMES);
     while let Some(length) = names.split_off_first() {

@@ -1,5 +1,5 @@
-//! Reads values of lists, maps, sets, dates and objects whose names have come before, such as what a host tells its guests about records. V8's deserializer takes
-//! several times as long to be made as to read a small value, and longer for each object.
+//! Reads lists, maps, sets, dates, and objects whose names have come before, such as records that a host sends. Making V8's deserializer takes
+//! several times as long as reading a small value, and it takes longer for each object.
 
 use super::known_names::{KnownNames, MAX_NAME_BYTES, MAX_NAMES, Shape, split};
 use crate::value::Payload;

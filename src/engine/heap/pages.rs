@@ -154,12 +154,14 @@ pub(super) unsafe fn give_back(heap: usize) -> usize {
         given
     };
     // Without the lock, which all isolates need.
-    pages.into_iter().map(|(start, page)| give_back_page(start, &page)).sum()
+    // SAFETY: they are pages of the heap, and the caller guarantees that nothing accesses or frees them.
+    pages.into_iter().map(|(start, page)| unsafe { give_back_page(start, &page) }).sum()
 }
 
-/// Nothing accesses the page any more.
-fn give_back_page(start: usize, page: &Page) -> usize {
-    // SAFETY: it is a page of a heap that nothing accesses, and that V8 never frees. It is the whole of what V8 has reserved for it.
+/// # Safety
+/// Nothing accesses the page or frees it from now on.
+unsafe fn give_back_page(start: usize, page: &Page) -> usize {
+    // SAFETY: the caller guarantees that nothing accesses or frees it. It is the whole of what V8 has reserved for it.
     #[cfg(target_os = "linux")]
     if unsafe { libc::munmap(start as *mut _, page.size) } == 0 {
         return page.size;

@@ -2,21 +2,18 @@
 // Estimates the memory of replies that wait to be sent. It looks at a few parts of each, since a guest decides how many replies wait.
 
 const { types } = require('node:util');
+const { getOwnPropertyDescriptor, getPrototypeOf, isArray, isView, ownKeys, uncurryThis } = require('../../core/primordials.js');
 const { noteOf } = require('../wire/notes.js');
+const { byteLengthOf, partsOf } = require('../wire/views.js');
 
-const { apply, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
-const { isArray } = Array;
-const { isView } = ArrayBuffer;
-const { isAnyArrayBuffer, isDataView, isMap, isNativeError, isProxy, isSet, isSharedArrayBuffer, isStringObject } = types;
-const { size: { get: mapSize } } = /** @type {any} */ (Object.getOwnPropertyDescriptors(Map.prototype));
-const { size: { get: setSize } } = /** @type {any} */ (Object.getOwnPropertyDescriptors(Set.prototype));
-const { entries: mapEntries } = Map.prototype;
-const { values: setValues } = Set.prototype;
-const { next: nextEntry } = /** @type {any} */ (getPrototypeOf(new Map().entries()));
-const { next: nextMember } = /** @type {any} */ (getPrototypeOf(new Set().values()));
-const bufferBytes = getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength')?.get;
-const viewBytes = getOwnPropertyDescriptor(DataView.prototype, 'byteLength')?.get;
-const elementsBytes = getOwnPropertyDescriptor(/** @type {object} */ (getPrototypeOf(Uint8Array.prototype)), 'byteLength')?.get;
+const { isAnyArrayBuffer, isMap, isNativeError, isProxy, isSet, isSharedArrayBuffer, isStringObject } = types;
+const sizeOfMap = uncurryThis(/** @type {any} */ (getOwnPropertyDescriptor(Map.prototype, 'size')).get);
+const sizeOfSet = uncurryThis(/** @type {any} */ (getOwnPropertyDescriptor(Set.prototype, 'size')).get);
+const entriesOf = uncurryThis(Map.prototype.entries);
+const nextEntry = uncurryThis(/** @type {any} */ (getPrototypeOf(new Map().entries())).next);
+const membersOf = uncurryThis(Set.prototype.values);
+const nextMember = uncurryThis(/** @type {any} */ (getPrototypeOf(new Set().values())).next);
+const stringOf = uncurryThis(String.prototype.valueOf);
 
 /** Parts of one reply that are examined; elements, entries or members of one of its lists; and properties of one of its objects. */
 const MAX_PARTS = 64;
@@ -58,24 +55,24 @@ class Estimate {
   /** @param {any} object */
   #content(object) {
     if (isView(object)) {
-      return apply(/** @type {any} */ (isDataView(object) ? viewBytes : elementsBytes), object, []);
+      return partsOf(object)?.length ?? 0;
     }
     if (isAnyArrayBuffer(object)) {
-      return isSharedArrayBuffer(object) ? 0 : apply(/** @type {any} */ (bufferBytes), object, []);
+      return isSharedArrayBuffer(object) ? 0 : byteLengthOf(object);
     }
     if (isStringObject(object)) {
-      return apply(String.prototype.valueOf, object, []).length;
+      return stringOf(object).length;
     }
     if (isArray(object)) {
       return this.#sampled(object.length, PLACE, (index) => getOwnPropertyDescriptor(object, index)?.value, object.length);
     }
     if (isMap(object)) {
-      const entries = apply(mapEntries, object, []);
-      return this.#sampled(apply(mapSize, object, []), KEYED, () => apply(nextEntry, entries, []).value);
+      const entries = entriesOf(object);
+      return this.#sampled(sizeOfMap(object), KEYED, () => nextEntry(entries).value);
     }
     if (isSet(object)) {
-      const members = apply(setValues, object, []);
-      return this.#sampled(apply(setSize, object, []), KEYED, () => apply(nextMember, members, []).value);
+      const members = membersOf(object);
+      return this.#sampled(sizeOfSet(object), KEYED, () => nextMember(members).value);
     }
     return this.#properties(object);
   }
