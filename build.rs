@@ -36,6 +36,7 @@ fn main() {
         // - the ends of the process: `engine/abort.rs`
         // - heaps and their pages: `engine/heap/`; the heap of C++ objects: `engine/cpp_heap.rs`; stub caches: `engine/stub_cache.rs`
         // - WebAssembly: `engine/wasm/`; `using`: `engine/disposables.rs`; Maglev: `engine/maglev.rs`; the young generation: `engine/generations.rs`
+        // - microtasks: `engine/microtasks.rs`
         // - the platform: `engine/worker.rs`
         // - the bounds of a stack, and the number of a thread: `engine/fibers/`
         // - texts for ICU, and ICU's caches: `engine/icu/`
@@ -126,6 +127,10 @@ fn main() {
             "_ZN2v88internal16IsolateSafepoint12WaitInUnparkEv",
             "_ZN2v88internal17CollectionBarrier25AwaitCollectionBackgroundEPNS0_9LocalHeapENS0_15RequestedGCKindE",
         ];
+        let microtasks = [
+            "_ZN2v88internal9Execution16TryRunMicrotasksEPNS0_7IsolateEPNS0_14MicrotaskQueueE",
+            "_ZN2v88internal7Isolate32OnTerminationDuringRunMicrotasksEv",
+        ];
         let stack = [
             "_ZN2v84base5Stack13GetStackStartEv",
             "_ZN2v84base5Stack22GetStackStartUncheckedEv",
@@ -169,6 +174,7 @@ fn main() {
             .chain(maglev)
             .chain(platform)
             .chain(texts)
+            .chain(microtasks)
             .chain(stack)
             .chain(managed)
             .chain(serializer)

@@ -28,6 +28,7 @@ mod macos;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod maglev;
 mod memory;
+mod microtasks;
 mod page_allocator;
 mod platform;
 mod pool;
@@ -76,6 +77,7 @@ pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thre
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;
+pub use microtasks::{TerminatedMicrotask, take_terminated_microtask};
 pub use page_allocator::{with_budgets, with_prepaid_space};
 pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator, register_isolate};
 pub use pool::{run_on_pool, threads};
