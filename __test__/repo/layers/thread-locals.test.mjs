@@ -14,7 +14,7 @@ const KNOWN = {
   'native/wrapped_locks.rs': 'the last lock, only for its identity',
   'engine/abort.rs': 'only for isolates with a snapshot of the host, which keep to threads of the library',
   'engine/background.rs': 'only on threads of the library',
-  'engine/disposables.rs': 'only for snapshots',
+  'engine/snapshot_scripts.rs': 'only for snapshots',
   'engine/heap/mod.rs': 'only while an isolate is made',
   'engine/icu/caches.rs': 'the last table, read just after it was written',
   'engine/linux.rs': "the thread's number",
