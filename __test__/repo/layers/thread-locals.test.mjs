@@ -18,6 +18,7 @@ const KNOWN = {
   'engine/heap/mod.rs': 'only while an isolate is made',
   'engine/icu/caches.rs': 'the last table, read just after it was written',
   'engine/linux.rs': "the thread's number",
+  'engine/microtasks.rs': 'the last microtask that was terminated, only for its isolate, which is never freed if its guest was left',
   'engine/start.rs': 'only while the engine starts',
   'host/environment_handle.rs': 'the request of the guest that was suspended last',
   'isolate/thread/caller_thread.rs': 'the guests of this thread',
