@@ -16,7 +16,11 @@ struct Timer {
     due: Instant,
     /// When it was paused, in ticks, while the guest waits for a host.
     paused: Option<u64>,
+    limit: Duration,
 }
+
+/// The processor's counter continues while the machine is suspended, unlike the clock by which timeouts expire. Shorter pauses need no look at the clock.
+const LONG_PAUSE: Duration = Duration::from_millis(1);
 
 /// Enforces limits.
 pub trait Enforcer: Send + Sync {
@@ -205,7 +209,7 @@ impl RunningJobs {
         let mut stack = self.lock();
         stack.serial += 1;
         let serial = stack.serial;
-        let timeout = limits.timeout.map(|remaining| Timer { due: Instant::now() + remaining, paused: None });
+        let timeout = limits.timeout.map(|limit| Timer { due: Instant::now() + limit, paused: None, limit });
         if timeout.is_some() {
             self.timed.store(true, Ordering::Release);
         }
@@ -272,7 +276,11 @@ impl Timer {
 
     fn resume(&mut self, now: u64) {
         if let Some(paused) = self.paused.take() {
-            self.due += Duration::from_nanos(ticks::nanoseconds(now.saturating_sub(paused)));
+            let pause = Duration::from_nanos(ticks::nanoseconds(now.saturating_sub(paused)));
+            self.due += pause;
+            if pause >= LONG_PAUSE {
+                self.due = self.due.min(Instant::now() + self.limit);
+            }
         }
     }
 }
@@ -308,10 +316,10 @@ fn expire_due(shared: Weak<Mutex<JobStack>>, enforcer: Weak<dyn Enforcer>) {
 mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::sync::{Arc, Mutex, Weak};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
-    use super::{Enforcer, Expired, Limits, Moment, RunningJobs};
-    use crate::native::lock;
+    use super::{Enforcer, Expired, Limits, Moment, RunningJobs, Timer};
+    use crate::native::{lock, ticks};
     use crate::value::{Charge, Completion, NoCompletion};
 
     struct Expiries(Mutex<Sender<u64>>);
@@ -347,6 +355,17 @@ mod tests {
         assert!(expired.try_recv().is_err());
         jobs.resume(&paused, &mut Moment::default());
         assert_eq!(expired.recv_timeout(LONG), Ok(outer));
+    }
+
+    #[test]
+    fn a_pause_in_which_the_machine_is_suspended_does_not_prolong_a_timeout() {
+        /// Hours, by any counter.
+        const SUSPENDED: u64 = 1 << 46;
+        let mut timer = Timer { due: Instant::now() + SHORT, paused: None, limit: SHORT };
+        let now = ticks::now();
+        assert!(timer.pause(now));
+        timer.resume(now + SUSPENDED);
+        assert!(timer.due().is_some_and(|due| due <= Instant::now() + SHORT));
     }
 
     #[test]
