@@ -12,6 +12,8 @@ pub mod code_cache;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod collections;
 mod cpp_heap;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod cpu_profiles;
 #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "fibers/absent.rs")]
 mod fibers;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
