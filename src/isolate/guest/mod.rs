@@ -360,7 +360,7 @@ impl Guest {
 
     /// Whether a host's thread waits for a job that runs here.
     pub(super) fn serves_waiting_host(&self) -> bool {
-        self.running.chains.borrow().iter().any(|(chain, ..)| chain.is_rooted())
+        self.running.chains.borrow().iter().any(|(chain, ..)| chain.is_awaited())
     }
 
     /// The limits of the running job, for what it causes.
