@@ -21,6 +21,8 @@ mod generations;
 mod guest_thread;
 mod heap;
 mod icu;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod inspector_frames;
 pub mod library;
 #[cfg(target_os = "linux")]
 mod linux;
