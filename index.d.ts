@@ -260,8 +260,10 @@ declare namespace ivm {
 
     /**
      * Starts CPU profiling. Each run in this isolate (a call from outside, with its microtasks) produces a CPU profile, until all titles
-     * have been stopped. Nothing is profiled while the host profiles itself. Profiles may take 256 MB; later ones are not kept. The
-     * profile of one long run of hostile code can take more while it is recorded: give such runs a `timeout`.
+     * have been stopped. Nothing is profiled while the host profiles itself. Profiles may take 256 MB; later ones are not kept. On Linux,
+     * a profile has samples until it takes 16 MB, and later ones are missing; elsewhere, the profile of one long run of hostile code can
+     * take more: give such runs a `timeout`. A profile is written when its run is over, outside of the limits of the run, and before the
+     * next run begins.
      * @param title identifies the request. Starting the same title twice has no effect
      * @throws {Error} `ERR_ISOLATE_DISPOSED`; inside isolates, `ERR_ISOLATE_UNSUPPORTED`
      * @see [Debugging: limits](https://github.com/isolated-v8/isolated-v8/blob/main/docs/debugging.md#limits)

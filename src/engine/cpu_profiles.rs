@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::native::{NativeQuota, TypeBudget, Watch, with_quota_in_background};
 
-/// The maximum number of bytes of the samples and nodes that a profile has: those of some 15,000 nodes. Later samples are dropped.
+/// The maximum number of bytes of the samples and nodes that a profile has: those of some 60,000 nodes. Later samples are dropped.
 const MAX_BYTES: usize = 16 << 20;
 
 type Object = *mut c_void;

@@ -152,9 +152,6 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     if outermost {
         guest.release_host(remote);
     }
-    if let Some(profiling) = profiling {
-        profiling.finish(remote);
-    }
     remote.accounts.meter.set_running_at(ran, || began + took);
     if outermost {
         remote.accounts.meter.worked(took);
@@ -168,7 +165,13 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     if let Some(owner) = stopped {
         guest.stop_modules(scope, owner);
     }
+    // Before the answer: its receiver may request profiles of what runs from then on.
+    let profiling = profiling.map(|profiling| (profiling, remote.inspector.profiles.end_run()));
     completion.complete(outcome);
+    // After the answer, when none of the job's limits applies any more: to write a profile may take long, and is no work of the guest.
+    if let Some((profiling, serial)) = profiling {
+        profiling.finish(remote, serial);
+    }
     if is_stopped && !remote.is_disposed() {
         // The caller of an aborted job does not need the rest of it; other calls may.
         let brief = Limits::new(Some(policy::termination_grace()), None);
