@@ -35,7 +35,8 @@ fn main() {
         //
         // - the ends of the process: `engine/abort.rs`
         // - heaps and their pages: `engine/heap/`; the heap of C++ objects: `engine/cpp_heap.rs`; stub caches: `engine/stub_cache.rs`
-        // - WebAssembly: `engine/wasm/`; `using`: `engine/disposables.rs`; Maglev: `engine/maglev.rs`; the young generation: `engine/generations.rs`
+        // - WebAssembly: `engine/wasm/`; scripts of snapshots: `engine/snapshot_scripts.rs`; Maglev: `engine/maglev.rs`; the young generation: `engine/generations.rs`
+        // - microtasks: `engine/microtasks.rs`
         // - the platform: `engine/worker.rs`
         // - the bounds of a stack, and the number of a thread: `engine/fibers/`
         // - texts for ICU, and ICU's caches: `engine/icu/`
@@ -72,7 +73,10 @@ fn main() {
             "_ZN2v88internal11interpreter18CreateClosureFlags6EncodeEbb",
             "_ZN2v88internal11FactoryBaseINS0_7FactoryEE15NewAccessorPairEv",
         ];
-        let disposables = ["_ZN2v88internal7Factory24NewJSDisposableStackBaseEv"];
+        let snapshot_scripts = [
+            "_ZN2v88internal7Factory24NewJSDisposableStackBaseEv",
+            "_ZN2v88internal22CanCompileWithBaselineEPNS0_7IsolateENS0_6TaggedINS0_18SharedFunctionInfoEEE",
+        ];
         let maglev =
             ["_ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE"];
         let platform = [
@@ -126,6 +130,10 @@ fn main() {
             "_ZN2v88internal16IsolateSafepoint12WaitInUnparkEv",
             "_ZN2v88internal17CollectionBarrier25AwaitCollectionBackgroundEPNS0_9LocalHeapENS0_15RequestedGCKindE",
         ];
+        let microtasks = [
+            "_ZN2v88internal9Execution16TryRunMicrotasksEPNS0_7IsolateEPNS0_14MicrotaskQueueE",
+            "_ZN2v88internal7Isolate32OnTerminationDuringRunMicrotasksEv",
+        ];
         let stack = [
             "_ZN2v84base5Stack13GetStackStartEv",
             "_ZN2v84base5Stack22GetStackStartUncheckedEv",
@@ -165,10 +173,11 @@ fn main() {
             .chain(stub_cache)
             .chain(wasm)
             .chain(generations)
-            .chain(disposables)
+            .chain(snapshot_scripts)
             .chain(maglev)
             .chain(platform)
             .chain(texts)
+            .chain(microtasks)
             .chain(stack)
             .chain(managed)
             .chain(serializer)

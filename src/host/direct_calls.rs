@@ -68,8 +68,9 @@ impl Environment {
     /// False if the surface need not serve the call: it was answered here.
     #[inline(always)]
     fn begin_direct_call(&self, js: Js<'_>, serving_now: &DirectServing, direct: Rc<DirectCall>) -> bool {
-        let answer = if direct.is_over() {
-            // The guest was stopped before it waited.
+        let is_of_other = direct.request != serving_now.request;
+        let answer = if direct.is_over() || (is_of_other && direct.request != 0) {
+            // The guest was stopped before it waited, or acts on behalf of an asynchronous call, whose stores only requests get.
             Answered::Refused
         } else if !self.has_room(js) {
             js.clear_exception();
@@ -77,7 +78,7 @@ impl Environment {
         } else {
             match self.disown(js) {
                 Ok(()) => {
-                    if direct.request != serving_now.request {
+                    if is_of_other {
                         self.context.act_for(direct.request);
                     }
                     serving_now.head.set(head_of(&direct));

@@ -42,6 +42,24 @@ describe('an endless script', () => {
     assert.equal(isolate2.createContextSync().evalSync('a'), 7);`));
 });
 
+describe('the stacks of errors in a snapshot', () => {
+  test('can be read, however often their functions have run', () => passes(`
+    const recursive = 'Error.stackTraceLimit = 50; const at = (depth) => (depth > 0 ? at(depth - 1) : new Error("kept")); ';
+    for (const times of [1, 100, 100_000]) {
+      const code = recursive + 'for (let i = 0; i < ' + times + '; i += 1) globalThis.kept = at(20); globalThis.object = {}; Error.captureStackTrace(object);';
+      for (const warmup of [undefined, 'at(20).stack']) {
+        const isolate = new ivm.Isolate({ snapshot: ivm.Isolate.createSnapshot([{ code, filename: 'kept.js' }], warmup) });
+        for (const context of [isolate.createContextSync(), await isolate.createContext()]) {
+          const lines = (await context.eval('kept.stack')).split('\\n');
+          assert.equal(lines[0], 'Error: kept');
+          assert.deepEqual(lines.slice(1, -1).filter((line) => line.startsWith('    at at (kept.js:1:')).length, 21);
+          assert.match(context.evalSync('object.stack'), /at kept\\.js:1:/);
+        }
+        isolate.dispose();
+      }
+    }`, { timeout: 60_000 }));
+});
+
 describe('a script that V8 cannot run or write there', () => {
   test('because of `using`', () => passes(`${PRELUDE}
     const dispose = '{ [Symbol.dispose]() { done += 1; } }';

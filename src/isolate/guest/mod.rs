@@ -397,9 +397,9 @@ impl Guest {
         drop(rejections);
     }
 
-    /// A limit has stopped code that ran for the async call `request`; see [`Modules::stop`].
-    pub(super) fn stop_modules(&self, scope: &mut IsolateScope<'_, '_>, request: i64, last_evaluation: u64) -> bool {
-        self.realms.any().is_some_and(|realm| self.modules.stop(scope, &realm, request, last_evaluation))
+    /// A limit has stopped code of this owner; see [`Modules::stop`].
+    pub(super) fn stop_modules(&self, scope: &mut IsolateScope<'_, '_>, owner: i64) -> bool {
+        self.realms.any().is_some_and(|realm| self.modules.stop(scope, &realm, owner))
     }
 
     pub fn remember_shared(&self, memory: &Arc<SharedMemory>) {

@@ -44,8 +44,8 @@ pub struct RunningJob {
 pub struct Interrupted {
     /// Its stack frames.
     pub stack: Text,
-    /// The async call for which it ran, by its host's number; 0 for none.
-    pub request: i64,
+    /// What it belongs to: an async call, by its host's number, or an evaluation; 0 for neither.
+    pub owner: i64,
 }
 
 /// Serials of the jobs whose timeouts were paused: mostly one, for which nothing is allocated.

@@ -65,7 +65,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let waiting = Arc::clone(&job.completion);
     let caller = Arc::clone(&job.completion);
     await_snapshot(Some((Arc::clone(&waiting), USING)));
-    let (left, _late) = engine::without_disposables(|| leave_behind(&mut isolate, remote, job));
+    let (left, _late) = engine::run_for_snapshot(|| leave_behind(&mut isolate, remote, job));
     engine::forget_isolate(address_of(&isolate));
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
     let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
