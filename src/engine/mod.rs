@@ -82,7 +82,7 @@ pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator
 pub use pool::{run_on_pool, threads};
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, SnapshotSource};
-pub use snapshot_scripts::run_for_snapshot;
+pub use snapshot_scripts::{have_shrunk_buffers, run_for_snapshot};
 pub use start::Unavailable;
 pub use user_snapshot::{Size, Snapshot};
 pub use wasm::began_compiling;
