@@ -171,6 +171,14 @@ describe('calls whose code runs in the same job', () => {
     await isStopped;
     await areAnswered();`));
 
+  test('when code of two calls exceeds it, and a promise was rejected before', () => passes(`${PREPARE}
+    const both = [wait('Promise.reject(new Error("unhandled")); for (;;);'), wait('for (;;);')];
+    await context.eval('0');
+    const areStopped = Promise.all([endless, ...both].map((call) => assert.rejects(call, ${TIMEOUT})));
+    await assert.rejects(context.eval('Promise.reject(new Error("unhandled")); open()', { timeout: 100 }), ${TIMEOUT});
+    await areStopped;
+    await areAnswered();`));
+
   test('when it is aborted', () => passes(`${PREPARE}
     const user = new AbortController();
     opened = () => { user.abort(new Error('enough')); };

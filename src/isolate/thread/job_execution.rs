@@ -134,7 +134,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         scope.perform_microtask_checkpoint();
         // An error of the call itself takes precedence, as in isolated-vm.
         if guest.has_rejections()
-            && let Some(rejection) = take_rejection(scope, guest)
+            && let Some(rejection) = take_rejection(scope, guest, remote)
             && outcome.is_ok()
         {
             outcome = Err(rejection);
@@ -212,13 +212,19 @@ fn finish_on_thread(remote: &Remote, limits: Limits) {
     remote.post(Job::new(Kind::Call, Arc::new(NoCompletion), work).limited(limits.renewed()));
 }
 
-/// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped.
-fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fault> {
-    v8::scope!(let scope, scope);
-    let rejection = guest.take_rejection(scope)?;
-    scope.perform_microtask_checkpoint();
+/// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped. Once the job
+/// is being stopped, its outcome is known, and what is left of the microtasks belongs to other calls.
+fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest, remote: &Remote) -> Option<Fault> {
+    let mut rejection = None;
+    if !remote.is_stopping() {
+        v8::scope!(let scope, scope);
+        rejection = guest.take_rejection(scope);
+        if !remote.is_stopping() {
+            scope.perform_microtask_checkpoint();
+        }
+    }
     guest.forget_rejections();
-    Some(rejection)
+    rejection
 }
 
 /// How often microtasks that are left run at once.
