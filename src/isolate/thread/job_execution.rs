@@ -166,7 +166,11 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     let microtask = if is_stopped { engine::take_terminated_microtask(scope) } else { None };
     let (outcome, stopped) = remote.leave(serial, request, microtask, outcome);
     if let Some(owner) = stopped {
-        guest.stop_modules(scope, owner);
+        if is_stopped {
+            guest.stop(scope, owner)
+        } else {
+            guest.stop_modules(scope, owner)
+        };
     }
     completion.complete(outcome);
     if is_stopped && !remote.is_disposed() {
@@ -258,7 +262,7 @@ fn finish_round(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Ar
     guest.pop_chain();
     // Nothing waits for the outcome.
     let (_, stopped) = remote.leave(serial, 0, microtask, Err(Fault::Stopped));
-    let has_stopped_modules = stopped.is_some_and(|owner| guest.stop_modules(scope, owner));
+    let has_stopped_modules = stopped.is_some_and(|owner| guest.stop(scope, owner));
     let is_left = !has_begun || microtask.is_some_and(|microtask| microtask.left);
     (has_stopped_modules || is_left) && !remote.is_disposed()
 }
