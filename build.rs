@@ -76,6 +76,7 @@ fn main() {
         let snapshot_scripts = [
             "_ZN2v88internal7Factory24NewJSDisposableStackBaseEv",
             "_ZN2v88internal22CanCompileWithBaselineEPNS0_7IsolateENS0_6TaggedINS0_18SharedFunctionInfoEEE",
+            "_ZN2v88internal12BackingStore13ResizeInPlaceEPNS0_7IsolateEm",
         ];
         let maglev =
             ["_ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE"];
