@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 use super::reason::Expired;
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::job::{Deadline, Limits};
+use crate::native::ticks::{self, Moment};
 use crate::native::{Guard, lock};
 use crate::value::{Charge, Completion, Fault, Text};
 
 struct Timer {
-    remaining: Duration,
-    /// When it last started; `None` while the guest waits for a host.
-    since: Option<Instant>,
+    /// When it expires, if it is not paused.
+    due: Instant,
+    /// When it was paused, in ticks, while the guest waits for a host.
+    paused: Option<u64>,
 }
 
 /// Enforces limits.
@@ -150,13 +152,16 @@ impl RunningJobs {
     }
 
     /// The guest starts to wait. Pauses its timeouts if `timeouts` is true. Pass the result to [`RunningJobs::resume`].
-    #[inline]
-    pub fn pause(&self, timeouts: bool) -> Paused {
-        if timeouts && self.timed.load(Ordering::Acquire) { self.pause_timed() } else { Paused::default() }
+    #[inline(always)]
+    pub fn pause(&self, timeouts: bool, moment: &mut Moment) -> Paused {
+        if timeouts && self.timed.load(Ordering::Acquire) {
+            self.pause_timed(moment.ticks())
+        } else {
+            Paused::default()
+        }
     }
 
-    fn pause_timed(&self) -> Paused {
-        let now = Instant::now();
+    fn pause_timed(&self, now: u64) -> Paused {
         let mut paused = Paused::default();
         for job in &mut self.lock().jobs {
             if job.timeout.as_mut().is_some_and(|timer| timer.pause(now)) {
@@ -167,21 +172,20 @@ impl RunningJobs {
     }
 
     /// Resumes the timeouts that [`RunningJobs::pause`] has paused, and no others: jobs that began since then have timeouts of their own.
-    #[inline]
-    pub fn resume(&self, paused: &Paused) {
+    #[inline(always)]
+    pub fn resume(&self, paused: &Paused, moment: &mut Moment) {
         if paused.first.is_some() {
-            self.resume_timed(paused);
+            self.resume_timed(paused, moment.ticks());
         }
     }
 
-    fn resume_timed(&self, paused: &Paused) {
-        let now = Instant::now();
+    fn resume_timed(&self, paused: &Paused, now: u64) {
         let mut stack = self.lock();
         for job in &mut stack.jobs {
             if paused.has(job.serial)
                 && let Some(timer) = &mut job.timeout
             {
-                timer.since.get_or_insert(now);
+                timer.resume(now);
             }
         }
         if let Some(due) = stack.next_due() {
@@ -201,7 +205,7 @@ impl RunningJobs {
         let mut stack = self.lock();
         stack.serial += 1;
         let serial = stack.serial;
-        let timeout = limits.timeout.map(|remaining| Timer { remaining, since: Some(Instant::now()) });
+        let timeout = limits.timeout.map(|remaining| Timer { due: Instant::now() + remaining, paused: None });
         if timeout.is_some() {
             self.timed.store(true, Ordering::Release);
         }
@@ -256,14 +260,20 @@ impl RunningJobs {
 
 impl Timer {
     fn due(&self) -> Option<Instant> {
-        self.since.map(|since| since + self.remaining)
+        self.paused.is_none().then_some(self.due)
     }
 
     /// False if it is already paused.
-    fn pause(&mut self, now: Instant) -> bool {
-        let Some(since) = self.since.take() else { return false };
-        self.remaining = self.remaining.saturating_sub(now.saturating_duration_since(since));
-        true
+    fn pause(&mut self, now: u64) -> bool {
+        let is_running = self.paused.is_none();
+        self.paused.get_or_insert(now);
+        is_running
+    }
+
+    fn resume(&mut self, now: u64) {
+        if let Some(paused) = self.paused.take() {
+            self.due += Duration::from_nanos(ticks::nanoseconds(now.saturating_sub(paused)));
+        }
     }
 }
 
@@ -300,7 +310,7 @@ mod tests {
     use std::sync::{Arc, Mutex, Weak};
     use std::time::Duration;
 
-    use super::{Enforcer, Expired, Limits, RunningJobs};
+    use super::{Enforcer, Expired, Limits, Moment, RunningJobs};
     use crate::native::lock;
     use crate::value::{Charge, Completion, NoCompletion};
 
@@ -331,11 +341,11 @@ mod tests {
     fn a_paused_timeout_does_not_expire() {
         let (_expiries, jobs, expired) = jobs();
         let outer = enter(&jobs, Some(SHORT));
-        let paused = jobs.pause(true);
+        let paused = jobs.pause(true, &mut Moment::default());
         let inner = enter(&jobs, Some(SHORT));
         assert_eq!(expired.recv_timeout(LONG), Ok(inner));
         assert!(expired.try_recv().is_err());
-        jobs.resume(&paused);
+        jobs.resume(&paused, &mut Moment::default());
         assert_eq!(expired.recv_timeout(LONG), Ok(outer));
     }
 

@@ -19,6 +19,7 @@ use crate::isolate::guest::Guest;
 use crate::isolate::inspector::{Agent, Pause, Request, Sink};
 use crate::isolate::job::{IsolateScope, Job, Kind, Work};
 use crate::isolate::remote::Remote;
+use crate::native::ticks::Moment;
 use crate::value::{Fault, NoCompletion, Text, Value};
 
 impl Remote {
@@ -158,9 +159,9 @@ impl V8InspectorClientImpl for Client {
                 job_execution::run(scope, &guest, &remote, job);
                 continue;
             }
-            let paused = remote.running_jobs.pause(true);
-            remote.sleep(version);
-            remote.running_jobs.resume(&paused);
+            let paused = remote.running_jobs.pause(true, &mut Moment::default());
+            remote.sleep(version, &mut Moment::default());
+            remote.running_jobs.resume(&paused, &mut Moment::default());
         }
         self.pause.set(Pause::None);
         remote.inspector.pauses.end();
