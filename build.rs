@@ -37,7 +37,7 @@ fn main() {
         // - heaps and their pages: `engine/heap/`; the heap of C++ objects: `engine/cpp_heap.rs`; stub caches: `engine/stub_cache.rs`
         // - WebAssembly: `engine/wasm/`; scripts of snapshots: `engine/snapshot_scripts.rs`; Maglev: `engine/maglev.rs`; the young generation: `engine/generations.rs`
         // - microtasks: `engine/microtasks.rs`
-        // - the platform: `engine/worker.rs`
+        // - the platform: `engine/worker.rs`; CPU profiles: `engine/cpu_profiles.rs`; stack traces of the inspector: `engine/inspector_frames.rs`
         // - the bounds of a stack, and the number of a thread: `engine/fibers/`
         // - texts for ICU, and ICU's caches: `engine/icu/`
         // - the allocator, locks, collections, and C++ objects that the heap owns: `native/`
@@ -76,9 +76,18 @@ fn main() {
         let snapshot_scripts = [
             "_ZN2v88internal7Factory24NewJSDisposableStackBaseEv",
             "_ZN2v88internal22CanCompileWithBaselineEPNS0_7IsolateENS0_6TaggedINS0_18SharedFunctionInfoEEE",
+            "_ZN2v88internal12BackingStore13ResizeInPlaceEPNS0_7IsolateEm",
         ];
         let maglev =
             ["_ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE"];
+        let profiles = [
+            "_ZN2v88internal21CpuProfilesCollection24AddPathToCurrentProfilesENS_4base9TimeTicksERKNSt4__Cr6vectorINS0_20CodeEntryAndPositionENS4_9allocatorIS6_EEEENS0_13LineAndColumnEbNS2_9TimeDeltaENS_8StateTagENS_16EmbedderStateTagEmmNS4_8optionalImEE",
+        ];
+        let inspector = [
+            "_ZN12v8_inspector10StackFrameC1EONS_8String16EiS2_iib",
+            "_ZN2v88internal14FrameInspector15GetFunctionNameEv",
+            "_ZNK2v88internal13ScopeIterator20GetFunctionDebugNameEv",
+        ];
         let platform = [
             "_ZN2v88platform15DefaultPlatform13CreateJobImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_7JobTaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
             "_ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
@@ -176,6 +185,8 @@ fn main() {
             .chain(snapshot_scripts)
             .chain(maglev)
             .chain(platform)
+            .chain(profiles)
+            .chain(inspector)
             .chain(texts)
             .chain(microtasks)
             .chain(stack)

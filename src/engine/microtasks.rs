@@ -4,6 +4,18 @@
 //! microtask belongs to, and keeps the microtasks of others.
 
 use std::cell::Cell;
+use std::sync::OnceLock;
+
+/// Whether code of this owner was terminated before in an isolate. Runs no code of the guest.
+pub type IsStopped = fn(&v8::Isolate, i64) -> bool;
+
+static IS_STOPPED: OnceLock<IsStopped> = OnceLock::new();
+
+/// Microtasks are dropped if `is_stopped` is true for their owner: two owners that continue each other would keep the isolate busy forever.
+pub fn drop_microtasks_if(is_stopped: IsStopped) {
+    // Fails only if it was set before.
+    let _ = IS_STOPPED.set(is_stopped);
+}
 
 /// What was terminated.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +50,7 @@ mod wrapped {
     use std::mem;
     use std::ptr;
 
-    use super::{TERMINATED, TerminatedMicrotask, address_of};
+    use super::{IS_STOPPED, TERMINATED, TerminatedMicrotask, address_of};
 
     unsafe extern "C" {
         /// `v8::internal::Execution::TryRunMicrotasks`. Returns null if execution was terminated.
@@ -167,6 +179,9 @@ mod wrapped {
         let address = address_of(&isolate);
         // SAFETY: as the caller guarantees. V8 has a handle scope here. It restores the data of the code before the microtasks only after this.
         let owner = unsafe { owner_at(current_data(isolate)) };
+        // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
+        let of_queue = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
+        let is_stopped = |other| IS_STOPPED.get().is_some_and(|is_stopped| is_stopped(&of_queue, other));
         // SAFETY: nothing else uses the queue, and reading a microtask's data allocates nothing. V8 frees the buffer that the queue has when this
         // returns, so it must have none if this one is kept.
         let left = unsafe {
@@ -174,7 +189,7 @@ mod wrapped {
             if ring.is_valid() {
                 ring.retain(|task| {
                     let other = owner_at(task.add(DATA).cast());
-                    other != 0 && other != owner
+                    other != 0 && other != owner && !is_stopped(other)
                 });
             }
             let left = ring.is_valid() && ring.size > 0;

@@ -12,6 +12,8 @@ pub mod code_cache;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod collections;
 mod cpp_heap;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod cpu_profiles;
 #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "fibers/absent.rs")]
 mod fibers;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
@@ -19,6 +21,8 @@ mod generations;
 mod guest_thread;
 mod heap;
 mod icu;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod inspector_frames;
 pub mod library;
 #[cfg(target_os = "linux")]
 mod linux;
@@ -76,13 +80,13 @@ pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thre
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;
-pub use microtasks::{TerminatedMicrotask, take_terminated_microtask};
+pub use microtasks::{TerminatedMicrotask, drop_microtasks_if, take_terminated_microtask};
 pub use page_allocator::{with_budgets, with_prepaid_space};
 pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator, register_isolate};
 pub use pool::{run_on_pool, threads};
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, SnapshotSource};
-pub use snapshot_scripts::run_for_snapshot;
+pub use snapshot_scripts::{have_shrunk_buffers, run_for_snapshot};
 pub use start::Unavailable;
 pub use user_snapshot::{Size, Snapshot};
 pub use wasm::began_compiling;

@@ -122,9 +122,9 @@ describe('a call fails when code that continues it exceeds its timeout', () => {
   for (const [what, code] of Object.entries(uninterruptible)) {
     test(`in one long operation ${what}`, () => passes(`${PREPARE}
       const keepAlive = setTimeout(() => {}, 10_000);
-      context.evalSync('let next = 1; const numbers = new Float64Array(2e6).map(() => next = next * 16807 % 2147483647);');
+      context.evalSync('let next = 1; const numbers = new Float64Array(1e6).map(() => next = next * 16807 % 2147483647);');
       const code = ${JSON.stringify(`(async () => { ${code}; for (;;) numbers.slice().sort(); })()`)};
-      await assert.rejects(context.eval(code, { promise: true, timeout: 40 }), ${TIMEOUT});
+      await assert.rejects(context.eval(code, { promise: true, timeout: 20 }), ${TIMEOUT});
       assert.equal(await context.eval('(async () => 1 + await g())()', { promise: true, timeout: 10_000 }), 2);
       clearTimeout(keepAlive);`));
   }
@@ -170,6 +170,29 @@ describe('calls whose code runs in the same job', () => {
     await assert.rejects(context.eval('open()', { deadline: 100 }), ${DEADLINE});
     await isStopped;
     await areAnswered();`));
+
+  test('when code of two calls exceeds it, and a promise was rejected before', () => passes(`${PREPARE}
+    const both = [wait('Promise.reject(new Error("unhandled")); for (;;);'), wait('for (;;);')];
+    await context.eval('0');
+    const areStopped = Promise.all([endless, ...both].map((call) => assert.rejects(call, ${TIMEOUT})));
+    await assert.rejects(context.eval('Promise.reject(new Error("unhandled")); open()', { timeout: 100 }), ${TIMEOUT});
+    await areStopped;
+    await areAnswered();`));
+
+  test('also if two calls continue each other again and again', () => passes(`
+    const keepAlive = setTimeout(() => {}, 15_000);
+    context.evalSync('let steps = 0; const go = [];');
+    const code = (me, other) => 'const again = () => { new Promise((resolve) => { go[' + me + '] = resolve; }).then(step); };'
+      + ' const step = () => { steps += 1; again(); go[' + other + '](); for (;;); }; again();';
+    const calls = [[0, 1], [1, 0]].map(([me, other]) => context.eval('new Promise(() => { ' + code(me, other) + ' })', { promise: true, timeout: 1000 }));
+    const areStopped = Promise.all(calls.map((call) => assert.rejects(call, ${TIMEOUT})));
+    await context.eval('0');
+    assert.throws(() => context.evalSync('go[0]()', { timeout: 50 }), ${TIMEOUT});
+    await areStopped;
+    // Then the isolate is idle.
+    assert.equal(await context.eval('steps'), 2);
+    assert.equal(context.evalSync('steps', { timeout: 5_000 }), 2);
+    clearTimeout(keepAlive);`));
 
   test('when it is aborted', () => passes(`${PREPARE}
     const user = new AbortController();

@@ -14,6 +14,7 @@ const KNOWN = {
   'native/wrapped_locks.rs': 'the last lock, only for its identity',
   'engine/abort.rs': 'only for isolates with a snapshot of the host, which keep to threads of the library',
   'engine/background.rs': 'only on threads of the library',
+  'engine/cpu_profiles.rs': "only on V8's threads that add samples",
   'engine/snapshot_scripts.rs': 'only for snapshots',
   'engine/heap/mod.rs': 'only while an isolate is made',
   'engine/icu/caches.rs': 'the last table, read just after it was written',

@@ -134,7 +134,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         scope.perform_microtask_checkpoint();
         // An error of the call itself takes precedence, as in isolated-vm.
         if guest.has_rejections()
-            && let Some(rejection) = take_rejection(scope, guest)
+            && let Some(rejection) = take_rejection(scope, guest, remote)
             && outcome.is_ok()
         {
             outcome = Err(rejection);
@@ -152,9 +152,6 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     if outermost {
         guest.release_host(remote);
     }
-    if let Some(profiling) = profiling {
-        profiling.finish(remote);
-    }
     remote.accounts.meter.set_running_at(ran, || began + took);
     if outermost {
         remote.accounts.meter.worked(took);
@@ -166,9 +163,19 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     let microtask = if is_stopped { engine::take_terminated_microtask(scope) } else { None };
     let (outcome, stopped) = remote.leave(serial, request, microtask, outcome);
     if let Some(owner) = stopped {
-        guest.stop_modules(scope, owner);
+        if is_stopped {
+            guest.stop(scope, owner)
+        } else {
+            guest.stop_modules(scope, owner)
+        };
     }
+    // Before the answer: its receiver may request profiles of what runs from then on.
+    let profiling = profiling.map(|profiling| (profiling, remote.inspector.profiles.end_run()));
     completion.complete(outcome);
+    // After the answer, when none of the job's limits applies any more: to write a profile may take long, and is no work of the guest.
+    if let Some((profiling, serial)) = profiling {
+        profiling.finish(remote, serial);
+    }
     if is_stopped && !remote.is_disposed() {
         // The caller of an aborted job does not need the rest of it; other calls may.
         let brief = Limits::new(Some(policy::termination_grace()), None);
@@ -212,13 +219,19 @@ fn finish_on_thread(remote: &Remote, limits: Limits) {
     remote.post(Job::new(Kind::Call, Arc::new(NoCompletion), work).limited(limits.renewed()));
 }
 
-/// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped.
-fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fault> {
-    v8::scope!(let scope, scope);
-    let rejection = guest.take_rejection(scope)?;
-    scope.perform_microtask_checkpoint();
+/// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped. Once the job
+/// is being stopped, its outcome is known, and what is left of the microtasks belongs to other calls.
+fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest, remote: &Remote) -> Option<Fault> {
+    let mut rejection = None;
+    if !remote.is_stopping() {
+        v8::scope!(let scope, scope);
+        rejection = guest.take_rejection(scope);
+        if !remote.is_stopping() {
+            scope.perform_microtask_checkpoint();
+        }
+    }
     guest.forget_rejections();
-    Some(rejection)
+    rejection
 }
 
 /// How often microtasks that are left run at once.
@@ -252,7 +265,7 @@ fn finish_round(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Ar
     guest.pop_chain();
     // Nothing waits for the outcome.
     let (_, stopped) = remote.leave(serial, 0, microtask, Err(Fault::Stopped));
-    let has_stopped_modules = stopped.is_some_and(|owner| guest.stop_modules(scope, owner));
+    let has_stopped_modules = stopped.is_some_and(|owner| guest.stop(scope, owner));
     let is_left = !has_begun || microtask.is_some_and(|microtask| microtask.left);
     (has_stopped_modules || is_left) && !remote.is_disposed()
 }

@@ -10,7 +10,6 @@
 const { isReadable, readableText, readStack } = require('./faults.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
 const { BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
-const { hasOnlyElements } = require('./element-lists.js');
 const { inheritElements, MAX_LOOKUPS } = require('./indices.js');
 const { LeafWriter } = require('./leaf-writer.js');
 const { HEADER_BYTES, MIN_LENGTH, PrimitiveArrays } = require('./primitive-array.js');
@@ -379,7 +378,7 @@ class Writer extends LeafWriter {
         return this.putAside(KIND.ELEMENTS, array, [], index + 1, 0, 0, length);
       }
     }
-    const isBare = length >= MIN_LENGTH && ((plain && hasOnlyElements(array)) || (this.primitiveArrays ??= new PrimitiveArrays()).haveOnlyElements(array));
+    const isBare = length >= MIN_LENGTH && (this.primitiveArrays ??= new PrimitiveArrays()).haveOnlyElements(array);
     const keys = isBare ? NO_KEYS : ownEnumerableKeys(array);
     let named = keys.length;
     // Indices come first. So the last of them, at its place, shows that there are no others.

@@ -131,7 +131,7 @@ struct Client {
 
 impl V8InspectorClientImpl for Client {
     /// V8 calls this while the guest is paused. Serves sessions, and sync calls to the isolate, whose callers would otherwise wait forever.
-    /// Timeouts are paused.
+    /// Timeouts are paused. A pause ends at once if a host's thread waits for the guest: that thread would have to end it.
     fn run_message_loop_on_pause(&self, _group: i32) {
         let Some(remote) = self.remote.upgrade() else { return };
         // The guest may be paused in a getter that the serializer runs.
@@ -158,6 +158,12 @@ impl V8InspectorClientImpl for Client {
             if let Some(job) = remote.mailbox.take_call() {
                 job_execution::run(scope, &guest, &remote, job);
                 continue;
+            }
+            if guest.serves_waiting_host() {
+                if let Some(agent) = guest.agent() {
+                    agent.end_pause();
+                }
+                break;
             }
             let paused = remote.running_jobs.pause(true, &mut Moment::default());
             remote.sleep(version, &mut Moment::default());
