@@ -442,6 +442,10 @@ impl Guest {
     /// Terminates execution now. V8 by itself would notice only at the next loop or call, and run on until then.
     pub fn terminate(&self, scope: &mut IsolateScope<'_, '_>) {
         scope.terminate_execution();
+        // V8 compiles nothing while it terminates execution.
+        if scope.is_execution_terminating() {
+            return;
+        }
         let Some(realm) = self.realms.any() else { return };
         v8::scope!(let scope, scope);
         let context = v8::Local::new(scope, &realm.context);
