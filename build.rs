@@ -35,8 +35,9 @@ fn main() {
         //
         // - the ends of the process: `engine/abort.rs`
         // - heaps and their pages: `engine/heap/`; the heap of C++ objects: `engine/cpp_heap.rs`; stub caches: `engine/stub_cache.rs`
-        // - WebAssembly: `engine/wasm/`; `using`: `engine/disposables.rs`; Maglev: `engine/maglev.rs`; the young generation: `engine/generations.rs`
-        // - the platform: `engine/worker.rs`
+        // - WebAssembly: `engine/wasm/`; scripts of snapshots: `engine/snapshot_scripts.rs`; Maglev: `engine/maglev.rs`; the young generation: `engine/generations.rs`
+        // - microtasks: `engine/microtasks.rs`
+        // - the platform: `engine/worker.rs`; CPU profiles: `engine/cpu_profiles.rs`; stack traces of the inspector: `engine/inspector_frames.rs`
         // - the bounds of a stack, and the number of a thread: `engine/fibers/`
         // - texts for ICU, and ICU's caches: `engine/icu/`
         // - the allocator, locks, collections, and C++ objects that the heap owns: `native/`
@@ -72,9 +73,21 @@ fn main() {
             "_ZN2v88internal11interpreter18CreateClosureFlags6EncodeEbb",
             "_ZN2v88internal11FactoryBaseINS0_7FactoryEE15NewAccessorPairEv",
         ];
-        let disposables = ["_ZN2v88internal7Factory24NewJSDisposableStackBaseEv"];
+        let snapshot_scripts = [
+            "_ZN2v88internal7Factory24NewJSDisposableStackBaseEv",
+            "_ZN2v88internal22CanCompileWithBaselineEPNS0_7IsolateENS0_6TaggedINS0_18SharedFunctionInfoEEE",
+            "_ZN2v88internal12BackingStore13ResizeInPlaceEPNS0_7IsolateEm",
+        ];
         let maglev =
             ["_ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE"];
+        let profiles = [
+            "_ZN2v88internal21CpuProfilesCollection24AddPathToCurrentProfilesENS_4base9TimeTicksERKNSt4__Cr6vectorINS0_20CodeEntryAndPositionENS4_9allocatorIS6_EEEENS0_13LineAndColumnEbNS2_9TimeDeltaENS_8StateTagENS_16EmbedderStateTagEmmNS4_8optionalImEE",
+        ];
+        let inspector = [
+            "_ZN12v8_inspector10StackFrameC1EONS_8String16EiS2_iib",
+            "_ZN2v88internal14FrameInspector15GetFunctionNameEv",
+            "_ZNK2v88internal13ScopeIterator20GetFunctionDebugNameEv",
+        ];
         let platform = [
             "_ZN2v88platform15DefaultPlatform13CreateJobImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_7JobTaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
             "_ZN2v88platform15DefaultPlatform26PostTaskOnWorkerThreadImplENS_12TaskPriorityENSt4__Cr10unique_ptrINS_4TaskENS3_14default_deleteIS5_EEEERKNS_14SourceLocationE",
@@ -126,6 +139,10 @@ fn main() {
             "_ZN2v88internal16IsolateSafepoint12WaitInUnparkEv",
             "_ZN2v88internal17CollectionBarrier25AwaitCollectionBackgroundEPNS0_9LocalHeapENS0_15RequestedGCKindE",
         ];
+        let microtasks = [
+            "_ZN2v88internal9Execution16TryRunMicrotasksEPNS0_7IsolateEPNS0_14MicrotaskQueueE",
+            "_ZN2v88internal7Isolate32OnTerminationDuringRunMicrotasksEv",
+        ];
         let stack = [
             "_ZN2v84base5Stack13GetStackStartEv",
             "_ZN2v84base5Stack22GetStackStartUncheckedEv",
@@ -165,10 +182,13 @@ fn main() {
             .chain(stub_cache)
             .chain(wasm)
             .chain(generations)
-            .chain(disposables)
+            .chain(snapshot_scripts)
             .chain(maglev)
             .chain(platform)
+            .chain(profiles)
+            .chain(inspector)
             .chain(texts)
+            .chain(microtasks)
             .chain(stack)
             .chain(managed)
             .chain(serializer)

@@ -260,8 +260,10 @@ declare namespace ivm {
 
     /**
      * Starts CPU profiling. Each run in this isolate (a call from outside, with its microtasks) produces a CPU profile, until all titles
-     * have been stopped. Nothing is profiled while the host profiles itself. Profiles may take 256 MB; later ones are not kept. The
-     * profile of one long run of hostile code can take more while it is recorded: give such runs a `timeout`.
+     * have been stopped. Nothing is profiled while the host profiles itself. Profiles may take 256 MB; later ones are not kept. On Linux,
+     * a profile has samples until it takes 16 MB, and later ones are missing; elsewhere, the profile of one long run of hostile code can
+     * take more: give such runs a `timeout`. A profile is written when its run is over, outside of the limits of the run, and before the
+     * next run begins.
      * @param title identifies the request. Starting the same title twice has no effect
      * @throws {Error} `ERR_ISOLATE_DISPOSED`; inside isolates, `ERR_ISOLATE_UNSUPPORTED`
      * @see [Debugging: limits](https://github.com/isolated-v8/isolated-v8/blob/main/docs/debugging.md#limits)
@@ -638,11 +640,13 @@ declare namespace ivm {
    *
    * Messages are handled as soon as they arrive: between runs, during running code, while the guest waits for its host, and while it is
    * paused. During a pause, timeouts stop and deadlines continue. The pause ends when the isolate or the session ends. `…Sync` calls to a
-   * paused isolate run at once, and do not pause.
+   * paused isolate run at once.
    *
-   * Listeners run as tasks of the host's event loop. If the host runs the guest with a `…Sync` method, they do not run until it returns,
-   * so the host cannot resume a guest that pauses meanwhile: give such calls a `deadline`, or use the asynchronous methods. When 10,000
-   * messages or 64 MB wait for a listener, the guest also waits; in a `…Sync` call it continues, and further notifications are lost.
+   * Listeners run as tasks of the host's event loop. If the host runs the guest with a `…Sync` method, also through other guests, they do
+   * not run until it returns, so the host could not resume the guest. Such a guest does not stay paused: breakpoints, `debugger`
+   * statements, exceptions and `Debugger.pause` cause notifications, and the guest continues. Use the asynchronous methods for code that
+   * you debug. When 10,000 messages or 64 MB wait for a listener, the guest also waits; in a `…Sync` call it continues, and further
+   * notifications are lost.
    * @see [Debugging](https://github.com/isolated-v8/isolated-v8/blob/main/docs/debugging.md)
    */
   type InspectorSession = {

@@ -24,7 +24,7 @@ const CODES = new Set([
   'ERR_ISOLATE_TIMEOUT', 'ERR_ISOLATE_DEADLINE', 'ERR_ISOLATE_ABORTED', 'ERR_ISOLATE_MEMORY', 'ERR_ISOLATE_DISPOSED', 'ERR_ISOLATE_LIMIT',
   'ERR_ISOLATE_TRANSFER', 'ERR_ISOLATE_RELEASED', 'ERR_ISOLATE_UNRESPONSIVE', 'ERR_ISOLATE_ENVIRONMENT',
 ]);
-const MESSAGES = /^(Promise was abandoned|guest's own|host's own|the user has left|Isolate (is|was) disposed|Array buffer allocation failed|Maximum call stack|default is not defined|Script execution timed out|Execution exceeded its deadline|A non-transferable|Calling a synchronous|Invalid (string|array) length|Cannot create a string longer)/;
+const MESSAGES = /^(Promise was abandoned|guest's own|host's own|the user has left|Isolate (is|was) disposed|Array buffer allocation failed|Maximum call stack|default is not defined|Script execution timed out|Script failed to terminate|Execution exceeded its deadline|A non-transferable|Calling a synchronous|Invalid (string|array) length|Cannot create a string longer)/;
 
 const problems = [];
 const tally = new Map();

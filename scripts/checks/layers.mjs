@@ -40,7 +40,7 @@ const EXCEPTIONS = Object.freeze({
   // A neutral value is recursive: it may be a handle, a function, a promise or an error, each of which may hold values.
   circle: 'src/value/',
   // V8's own functions, with V8's parameters.
-  functions: 'src/engine/heap/pages.rs',
+  functions: new Set(['src/engine/cpu_profiles.rs', 'src/engine/heap/pages.rs']),
 });
 
 /**
@@ -124,7 +124,7 @@ export function check({ rust, script }) {
     if (fields > MAX.fields) problems.push(`${file}: struct ${name} has ${fields} fields`);
   }
   for (const { file, name, parameters } of [...rust.functions, ...script.functions]) {
-    if (parameters > MAX.parameters && file !== EXCEPTIONS.functions) problems.push(`${file}: ${name} has ${parameters} parameters`);
+    if (parameters > MAX.parameters && !EXCEPTIONS.functions.has(file)) problems.push(`${file}: ${name} has ${parameters} parameters`);
   }
   for (const [file, lines] of [...rust.lines, ...script.lines]) {
     if (lines > MAX.lines) problems.push(`${file} has ${lines} lines`);

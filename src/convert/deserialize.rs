@@ -16,7 +16,9 @@ pub fn payload_to_v8<'s>(
     exchange: &dyn Exchange,
     payload: Payload,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    if let Some(value) = plain_to_v8(scope, exchange.known_names(), &payload) {
+    if payload.table.is_empty()
+        && let Some(value) = plain_to_v8(scope, exchange.known_names(), &payload.bytes)
+    {
         return Ok(value);
     }
     let Payload { bytes, table, .. } = payload;

@@ -13,6 +13,7 @@ mod plain_value;
 mod primitive;
 mod serialize;
 mod short_list;
+mod tagged;
 mod template;
 mod text;
 
@@ -24,10 +25,11 @@ pub use fault::{
 };
 pub use known_names::KnownNames;
 pub use plain_value::plain_to_v8;
-pub use primitive::{primitive_from_v8, primitive_into, primitive_to_v8, type_of};
+pub use primitive::{primitive_from_v8, primitive_to_v8, type_of};
 pub use serialize::{clone_from_v8, move_from_v8};
-pub use short_list::{PlainLists, payload_into as short_list_into};
-pub use text::{beginning, key_to_v8, text_from_v8, text_to_v8, too_large};
+pub use short_list::{PlainLists, write_short_list};
+pub use tagged::{View, tagged, view};
+pub use text::{append_one_byte, beginning, key_to_v8, text_from_v8, text_to_v8, too_large};
 
 use crate::value::{Fault, Value};
 

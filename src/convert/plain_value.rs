@@ -19,15 +19,12 @@ const MAX_RARE: usize = 64;
 /// The largest power of two of objects, and of large values, that are not looked at, because those before had to be read by V8.
 const MAX_PAUSE: u32 = 8;
 
-/// Reads a value; `None` if the payload has anything else, or is malformed.
+/// Reads a value that refers to no table; `None` if it has anything else, or is malformed.
 pub fn plain_to_v8<'s>(
     scope: &v8::PinScope<'s, '_>,
     known: &KnownNames,
-    Payload { bytes, table, .. }: &Payload,
+    bytes: &[u8],
 ) -> Option<v8::Local<'s, v8::Value>> {
-    if !table.is_empty() {
-        return None;
-    }
     let rest = bytes.strip_prefix(&Payload::VERSION).filter(|_| bytes.len() <= MAX_BYTES)?;
     let is_large = bytes.len() > MAX_SMALL;
     if !matches!(rest.first(), Some(b'A' | b'o' | b';' | b'\'')) || (is_large && !known.large.is_over()) {

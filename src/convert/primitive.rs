@@ -1,6 +1,6 @@
 //! Values that are not objects, and the kinds of values.
 
-use super::text::{text_into, text_to_v8};
+use super::text::{text_from_v8, text_to_v8};
 use crate::value::{BigInt, Fault, TypeOf, Value};
 
 /// Any value that is not an object; otherwise `None`. A symbol has no neutral form.
@@ -9,24 +9,13 @@ pub fn primitive_from_v8(
     value: v8::Local<'_, v8::Value>,
     limit: usize,
 ) -> Result<Option<Value>, Fault> {
-    primitive_into(scope, value, limit, Vec::new)
-}
-
-/// The same. The memory is used for a short text.
-#[inline]
-pub fn primitive_into(
-    scope: &mut v8::PinScope<'_, '_>,
-    value: v8::Local<'_, v8::Value>,
-    limit: usize,
-    memory: impl FnOnce() -> Vec<u8>,
-) -> Result<Option<Value>, Fault> {
     // The most frequent ones first.
     Ok(if let Ok(number) = v8::Local::<v8::Number>::try_from(value) {
         Some(Value::Number(number.value()))
     } else if value.is_undefined() {
         Some(Value::Undefined)
     } else if let Ok(string) = v8::Local::<v8::String>::try_from(value) {
-        Some(Value::String(text_into(scope, string, limit, memory)?))
+        Some(Value::String(text_from_v8(scope, string, limit)?))
     } else if value.is_null() {
         Some(Value::Null)
     } else if value.is_boolean() {

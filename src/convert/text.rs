@@ -25,27 +25,10 @@ fn new_string<'s>(
 
 /// At most `limit` bytes: a string may be much longer than the space that it takes in a guest's heap.
 pub fn text_from_v8(scope: &mut v8::Isolate, string: v8::Local<'_, v8::String>, limit: usize) -> Result<Text, Fault> {
-    text_into(scope, string, limit, Vec::new)
-}
-
-/// The same, in this memory if the text fits into it.
-#[inline]
-pub fn text_into(
-    scope: &mut v8::Isolate,
-    string: v8::Local<'_, v8::String>,
-    limit: usize,
-    memory: impl FnOnce() -> Vec<u8>,
-) -> Result<Text, Fault> {
     let length = string.length();
     if string.is_onebyte() {
-        let mut bytes = memory();
-        if length > bytes.capacity().min(limit) {
-            bytes = text_room(length, limit)?;
-        }
-        bytes.clear();
-        string.write_one_byte_uninit_v2(scope, 0, &mut bytes.spare_capacity_mut()[..length], v8::WriteFlags::empty());
-        // SAFETY: V8 has written `length` characters, for which there was room.
-        unsafe { bytes.set_len(length) };
+        let mut bytes = text_room(length, limit)?;
+        append_one_byte(scope, string, length, &mut bytes);
         Ok(Text::Latin1(bytes))
     } else {
         let mut units = text_room(length, limit)?;
@@ -55,6 +38,14 @@ pub fn text_into(
         }
         Ok(Text::from_utf16(units))
     }
+}
+
+/// Writes a string of `length` characters, each of one byte, at the end of `bytes`.
+pub fn append_one_byte(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, length: usize, bytes: &mut Vec<u8>) {
+    bytes.reserve(length);
+    string.write_one_byte_uninit_v2(scope, 0, &mut bytes.spare_capacity_mut()[..length], v8::WriteFlags::empty());
+    // SAFETY: V8 has written `length` characters, for which there was room.
+    unsafe { bytes.set_len(bytes.len() + length) };
 }
 
 /// As [`room`], perhaps with memory of an earlier text.

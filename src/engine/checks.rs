@@ -1,6 +1,7 @@
 //! V8's checks of results that it does not expect to be empty. V8 assumes that some operations cannot fail, such as the concatenation of a few
-//! strings, and ends the process if one does. A guest can make some of them fail, with sizes that V8 does not expect there. Elsewhere the same
-//! failure is an exception, so nothing is corrupt. It costs the guest its thread and its isolate, as running out of memory does.
+//! strings, and ends the process if one does. A guest can make some of them fail, with sizes that V8 does not expect there, or at the end of the
+//! stack. Elsewhere the same failure is an exception, so nothing is corrupt. It costs the guest its thread and its isolate, as running out of
+//! memory does.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::io::{self, Write as _};
@@ -17,6 +18,12 @@ unsafe extern "C" {
 /// `MaybeHandle::ToHandleChecked` of V8, as it is reported. Checks with other texts may mean that memory is corrupt.
 const NO_HANDLE: &CStr = c"Check failed: !is_null().";
 
+/// V8 evaluates a module that awaits something, and calls JavaScript for it. It assumes that only a termination makes these calls fail. They also
+/// fail at the end of the stack, below a long chain of imports or a deep recursion. V8 reports the first text if it cannot subscribe to the end of
+/// the module, and the second one if the code of the module cannot begin: no exception is pending then. Nothing else has changed.
+const NO_ROOM_FOR_MODULE: [&CStr; 2] =
+    [c"Check failed: isolate->is_execution_terminating().", c"Check failed: has_exception()."];
+
 /// How V8 begins its messages about arrays that are too long, where it has no exception for that.
 const TOO_LONG: &[u8] = b"Fatal JavaScript invalid ";
 
@@ -25,7 +32,8 @@ const NO_VALUE: [&CStr; 2] = [c"v8::FromJust", c"v8::ToLocalChecked"];
 
 /// V8 is about to end the process with this message. Does not return if that can be avoided.
 pub fn failed(message: &CStr) {
-    if message == NO_HANDLE || message.to_bytes().starts_with(TOO_LONG) {
+    let is_of_module = NO_ROOM_FOR_MODULE.contains(&message);
+    if message == NO_HANDLE || is_of_module || message.to_bytes().starts_with(TOO_LONG) {
         park();
     }
 }

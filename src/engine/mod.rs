@@ -12,7 +12,8 @@ pub mod code_cache;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod collections;
 mod cpp_heap;
-mod disposables;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod cpu_profiles;
 #[cfg_attr(not(all(target_os = "linux", not(any(test, fuzzing)))), path = "fibers/absent.rs")]
 mod fibers;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
@@ -20,6 +21,8 @@ mod generations;
 mod guest_thread;
 mod heap;
 mod icu;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod inspector_frames;
 pub mod library;
 #[cfg(target_os = "linux")]
 mod linux;
@@ -28,12 +31,14 @@ mod macos;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod maglev;
 mod memory;
+mod microtasks;
 mod page_allocator;
 mod platform;
 mod pool;
 mod read_only_heap;
 mod seal;
 mod snapshot;
+mod snapshot_scripts;
 mod start;
 mod stub_cache;
 #[cfg_attr(
@@ -70,17 +75,18 @@ pub use bootstrap_script::BootstrapScript;
 pub use checks::contain as contain_failed_checks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use collections::stop_tasks;
-pub use disposables::without_disposables;
 pub use fibers::{Allowed, Entered, limit_stack, new_thread, works_on_cpp_heap, works_on_heap};
 pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thread, knows_code_of_v8};
 pub use heap::Heap;
 pub use icu::abandon as abandon_texts;
 pub use memory::memory;
+pub use microtasks::{TerminatedMicrotask, drop_microtasks_if, take_terminated_microtask};
 pub use page_allocator::{with_budgets, with_prepaid_space};
 pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator, register_isolate};
 pub use pool::{run_on_pool, threads};
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, SnapshotSource};
+pub use snapshot_scripts::{have_shrunk_buffers, run_for_snapshot};
 pub use start::Unavailable;
 pub use user_snapshot::{Size, Snapshot};
 pub use wasm::began_compiling;

@@ -1,17 +1,15 @@
 //! Calls of a host on whose thread the guest runs, with small values. They need no request: the guest waits at once, and the host looks at
 //! what it asks. Every call of a function of a host comes here first.
 
-use std::cell::Cell;
-use std::mem;
 use std::rc::Rc;
 
 use super::outgoing::Arguments;
-use crate::convert;
+use crate::convert::{self, View};
 use crate::isolate::suspension::{self, RunningGuest};
 use crate::isolate::{Guest, GuestRealm, Realm, address_of, async_context};
 use crate::ops::{self, Transfer, op};
 use crate::protocol::{APPLY_HEAD, INVOKE_HEAD, MAX_OUTCOME};
-use crate::value::{DirectCall, Fault, Outcome, Slot, Value};
+use crate::value::{Answer, Argument, DirectCall, Fault, Outcome, Slot, Value};
 
 type Args<'s> = v8::FunctionCallbackArguments<'s>;
 type Results<'s> = v8::ReturnValue<'s, v8::Value>;
@@ -33,7 +31,7 @@ impl Called {
 #[inline(always)]
 pub fn call<'s>(scope: &mut v8::PinScope<'s, '_>, args: &Args<'s>, results: &mut Results<'_>) -> Called {
     let Some(id) = number(args.data()) else { return Called::UNREAD };
-    Call { op: op::CALL, id, args, results }.start(scope)
+    Call::<{ op::CALL }> { id, args }.start(scope, results)
 }
 
 /// Index of the handle among the arguments of `invoke`, and of the first argument of the operation.
@@ -47,11 +45,17 @@ const APPLIED: i32 = FIRST + APPLY_HEAD as i32;
 #[inline(always)]
 pub fn apply<'s>(scope: &mut v8::PinScope<'s, '_>, args: &Args<'s>, results: &mut Results<'_>) -> Called {
     let Some(id) = number(args.get(HANDLE)) else { return Called::UNREAD };
-    Call { op: op::REF_APPLY, id, args, results }.start(scope)
+    Call::<{ op::REF_APPLY }> { id, args }.start(scope, results)
 }
 
+#[inline(always)]
 fn number(value: v8::Local<'_, v8::Value>) -> Option<usize> {
-    v8::Local::<v8::Number>::try_from(value).ok().map(|number| number.value() as usize)
+    // SAFETY: a number needs no heap.
+    match unsafe { convert::view(convert::tagged(&*value)) } {
+        View::Integer(number) => usize::try_from(number).ok(),
+        View::Number(number) => Some(number as usize),
+        _ => None,
+    }
 }
 
 /// Whether a host reads such an object without a request. Rows of a table need one.
@@ -59,37 +63,67 @@ fn is_small(value: &Value) -> bool {
     matches!(value, Value::Payload(payload) if payload.table.is_empty() && payload.bytes.len() <= MAX_OUTCOME as usize)
 }
 
-/// A short list of primitives, which can be read again.
+/// Adds an argument that can be read at once where it lies. False if it is another one.
+#[inline(always)]
+fn push_simple(direct: &mut DirectCall, argument: v8::Local<'_, v8::Value>) -> bool {
+    // SAFETY: nothing here calls V8.
+    match unsafe { convert::view(convert::tagged(&*argument)) } {
+        View::Integer(number) => direct.args.push(Argument::Number(f64::from(number))),
+        View::Number(number) => direct.args.push(Argument::Number(number)),
+        View::OneByte(characters) if characters.len() <= DirectCall::MAX_TEXT => direct.push_one_byte(characters),
+        View::TwoByte(characters) if characters.len() <= DirectCall::MAX_TEXT => direct.push_two_byte(characters),
+        View::Undefined => direct.push_value(Value::Undefined),
+        View::Null => direct.push_value(Value::Null),
+        View::Boolean(boolean) => direct.push_value(Value::Boolean(boolean)),
+        View::OneByte(_) | View::TwoByte(_) | View::Other => return false,
+    }
+    true
+}
+
+/// Adds a short string that consists of others, or a short list of primitives. False if it is anything else. No code of the guest runs.
 #[inline(never)]
-fn short_list(
+fn push_short(
     scope: &mut v8::PinScope<'_, '_>,
     guest: &Guest,
-    direct: &DirectCall,
-    value: v8::Local<'_, v8::Value>,
-) -> Option<Value> {
-    let realm = Realm::current(scope, guest).ok()?;
-    let mut payload = direct.argument_payload.take().unwrap_or_default();
-    match convert::short_list_into(scope, &realm.plain_lists, value, &mut payload) {
-        Some(()) => Some(Value::Payload(payload)),
-        None => {
-            direct.argument_payload.set(Some(payload));
-            None
+    direct: &mut DirectCall,
+    argument: v8::Local<'_, v8::Value>,
+    accepts_lists: bool,
+) -> bool {
+    let start = direct.memory.bytes.len();
+    if let Ok(text) = v8::Local::<v8::String>::try_from(argument) {
+        let length = text.length();
+        if length > DirectCall::MAX_TEXT || !text.is_onebyte() {
+            return false;
         }
+        convert::append_one_byte(scope, text, length, &mut direct.memory.bytes);
+        direct.args.push(Argument::OneByte(start..start + length));
+        return true;
     }
+    if !accepts_lists || !argument.is_object() {
+        return false;
+    }
+    let list = Realm::current(scope, guest)
+        .ok()
+        .and_then(|realm| convert::write_short_list(scope, &realm.plain_lists, argument, &mut direct.memory.bytes))
+        .filter(|()| direct.memory.bytes.len() - start <= MAX_OUTCOME as usize);
+    if list.is_none() {
+        direct.memory.bytes.truncate(start);
+        return false;
+    }
+    direct.args.push(Argument::Small(start..direct.memory.bytes.len()));
+    true
 }
 
 /// A call as V8 passes it.
-struct Call<'a, 's, 'r> {
-    op: u32,
+struct Call<'a, 's, const OP: u32> {
     /// By which the guest knows the function, or the Reference.
     id: usize,
     args: &'a Args<'s>,
-    results: &'a mut Results<'r>,
 }
 
-impl<'s> Call<'_, 's, '_> {
+impl<'s, const OP: u32> Call<'_, 's, OP> {
     #[inline(always)]
-    fn start(self, scope: &mut v8::PinScope<'s, '_>) -> Called {
+    fn start(self, scope: &mut v8::PinScope<'s, '_>, results: &mut Results<'_>) -> Called {
         let Some(RunningGuest { fiber, guest, remote }) = suspension::running_guest(address_of(scope), self.args)
         else {
             return Called::UNREAD;
@@ -102,17 +136,13 @@ impl<'s> Call<'_, 's, '_> {
         guest.handles.collect_references(scope, &remote.accounts.references);
         let mut shared = guest.take_direct_call();
         let mut begun = None;
-        let read = Rc::get_mut(&mut shared).map_or(Ok(false), |direct| {
-            (direct.op, direct.requester, direct.shows_stacks) = (self.op, remote.id(), remote.settings.host_stacks);
-            direct.request = async_context::current(scope);
-            self.read(scope, guest, direct, &mut begun)
-        });
-        let is_read = match read {
-            Ok(is_read) => is_read,
-            Err(fault) => {
-                guest.keep_direct_call(shared);
-                return Called::Ended(Err(fault));
+        let is_read = match Rc::get_mut(&mut shared) {
+            Some(direct) => {
+                (direct.op, direct.requester, direct.shows_stacks) = (OP, remote.id(), remote.settings.host_stacks);
+                direct.request = async_context::current(scope);
+                self.read(scope, guest, direct, &mut begun)
             }
+            None => Ok(false),
         };
         // While the guest waits, the host reads the number of the slot before it runs anything that could release it.
         let call_of = |slot: &Slot| {
@@ -121,59 +151,77 @@ impl<'s> Call<'_, 's, '_> {
             (direct.host, direct.slot) = (host.id(), slot.index());
             guest.is_answered_on_this_thread(host) && fiber.call_directly(&shared)
         };
-        let is_called = is_read
-            && match self.op {
+        let is_called = match is_read {
+            Ok(true) => match OP {
                 op::REF_APPLY => guest.handles.with_foreign_reference(self.id, call_of),
                 _ => guest.handles.with_sync_function(self.id, call_of),
             }
-            .unwrap_or(false);
-        if is_called {
-            let answer = guest.wait_in(scope, remote, &*shared, true);
-            if !shared.is_refused() {
-                remote.accounts.meter.called_host();
-                let called = match answer {
-                    Ok(Value::Number(number)) => {
-                        self.results.set_double(number);
-                        Called::Returned
-                    }
-                    Ok(value) => self.give(scope, guest, &shared, value),
-                    Err(fault) => Called::Ended(Err(fault)),
-                };
+            .unwrap_or(false),
+            Ok(false) => false,
+            Err(fault) => {
                 guest.keep_direct_call(shared);
-                return called;
+                return Called::Ended(Err(fault));
             }
+        };
+        if !is_called {
+            return unsent(guest, shared, begun);
         }
-        if let Some(begun) = &mut begun {
-            begun.values = match Rc::get_mut(&mut shared) {
-                Some(direct) => mem::take(&mut direct.args),
-                None => shared.args.clone(),
-            };
+        let answer = guest.wait_in(scope, remote, &*shared, true);
+        if matches!(answer, Ok(Answer::Refused)) {
+            return unsent(guest, shared, begun);
+        }
+        remote.accounts.meter.called_host();
+        match answer {
+            Ok(Answer::Number(number)) => results.set_double(number),
+            Ok(Answer::Text) => {
+                let text =
+                    shared.with_result(|text| v8::String::new_from_one_byte(scope, text, v8::NewStringType::Normal));
+                match text {
+                    Some(text) => results.set(text.into()),
+                    None => return ended(guest, shared, Err(Fault::beyond("Invalid string length"))),
+                }
+            }
+            Ok(answer) => return Self::give(scope, guest, shared, answer, results),
+            Err(fault) => return ended(guest, shared, Err(fault)),
         }
         guest.keep_direct_call(shared);
-        Called::Unsent(begun)
+        Called::Returned
     }
 
     /// Returns the result to the guest, if it is a primitive, or a small value that a function has returned. The surface, which applies References,
     /// expects a carrier of everything that is no primitive.
-    #[inline(always)]
-    fn give(self, scope: &v8::PinScope<'_, '_>, guest: &Guest, direct: &DirectCall, value: Value) -> Called {
-        let given = match &value {
-            Value::Payload(payload) if self.op == op::CALL => {
-                convert::plain_to_v8(scope, guest.known_names(), payload).map(Ok)
-            }
-            value => convert::primitive_to_v8(scope, value),
+    #[inline(never)]
+    fn give(
+        scope: &v8::PinScope<'s, '_>,
+        guest: &Guest,
+        shared: Rc<DirectCall>,
+        answer: Answer,
+        results: &mut Results<'_>,
+    ) -> Called {
+        let plain = |bytes: &[u8]| {
+            (OP == op::CALL).then(|| convert::plain_to_v8(scope, guest.known_names(), bytes)).flatten().map(Ok)
         };
-        match given {
-            Some(Ok(given)) => {
-                self.results.set(given);
-                direct.keep_result(value);
-                Called::Returned
+        let (given, value) = match answer {
+            Answer::Value(value) => {
+                let given = match &value {
+                    Value::Payload(payload) if payload.table.is_empty() => plain(&payload.bytes),
+                    value => convert::primitive_to_v8(scope, value),
+                };
+                (given, Some(value))
             }
-            _ => Called::Ended(Ok(value)),
+            _ => (shared.with_result(plain), None),
+        };
+        if let Some(Ok(given)) = given {
+            results.set(given);
+            guest.keep_direct_call(shared);
+            return Called::Returned;
         }
+        let value = value.unwrap_or_else(|| Value::Payload(Box::new(shared.take_result())));
+        ended(guest, shared, Ok(value))
     }
 
     /// False if there is anything that needs a request. `begun` is set once an argument was read that must not be read twice.
+    #[inline(always)]
     fn read(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
@@ -181,23 +229,15 @@ impl<'s> Call<'_, 's, '_> {
         direct: &mut DirectCall,
         begun: &mut Option<Arguments>,
     ) -> Result<bool, Fault> {
-        let bytes = Cell::new(0_usize);
-        let is_allowed = |value: &Value| {
-            bytes.set(bytes.get().saturating_add(value.byte_size()));
-            bytes.get() <= guest.max_outside
-        };
-        let primitive = |scope: &mut v8::PinScope<'_, '_>, direct: &DirectCall, index| {
-            let memory = || direct.argument_memory.take();
-            let value = convert::primitive_into(scope, self.args.get(index), guest.max_outside, memory).ok()??;
-            let has_bytes = matches!(value, Value::String(_) | Value::BigInt(_));
-            (!has_bytes || is_allowed(&value)).then_some(value)
-        };
-        let first = if self.op == op::REF_APPLY {
+        let first = if OP == op::REF_APPLY {
             let Some(bits) = number(self.args.get(FIRST)) else { return Ok(false) };
             direct.bits = bits as u32;
             // Mostly undefined, as is an argument that is not given.
-            if !self.args.get(RECEIVER).is_undefined() {
-                let Some(receiver) = primitive(scope, direct, RECEIVER) else { return Ok(false) };
+            let receiver = self.args.get(RECEIVER);
+            if !receiver.is_undefined() {
+                let Ok(Some(receiver)) = convert::primitive_from_v8(scope, receiver, guest.max_outside) else {
+                    return Ok(false);
+                };
                 direct.receiver = Some(receiver);
             }
             APPLIED
@@ -208,50 +248,70 @@ impl<'s> Call<'_, 's, '_> {
             return Ok(false);
         }
         for index in first..self.args.length() {
-            if let Ok(number) = v8::Local::<v8::Number>::try_from(self.args.get(index))
-                && begun.is_none()
-            {
-                // Written where it stays. To move what was just written in parts takes processors long.
-                direct.args.push(Value::Number(number.value()));
-                continue;
-            }
-            if let Some(value) = primitive(scope, direct, index) {
-                if let Some(begun) = begun {
-                    begun.admit(&value)?;
-                }
-                direct.args.push(value);
-                continue;
-            }
-            let object = self.args.get(index);
-            if self.op != op::CALL || !object.is_object() {
-                return Ok(false);
-            }
+            let argument = self.args.get(index);
             if begun.is_none()
-                && let Some(list) = short_list(scope, guest, direct, object)
+                && (push_simple(direct, argument) || push_short(scope, guest, direct, argument, OP == op::CALL))
             {
-                if !is_allowed(&list) || !is_small(&list) {
-                    return Ok(false);
-                }
-                direct.args.push(list);
                 continue;
             }
-            let at = GuestRealm::current(scope)?;
-            let begun = match begun {
-                Some(begun) => begun,
-                None => {
-                    let mut arguments = Arguments::new(&at);
-                    direct.args.iter().try_for_each(|value| arguments.admit(value))?;
-                    begun.insert(arguments)
-                }
-            };
-            let value = ops::transfer_out(scope, &at, object, Transfer(Transfer::COPY))?;
-            begun.admit(&value)?;
-            let is_small = is_small(&value);
-            direct.args.push(value);
-            if !is_small {
+            if !Self::push(scope, guest, direct, argument, begun)? {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok(direct.byte_size() <= guest.max_outside)
     }
+
+    /// Adds another argument. False if it needs a request.
+    #[inline(never)]
+    fn push(
+        scope: &mut v8::PinScope<'s, '_>,
+        guest: &Guest,
+        direct: &mut DirectCall,
+        argument: v8::Local<'s, v8::Value>,
+        begun: &mut Option<Arguments>,
+    ) -> Result<bool, Fault> {
+        if let Ok(Some(value)) = convert::primitive_from_v8(scope, argument, guest.max_outside) {
+            if let Some(begun) = begun {
+                begun.admit(value.byte_size())?;
+            }
+            direct.push_value(value);
+            return Ok(true);
+        }
+        if OP != op::CALL || !argument.is_object() {
+            return Ok(false);
+        }
+        let at = GuestRealm::current(scope)?;
+        let begun = match begun {
+            Some(begun) => begun,
+            None => {
+                let mut arguments = Arguments::new(&at);
+                arguments.admit(direct.byte_size())?;
+                begun.insert(arguments)
+            }
+        };
+        let value = ops::transfer_out(scope, &at, argument, Transfer(Transfer::COPY))?;
+        begun.admit(value.byte_size())?;
+        let is_small = is_small(&value);
+        direct.push_value(value);
+        Ok(is_small)
+    }
+}
+
+/// The call must be sent.
+#[inline(never)]
+fn unsent(guest: &Guest, mut shared: Rc<DirectCall>, mut begun: Option<Arguments>) -> Called {
+    if let Some(begun) = &mut begun {
+        begun.values = match Rc::get_mut(&mut shared) {
+            Some(direct) => direct.take_values(),
+            None => shared.copied_values(),
+        };
+    }
+    guest.keep_direct_call(shared);
+    Called::Unsent(begun)
+}
+
+#[inline(never)]
+fn ended(guest: &Guest, shared: Rc<DirectCall>, outcome: Outcome) -> Called {
+    guest.keep_direct_call(shared);
+    Called::Ended(outcome)
 }

@@ -58,14 +58,24 @@ fn call<'s>(
     mut result: v8::ReturnValue<v8::Value>,
 ) {
     let _lifted = cap::lift();
-    let called = direct_call::call(scope, &args, &mut result);
-    if matches!(called, Called::Returned) {
-        return;
+    match direct_call::call(scope, &args, &mut result) {
+        Called::Returned => {}
+        called => call_further(scope, &args, result, called),
     }
+}
+
+/// The call has not just returned a result.
+#[inline(never)]
+fn call_further<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    args: &v8::FunctionCallbackArguments<'s>,
+    mut result: v8::ReturnValue<v8::Value>,
+    called: Called,
+) {
     let Ok(at) = GuestRealm::current(scope) else { return };
     let value = match called {
         Called::Ended(outcome) => outcome.and_then(|value| convert::to_v8(scope, &at, value)),
-        Called::Unsent(begun) => call_out(scope, &at, &args, begun),
+        Called::Unsent(begun) => call_out(scope, &at, args, begun),
         Called::Returned => return,
     };
     match value {
@@ -142,14 +152,14 @@ impl Arguments {
     }
 
     pub fn push(&mut self, value: Value) -> Result<(), Fault> {
-        self.admit(&value)?;
+        self.admit(value.byte_size())?;
         self.values.push(value);
         Ok(())
     }
 
-    /// Counts a value that is kept elsewhere.
-    pub fn admit(&mut self, value: &Value) -> Result<(), Fault> {
-        self.bytes = self.bytes.saturating_add(value.byte_size());
+    /// Counts values of `bytes` that are kept elsewhere.
+    pub fn admit(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.limit {
             return Err(convert::too_large(self.limit));
         }

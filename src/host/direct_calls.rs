@@ -12,7 +12,7 @@ use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use crate::isolate::caller_thread::{self, DirectCaller};
 use crate::ops::{Transfer, op};
 use crate::protocol::{direct_call, tag};
-use crate::value::{DirectCall, Fault, Outcome, Owner, Payload, Value};
+use crate::value::{Answered, Argument, DirectCall, Fault, Owner, Payload, Value};
 
 /// Calls that the loop serves before the waiting thread looks at other things.
 const MAX_IN_A_ROW: u32 = 32;
@@ -53,10 +53,13 @@ impl Environment {
                 let serve = js.dereference(&self.functions.serve_direct_calls)?;
                 js.call(serve, &[js.number(serving_now.head.get())?, first])
             });
-            let outcome = served.err().map(|Refused| Err(self.failure(js)));
+            let answered = match served {
+                Ok(_) => Answered::Refused,
+                Err(Refused) => Answered::Outcome(Err(self.failure(js))),
+            };
             // There is a call if the loop was left in the middle of it.
             if let Some(direct) = serving_now.direct.take() {
-                self.end_direct_call(&serving_now, direct, outcome);
+                self.end_direct_call(&serving_now, direct, answered);
             }
         }
         self.context.direct_serving.replace(outer);
@@ -65,23 +68,24 @@ impl Environment {
     /// False if the surface need not serve the call: it was answered here.
     #[inline(always)]
     fn begin_direct_call(&self, js: Js<'_>, serving_now: &DirectServing, direct: Rc<DirectCall>) -> bool {
-        let answer = if direct.is_over() {
-            // The guest was stopped before it waited.
-            None
+        let is_of_other = direct.request != serving_now.request;
+        let answer = if direct.is_over() || (is_of_other && direct.request != 0) {
+            // The guest was stopped before it waited, or acts on behalf of an asynchronous call, whose stores only requests get.
+            Answered::Refused
         } else if !self.has_room(js) {
             js.clear_exception();
-            None
+            Answered::Refused
         } else {
             match self.disown(js) {
                 Ok(()) => {
-                    if direct.request != serving_now.request {
+                    if is_of_other {
                         self.context.act_for(direct.request);
                     }
                     serving_now.head.set(head_of(&direct));
                     serving_now.direct.replace(Some(direct));
                     return true;
                 }
-                Err(Refused) => Some(Err(self.failure(js))),
+                Err(Refused) => Answered::Outcome(Err(self.failure(js))),
             }
         };
         self.resume(&serving_now.requester, direct, answer);
@@ -90,7 +94,7 @@ impl Environment {
 
     /// Answers `direct`, which was being served, and resumes its guest.
     #[inline(always)]
-    fn end_direct_call(&self, serving_now: &DirectServing, direct: Rc<DirectCall>, outcome: Option<Outcome>) {
+    fn end_direct_call(&self, serving_now: &DirectServing, direct: Rc<DirectCall>, answered: Answered) {
         if direct.request != serving_now.request {
             self.context.act_for(serving_now.request);
         }
@@ -99,13 +103,13 @@ impl Environment {
         if !self.context.retained.borrow().is_empty() {
             self.context.retained.take();
         }
-        self.resume(&serving_now.requester, direct, outcome);
+        self.resume(&serving_now.requester, direct, answered);
     }
 
     /// Answers `direct`, and resumes its guest, which uses it again.
     #[inline(always)]
-    fn resume(&self, requester: &DirectCaller, direct: Rc<DirectCall>, outcome: Option<Outcome>) {
-        direct.answer(outcome);
+    fn resume(&self, requester: &DirectCaller, direct: Rc<DirectCall>, answered: Answered) {
+        direct.answer(answered);
         let isolate = direct.requester;
         drop(direct);
         // Otherwise the call that waits ends first: the guest must not ask again.
@@ -143,45 +147,65 @@ impl Environment {
     /// The receiver (0) or an argument (from 1) of the call that is being served; `undefined` if there is none.
     fn argument<'a>(&self, js: Js<'a>, serving_now: &DirectServing, index: usize) -> JsResult<JsValue<'a>> {
         let direct = serving_now.direct.borrow();
-        let value = direct
-            .as_ref()
-            .and_then(|direct| if index == 0 { direct.receiver.as_ref() } else { direct.args.get(index - 1) });
-        let Some(value) = value else { return js.undefined() };
-        if let Value::Payload(payload) = value
-            && let Some(carrier) = self.arena.outcome(js, &payload.bytes)?
-        {
-            return Ok(carrier);
+        let Some(direct) = &*direct else { return js.undefined() };
+        let value = if index == 0 {
+            direct.receiver.as_ref()
+        } else {
+            match direct.args.get(index - 1) {
+                Some(Argument::Number(number)) => return js.number(*number),
+                Some(Argument::OneByte(range)) => {
+                    return js.one_byte(direct.memory.bytes.get(range.clone()).unwrap_or_default());
+                }
+                Some(Argument::TwoByte(range)) => {
+                    return js.two_byte(direct.memory.units.get(range.clone()).unwrap_or_default());
+                }
+                Some(Argument::Small(range)) => {
+                    return self.small(js, direct.memory.bytes.get(range.clone()).unwrap_or_default());
+                }
+                Some(Argument::Value(place)) => direct.memory.values.get(*place),
+                None => None,
+            }
+        };
+        match value {
+            None => js.undefined(),
+            Some(Value::Payload(payload)) => self.small(js, &payload.bytes),
+            Some(value) => carrier::write_shared(js, self, value),
         }
-        carrier::write_shared(js, self, value)
+    }
+
+    /// The carrier of a value without a table.
+    fn small<'a>(&self, js: Js<'a>, bytes: &[u8]) -> JsResult<JsValue<'a>> {
+        match self.arena.outcome(js, bytes)? {
+            Some(carrier) => Ok(carrier),
+            None => {
+                carrier::write_or_refuse(js, self, Ok(Value::Payload(Box::new(Payload::without_table(bytes.to_vec())))))
+            }
+        }
     }
 
     /// Answers the call that is being served. Returns what [`answer`] does.
     #[inline(always)]
-    fn answer<'a>(
-        &self,
-        js: Js<'a>,
-        read: impl FnOnce(&DirectCall) -> JsResult<Option<Outcome>>,
-    ) -> JsResult<JsValue<'a>> {
+    fn answer<'a>(&self, js: Js<'a>, read: impl FnOnce(&DirectCall) -> JsResult<Answered>) -> JsResult<JsValue<'a>> {
         let serving_now = self.context.direct_serving.borrow().clone().ok_or(Refused)?;
         let direct = serving_now.direct.take().ok_or(Refused)?;
-        let outcome = read(&direct).unwrap_or_else(|Refused| Some(Err(self.failure(js))));
-        self.end_direct_call(&serving_now, direct, outcome);
+        let answered = read(&direct).unwrap_or_else(|Refused| Answered::Outcome(Err(self.failure(js))));
+        self.end_direct_call(&serving_now, direct, answered);
         self.next_direct_call(js, &serving_now).unwrap_or_else(|| js.dereference(&self.functions.serve_direct_calls))
     }
 
-    /// `None` if the surface needs a request.
-    fn read_result(&self, js: Js<'_>, requester: u64, carrier: JsValue<'_>) -> JsResult<Option<Outcome>> {
+    fn read_result(&self, js: Js<'_>, requester: u64, carrier: JsValue<'_>) -> JsResult<Answered> {
         if let Some(number) = js.number_of(carrier)? {
-            return Ok(Some(Ok(Value::Number(number))));
+            return Ok(Answered::Number(number));
         }
         if js.type_of(carrier)? != JsType::Object {
-            return carrier::read(js, self, carrier).map(Some);
+            return carrier::read(js, self, carrier).map(Answered::Outcome);
         }
         if js.read_number(js.element(carrier, 0)?)? as u32 == tag::AGAIN {
-            return Ok(None);
+            // The surface needs a request.
+            return Ok(Answered::Refused);
         }
         let requester = caller_thread::guest(requester).map(|remote| Arc::downgrade(&remote) as Weak<dyn Owner>);
-        self.read_answer(js, requester.as_ref(), carrier).map(Some)
+        self.read_answer(js, requester.as_ref(), carrier).map(Answered::Outcome)
     }
 }
 
@@ -197,15 +221,20 @@ pub fn answer<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue
 /// `answerText(text)`: the same with a short string as the result.
 pub fn answer_text<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [text, ..] = args else { return Err(Refused) };
-    environment.answer(js, |direct| Ok(Some(Ok(Value::String(js.read_text_into(*text, direct.result_memory.take())?)))))
+    environment.answer(js, |direct| {
+        if direct.write_result(|memory| js.read_short_text(*text, memory))? {
+            return Ok(Answered::Text);
+        }
+        Ok(Answered::Outcome(Ok(Value::String(js.read_text(*text)?))))
+    })
 }
 
 /// `answerBytes(bytes)`: the same with a serialized value that has no table.
 pub fn answer_bytes<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [bytes, ..] = args else { return Err(Refused) };
     environment.answer(js, |_| {
-        let payload = Payload { bytes: Arc::new(js.take_bytes(*bytes)?), table: Vec::new(), moved: false };
-        Ok(Some(Ok(Value::Payload(Box::new(payload)))))
+        let payload = Payload::without_table(js.take_bytes(*bytes)?);
+        Ok(Answered::Outcome(Ok(Value::Payload(Box::new(payload)))))
     })
 }
 
@@ -213,9 +242,9 @@ pub fn answer_bytes<'a>(js: Js<'a>, environment: &'static Environment, args: &[J
 pub fn answer_small<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [length, ..] = args else { return Err(Refused) };
     environment.answer(js, |direct| {
-        let mut payload = direct.result_payload.take().unwrap_or_default();
-        environment.arena.take_small(js, js.read_number(*length)? as usize, Arc::make_mut(&mut payload.bytes))?;
-        Ok(Some(Ok(Value::Payload(payload))))
+        let length = js.read_number(*length)? as usize;
+        direct.write_result(|memory| environment.arena.take_small(js, length, memory))?;
+        Ok(Answered::Small)
     })
 }
 

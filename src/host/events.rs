@@ -149,7 +149,7 @@ impl Environment {
     /// Makes the surface empty the slots that are no longer held.
     pub(super) fn disown(&self, js: Js<'_>) -> JsResult<()> {
         if self.handle.disowned.is_any() {
-            let args = [js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(0.0)?];
+            let args = [js.number(0.0)?, js.number(0.0)?, js.number(f64::from(op::REF_RELEASE))?, js.number(0.0)?];
             js.call(js.dereference(&self.functions.serve)?, &args)?;
         }
         Ok(())
@@ -223,14 +223,16 @@ impl Environment {
         let call = chain.request();
         // While a sync call waits, its callee's requests are served on this stack.
         let waits = chain.waits_in(self.handle.id);
-        let caller = (!waits).then(|| chain.request());
+        // The stack has the stores of the call that waits. The guest may act on behalf of another one, which awaits the callee's promise.
+        let caller = if waits && call == self.context.request() { 0 } else { call };
+        let head = [caller as f64, number as f64, f64::from(op), f64::from(slot.index())];
         let outer = self.context.chain.replace(waits.then_some(chain));
         let limits = self.context.limits.get();
         let carried = if waits && !self.has_room(js) {
             Err(Refused)
         } else {
             // Frees released slots first, so that a guest that calls repeatedly in one turn of the event loop has no more than it holds.
-            self.disown(js).and_then(|()| self.call_serve(js, caller, number, op, slot.index(), args))
+            self.disown(js).and_then(|()| self.call_serve(js, waits, head, args))
         };
         let carried = carried.and_then(|carrier| match self.read_answer(js, requester.as_ref(), carrier)? {
             Ok(Value::Undefined) => Ok(None),
@@ -254,28 +256,18 @@ impl Environment {
         }
     }
 
-    /// `caller`: if the event loop serves the request, the async call of this environment on whose behalf it was made, or 0.
-    fn call_serve<'a>(
-        &self,
-        js: Js<'a>,
-        caller: Option<i64>,
-        number: i64,
-        op: u32,
-        slot: u32,
-        args: Vec<Value>,
-    ) -> JsResult<JsValue<'a>> {
-        let mut values = Vec::with_capacity(args.len() + 4);
-        if let Some(caller) = caller {
-            values.push(js.number(caller as f64)?);
+    /// `waits`: a sync call waits for the answer. `head`: the async call of this environment on whose behalf the request was made, if the stack does
+    /// not have its stores, or 0; the number of the request, the operation and the slot.
+    fn call_serve<'a>(&self, js: Js<'a>, waits: bool, head: [f64; 4], args: Vec<Value>) -> JsResult<JsValue<'a>> {
+        let mut values = Vec::with_capacity(args.len() + head.len());
+        for number in head {
+            values.push(js.number(number)?);
         }
-        values.push(js.number(number as f64)?);
-        values.push(js.number(f64::from(op))?);
-        values.push(js.number(f64::from(slot))?);
         for arg in args {
             // The surface releases the handles among the others when it finds the refusal.
             values.push(carrier::write_or_refuse(js, self, Ok(arg))?);
         }
-        let serve = if caller.is_none() { &self.functions.serve } else { &self.functions.serve_later };
+        let serve = if waits { &self.functions.serve } else { &self.functions.serve_later };
         js.call(js.dereference(serve)?, &values)
     }
 }

@@ -129,22 +129,26 @@ impl<'a> Js<'a> {
     }
 
     pub fn text(self, text: &Text) -> JsResult<JsValue<'a>> {
-        let mut value = ptr::null_mut();
-        // SAFETY: the pointers are to slices of the lengths given, which the host copies.
-        check(unsafe {
-            match text {
-                Text::Latin1(bytes) => sys::napi_create_string_latin1(
-                    self.env,
-                    bytes.as_ptr().cast(),
-                    bytes.len() as isize,
-                    &raw mut value,
-                ),
-                Text::Utf16(units) => {
-                    sys::napi_create_string_utf16(self.env, units.as_ptr(), units.len() as isize, &raw mut value)
-                }
-            }
-        })?;
-        Ok(self.value(value))
+        match text {
+            Text::Latin1(bytes) => self.one_byte(bytes),
+            Text::Utf16(units) => self.two_byte(units),
+        }
+    }
+
+    /// A string of characters below U+0100.
+    pub fn one_byte(self, characters: &[u8]) -> JsResult<JsValue<'a>> {
+        // SAFETY: the pointer is to a slice of the length given, which the host copies.
+        self.made(|value| unsafe {
+            sys::napi_create_string_latin1(self.env, characters.as_ptr().cast(), characters.len() as isize, value)
+        })
+    }
+
+    /// A string of UTF-16 code units.
+    pub fn two_byte(self, units: &[u16]) -> JsResult<JsValue<'a>> {
+        // SAFETY: the pointer is to a slice of the length given, which the host copies.
+        self.made(|value| unsafe {
+            sys::napi_create_string_utf16(self.env, units.as_ptr(), units.len() as isize, value)
+        })
     }
 
     pub fn string(self, text: &str) -> JsResult<JsValue<'a>> {

@@ -11,13 +11,11 @@ use crate::value::Text;
 /// Code units of a string that are read without asking for its length first.
 const SHORT: usize = 256;
 
+/// Code units of a short string that are converted together.
+const TOGETHER: usize = 8;
+
 impl Js<'_> {
     pub fn read_text(self, value: JsValue<'_>) -> JsResult<Text> {
-        self.read_text_into(value, Vec::new())
-    }
-
-    /// The same, in `memory` if the text fits into it.
-    pub fn read_text_into(self, value: JsValue<'_>, mut memory: Vec<u8>) -> JsResult<Text> {
         let mut short = [const { MaybeUninit::<u16>::uninit() }; SHORT];
         let mut length = 0;
         // SAFETY: the buffer has `SHORT` units; the host writes at most that many, the last a terminator.
@@ -30,10 +28,8 @@ impl Js<'_> {
             if short.iter().fold(0, |all, unit| all | unit) >= 256 {
                 return Ok(Text::Utf16(short.into()));
             }
-            memory.clear();
             // Checked above: the cast is exact.
-            memory.extend(short.iter().map(|unit| *unit as u8));
-            return Ok(Text::Latin1(memory));
+            return Ok(Text::Latin1(short.iter().map(|unit| *unit as u8).collect()));
         }
         // SAFETY: without a buffer the host only returns the length.
         check(unsafe {
@@ -53,6 +49,35 @@ impl Js<'_> {
         // SAFETY: the host reports that it has written this many units; there was room for no more.
         unsafe { units.set_len(length.min(room - 1)) };
         Ok(Text::from_utf16(units))
+    }
+
+    /// Reads a short text with one byte per character into `memory`. False if it is another one.
+    pub fn read_short_text(self, value: JsValue<'_>, memory: &mut Vec<u8>) -> JsResult<bool> {
+        let mut short = [const { MaybeUninit::<u16>::uninit() }; SHORT + TOGETHER];
+        let mut length = 0;
+        // SAFETY: as above, of which this is a part.
+        check(unsafe {
+            sys::napi_get_value_string_utf16(self.env(), value.raw(), short.as_mut_ptr().cast(), SHORT, &raw mut length)
+        })?;
+        if length >= SHORT - 1 {
+            return Ok(false);
+        }
+        // The last units that are looked at together are zeros.
+        short[length..length + TOGETHER].fill(MaybeUninit::new(0));
+        let padded = length.next_multiple_of(TOGETHER);
+        // SAFETY: the host has written `length` units, and zeros follow.
+        let units = unsafe { std::slice::from_raw_parts(short.as_ptr().cast::<u16>(), padded) };
+        memory.clear();
+        memory.reserve(padded);
+        let mut all = [0; TOGETHER];
+        for units in units.as_chunks::<TOGETHER>().0 {
+            for (all, unit) in all.iter_mut().zip(units) {
+                *all |= unit;
+            }
+            memory.extend_from_slice(&units.map(|unit| unit as u8));
+        }
+        memory.truncate(length);
+        Ok(all.iter().all(|unit| *unit < 256))
     }
 
     /// The text of a string that the surface knows to have only characters below U+0100.

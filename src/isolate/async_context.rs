@@ -1,6 +1,6 @@
 //! The async context of guest code: on behalf of which asynchronous call of its host it runs and, if several actors share a realm, for
 //! which actor. V8 keeps it with every continuation: what runs after an `await` has the same context as what ran before. Guests cannot see
-//! it.
+//! it. An evaluation of a module that belongs to no such call has a number of its own, so that it can be distinguished from others.
 
 /// Runs `work` on behalf of the call `request`; 0 for none.
 pub fn within<'s, 'i, T>(
@@ -24,22 +24,50 @@ pub fn begin(scope: &v8::PinScope<'_, '_>, request: i64) {
 
 /// The host's number for the call; 0 for none.
 pub fn current(scope: &v8::PinScope<'_, '_>) -> i64 {
+    let owner = owner(scope);
+    if owner < FIRST_EVALUATION { owner } else { 0 }
+}
+
+/// Numbers from here on are those of evaluations. Hosts count their calls from zero, and promises downwards from zero.
+const FIRST_EVALUATION: i64 = 1 << 52;
+
+/// Runs `work` as part of the evaluation `number` of the isolate, unless it belongs to a call or to another evaluation already.
+pub fn within_evaluation<'s, 'i, T>(
+    scope: &mut v8::PinScope<'s, 'i>,
+    number: i64,
+    work: impl FnOnce(&mut v8::PinScope<'s, 'i>) -> T,
+) -> T {
+    if owner(scope) != 0 {
+        return work(scope);
+    }
+    let before = scope.get_continuation_preserved_embedder_data();
+    let owner = v8::Number::new(scope, (FIRST_EVALUATION + number) as f64).into();
+    let now = match actor(scope) {
+        Some(actor) => v8::Array::new_with_elements(scope, &[owner, actor]).into(),
+        None => owner,
+    };
+    scope.set_continuation_preserved_embedder_data(now);
+    let result = work(scope);
+    scope.set_continuation_preserved_embedder_data(before);
+    result
+}
+
+/// The host's number for the call, or that of the evaluation; 0 for neither.
+pub fn owner(scope: &v8::PinScope<'_, '_>) -> i64 {
     let data = scope.get_continuation_preserved_embedder_data();
     // Nearly always.
     if data.is_undefined() {
         return 0;
     }
-    let request = match v8::Local::<v8::Array>::try_from(data) {
-        Ok(both) => both.get_index(scope, REQUEST),
+    let owner = match v8::Local::<v8::Array>::try_from(data) {
+        Ok(both) => both.get_index(scope, OWNER),
         Err(_) => Some(data),
     };
-    request
-        .and_then(|request| v8::Local::<v8::Number>::try_from(request).ok())
-        .map_or(0, |request| request.value() as i64)
+    owner.and_then(|owner| v8::Local::<v8::Number>::try_from(owner).ok()).map_or(0, |owner| owner.value() as i64)
 }
 
 /// With an actor, the context is an array of both.
-const REQUEST: u32 = 0;
+const OWNER: u32 = 0;
 const ACTOR: u32 = 1;
 
 /// The current actor, if one was set.
@@ -50,8 +78,8 @@ pub fn actor<'s>(scope: &v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Value
 
 /// From now on, until this is changed, the guest acts for `actor`, on behalf of the same call.
 pub fn act_for(scope: &v8::PinScope<'_, '_>, actor: v8::Local<'_, v8::Value>) {
-    let request = v8::Number::new(scope, current(scope) as f64).into();
-    let both = v8::Array::new_with_elements(scope, &[request, actor]);
+    let owner = v8::Number::new(scope, owner(scope) as f64).into();
+    let both = v8::Array::new_with_elements(scope, &[owner, actor]);
     scope.set_continuation_preserved_embedder_data(both.into());
 }
 

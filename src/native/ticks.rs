@@ -17,6 +17,24 @@ pub fn now() -> u64 {
     system()
 }
 
+/// The current time, which is read once for several uses.
+#[derive(Default)]
+pub struct Moment(Option<u64>);
+
+impl Moment {
+    /// The same as [`now`] at the first call.
+    #[inline]
+    pub fn ticks(&mut self) -> u64 {
+        *self.0.get_or_insert_with(now)
+    }
+
+    /// Time passes: it is read again.
+    #[inline]
+    pub fn pass(&mut self) {
+        self.0 = None;
+    }
+}
+
 /// How many nanoseconds these ticks take.
 pub fn nanoseconds(ticks: u64) -> u64 {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -55,7 +73,7 @@ fn system() -> u64 {
 mod counter {
     use std::fs;
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicU8, Ordering};
+    use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
     /// What the kernel reads to know the time.
     const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -130,14 +148,20 @@ mod counter {
 
     /// Nanoseconds per tick.
     fn rate() -> f64 {
-        static RATE: OnceLock<f64> = OnceLock::new();
-        if let Some(rate) = RATE.get() {
-            return *rate;
+        /// The last measurement, as bits, and when the next one is due: after twice the time, until the rate is settled.
+        static RATE: AtomicU64 = AtomicU64::new(0);
+        static DUE: AtomicU64 = AtomicU64::new(0);
+        let due = DUE.load(Ordering::Acquire);
+        if due == u64::MAX || (due != 0 && read() < due) {
+            return f64::from_bits(RATE.load(Ordering::Relaxed));
         }
         let (first, now) = (first(), Moment::now());
         let nanoseconds = now.nanoseconds.saturating_sub(first.nanoseconds);
-        let rate = nanoseconds as f64 / now.ticks.saturating_sub(first.ticks).max(1) as f64;
-        if nanoseconds >= SETTLED { *RATE.get_or_init(|| rate) } else { rate }
+        let ticks = now.ticks.saturating_sub(first.ticks).max(1);
+        let rate = nanoseconds as f64 / ticks as f64;
+        RATE.store(rate.to_bits(), Ordering::Relaxed);
+        DUE.store(if nanoseconds >= SETTLED { u64::MAX } else { now.ticks.saturating_add(ticks) }, Ordering::Release);
+        rate
     }
 
     pub fn nanoseconds(ticks: u64) -> u64 {

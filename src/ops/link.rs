@@ -131,8 +131,29 @@ pub fn check_attributes(attributes: &[(Text, Text)], class: ErrorClass) -> Resul
     }
 }
 
+/// Most requests of a module that a caller gets at a time. A host reads them in one piece, and code may import a module again and again that cannot
+/// be linked.
+const MAX_LISTED: usize = 256;
+
+/// The next requests of a module, from the one at `first` on: `[specifier, key, value, …]` each.
+fn listed(module: &ModuleHandle, first: usize) -> impl Iterator<Item = Value> {
+    module.requests.iter().skip(first).take(MAX_LISTED).map(|request| {
+        let attributes = request.attributes.iter().flat_map(|(key, value)| [key, value]);
+        let texts = std::iter::once(&request.specifier).chain(attributes);
+        Value::List(texts.map(|text| Value::String(text.clone())).collect())
+    })
+}
+
+/// The next requests of a module that the linker has claimed, see [`link`].
+pub fn requests(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
+    let linker = linker_of(target)?;
+    let (index, first) = (args.number()?, args.number()?);
+    let module = linker.claims().get(index as usize).map(|claim| Arc::clone(&claim.module)).ok_or_else(malformed)?;
+    Ok(Prepared::Done(Ok(Value::List(listed(&module, first as usize).collect()))))
+}
+
 /// Records that `referrer` gets `module` for one of its requests; the root module has no referrer. Unless the module is already known,
-/// returns its own requests: `[index, imports, isolate, [specifier, key, value, …], …]`.
+/// returns how many requests it has, and the first ones: `[index, imports, isolate, count, [specifier, key, value, …], …]`.
 pub fn link(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
     let linker = linker_of(target)?;
     let (referrer, request) = (args.number()?, args.number()?);
@@ -150,15 +171,15 @@ pub fn link(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault> {
         return Ok(Prepared::Done(Ok(Value::Undefined)));
     }
     let isolate = module.slot.owner().id() as f64;
-    let mut list = vec![Value::Number(claims.len() as f64), Value::Boolean(module.imports), Value::Number(isolate)];
-    claims.push(Claim { module: Arc::clone(&module), found: vec![None; module.requests.len()] });
+    let (index, count) = (claims.len() as f64, module.requests.len());
+    claims.push(Claim { module: Arc::clone(&module), found: vec![None; count] });
     drop(claims);
     for request in &module.requests {
         check_attributes(&request.attributes, ErrorClass::SyntaxError)?;
-        let attributes = request.attributes.iter().flat_map(|(key, value)| [key, value]);
-        let texts = std::iter::once(&request.specifier).chain(attributes);
-        list.push(Value::List(texts.map(|text| Value::String(text.clone())).collect()));
     }
+    let facts =
+        [Value::Number(index), Value::Boolean(module.imports), Value::Number(isolate), Value::Number(count as f64)];
+    let list = facts.into_iter().chain(listed(&module, 0)).collect();
     Ok(Prepared::Done(Ok(Value::List(list))))
 }
 

@@ -61,6 +61,7 @@ fn prepared(op: u32, target: Option<Value>, mut args: Vec<Value>, caller: &dyn C
         op::MODULE_NAMESPACE => module::namespace(target),
         op::LINK_BEGIN => link::begin(target, args),
         op::LINK_WATCH => link::watch(target),
+        op::LINK_REQUESTS => link::requests(target, args),
         op::LINK => link::link(target, args),
         op::INSTANTIATE => link::instantiate(target, args),
         op::SCRIPT_CACHED_DATA => script::cached_data(target),

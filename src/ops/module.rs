@@ -265,6 +265,16 @@ pub fn evaluate_compiled<'s>(
     guest: &Guest,
     compiled: &Rc<CompiledModule>,
 ) -> Result<v8::Local<'s, v8::Promise>, Fault> {
+    async_context::within_evaluation(scope, guest.modules.next_evaluation(), |scope| {
+        evaluate_within(scope, guest, compiled)
+    })
+}
+
+fn evaluate_within<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    guest: &Guest,
+    compiled: &Rc<CompiledModule>,
+) -> Result<v8::Local<'s, v8::Promise>, Fault> {
     let module = v8::Local::new(scope, &compiled.module);
     let promise = evaluate(scope, module)?;
     if promise.state() != v8::PromiseState::Pending {

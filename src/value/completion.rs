@@ -71,8 +71,11 @@ pub trait Wake: Send + Sync {
 
 /// What a guest waits for.
 pub trait Awaited {
-    /// Takes the outcome, if there is one. It can be taken once.
-    fn take(&self) -> Option<Outcome>;
+    /// What it gets.
+    type Answer;
+
+    /// Takes the answer, if there is one. It can be taken once.
+    fn take(&self) -> Option<Result<Self::Answer, Fault>>;
 
     /// The guest no longer waits. Work for the outcome that has not begun need not begin.
     fn give_up(&self);
@@ -133,6 +136,8 @@ impl<W: Wake> Reply<W> {
 }
 
 impl<W: Wake> Awaited for Reply<W> {
+    type Answer = Value;
+
     fn take(&self) -> Option<Outcome> {
         self.take()
     }

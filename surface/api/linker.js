@@ -45,23 +45,22 @@ cutOff(Linking);
 class Step {
   /**
    * @param {object} module
-   * @param {any} found index, whether the code calls `import()`, the isolate's number, requests
+   * @param {any} found index, whether the code calls `import()`, the isolate's number, the number of requests, the first requests
    */
   constructor(module, found) {
     this.module = module;
-    this.found = found;
+    this.index = found[0];
+    this.size = found[3];
     this.next = 0;
-  }
-
-  /** The number of requests. */
-  get size() {
-    return this.found.length - REQUESTS;
+    /** The requests that were read last, each at its number plus `shift`. */
+    this.part = found;
+    this.shift = REQUESTS;
   }
 }
 cutOff(Step);
 
 /** Index of the first request in the result of `LINK`. */
-const REQUESTS = 3;
+const REQUESTS = 4;
 
 /**
  * Import attributes as an object.
@@ -124,7 +123,7 @@ module.exports = function createLinker(core) {
    * @returns {Step | undefined}
    */
   function note(linking, referrer, request, module) {
-    const index = referrer === undefined ? -1 : referrer.found[0];
+    const index = referrer === undefined ? -1 : referrer.index;
     idOfLive(module);
     const found = unpack(invoke(OP.LINK, MODE.SYNC, 0, linking.entry.id, index, request, pack(module, 0)), note);
     if (found === undefined) {
@@ -142,7 +141,11 @@ module.exports = function createLinker(core) {
    * @param {number} request
    */
   function ask(linking, step, request) {
-    const texts = step.found[REQUESTS + request];
+    if (request + step.shift === step.part.length) {
+      step.part = unpack(invoke(OP.LINK_REQUESTS, MODE.SYNC, 0, linking.entry.id, step.index, request), ask);
+      step.shift = -request;
+    }
+    const texts = step.part[request + step.shift];
     return apply(linking.resolve, undefined, [texts[0], step.module, attributesOf(texts, 1)]);
   }
 
@@ -362,10 +365,7 @@ module.exports = function createLinker(core) {
     return done;
   }
 
-  /**
-   * @param {import('../core/handle.js').Row} entry
-   * @param {Promise<any>} promise
-   */
+  /** @param {import('../core/handle.js').Row} entry @param {Promise<any>} promise */
   async function leaveAfter(entry, promise) {
     try {
       return await inner(promise);

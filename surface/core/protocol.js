@@ -204,6 +204,7 @@ const OP = freeze({
   LINK_WATCH: 44, // linker
   LINK: 45, // linker: index of the referrer or -1, index of its request, module
   INSTANTIATE: 46, // linker: context, load
+  LINK_REQUESTS: 47, // linker: index of a module, index of its first request
   OPEN_SESSION: 50, // isolate: deliver
   SESSION_SEND: 51, // session: message
   SESSION_RUN: 52, // session: handles the messages sent so far

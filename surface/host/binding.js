@@ -95,7 +95,7 @@ function createHostBinding(native, sandboxes) {
         return settle(request, [TAG.THROWN, [TAG.VALUE, error]]);
       }
     },
-    serve: (/** @type {[any]} */ ...args) => incoming().arrivals.serveNow(...args),
+    serve: (/** @type {[any, any, any, any]} */ ...args) => incoming().arrivals.serveNow(...args),
     serveLater: (/** @type {[any, any, any, any]} */ ...args) => incoming().arrivals.serve(...args),
     defer: () => incoming().arrivals.later(),
     runMicrotasks,

@@ -55,6 +55,23 @@ export default ({ test, assert, expect }) => {
     assert.equal(context.evalSync('runs'), 1);
   });
 
+  for (const method of ['instantiate', 'instantiateSync']) {
+    test(`${method} asks for hundreds of imports, in their order`, async ({ open }) => {
+      const { isolate, context } = open();
+      const names = Array.from({ length: 1_000 }, (_, index) => `m${index}`);
+      const modules = new Map(names.map((name, index) => [name, isolate.compileModuleSync(`export default ${index}`)]));
+      const own = isolate.compileModuleSync(`${names.map((name) => `import ${name} from "${name}";`).join('')} export default [${names}].every((value, index) => value === index)`);
+      const asked = [];
+      await own[method](context, (specifier) => {
+        asked.push(specifier);
+        return modules.get(specifier);
+      });
+      assert.same(asked, names);
+      await own.evaluate();
+      assert.equal(await own.namespace.get('default'), true);
+    });
+  }
+
   test('instantiate resolves breadth first, and awaits', async ({ open }) => {
     const { isolate, context } = open();
     const { asked, modules, resolve } = graph(isolate);

@@ -86,10 +86,35 @@ describe('a stopped run', () => {
 });
 
 describe('after a guest was abandoned', () => {
-  test('its promises are abandoned', () => passes(`
+  test('its promises fail with the reason', () => passes(`
     const promise = context.eval('new Promise(() => {})', { promise: true });
     const [error] = await Promise.all([errorOf(() => promise), errorOf(() => context.eval(${JSON.stringify(HANG)}, { timeout: 50 }))]);
-    assert.equal(error.message, 'Promise was abandoned');`));
+    assert.equal(error.code, 'ERR_ISOLATE_UNRESPONSIVE');`));
+});
+
+describe('a call fails with the reason why its isolate has ended', () => {
+  const GROWING = 'const kept = []; for (;;) kept.push(new Array(1000).fill(1.5));';
+  const ENDS = {
+    memory: [GROWING, 20_000, 'ERR_ISOLATE_MEMORY', 'Isolate was disposed during execution due to memory limit'],
+    'no return': [HANG, 200, 'ERR_ISOLATE_UNRESPONSIVE', 'Script failed to terminate; its isolate was abandoned'],
+  };
+  const PLACES = {
+    'after an answer of the host': (code) => `(async () => { await later(); ${code} })()`,
+    'in a reaction that nothing awaits': (code) => `later().then(() => { ${code} }); new Promise(() => {})`,
+    'in another call': (code) => `globalThis.go = () => { ${code} }; new Promise(() => {})`,
+  };
+  for (const [end, [code, timeout, ...expected]] of Object.entries(ENDS)) {
+    for (const [place, codeOf] of Object.entries(PLACES)) {
+      test(`${end} ${place}`, () => passes(`
+        const inside = new ivm.Isolate({ memoryLimit: 16 }).createContextSync();
+        inside.global.setSync('later', new ivm.Callback(() => 5, { async: true }));
+        const waiting = errorOf(() => inside.eval(${JSON.stringify(codeOf(code))}, { promise: true, timeout: ${timeout} }));
+        const other = inside.eval('globalThis.go?.()', { timeout: ${timeout} }).catch(() => {});
+        const { code, message } = await waiting;
+        assert.deepEqual([code, message], ${JSON.stringify(expected)});
+        await other;`));
+    }
+  }
 });
 
 test('a view on shared memory is not copied', () => passes(`

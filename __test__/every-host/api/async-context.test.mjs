@@ -54,6 +54,20 @@ test('the store is kept across every kind of await', () => withContext(async ({ 
   assert.equal(storage.getStore(), undefined);
 }));
 
+test('what a sync call continues runs in the context of its own caller', () => withFunctions(async ({ context, seen }) => {
+  context.evalSync(`
+    let release;
+    const released = new Promise((resolve) => { release = resolve; });
+    const wait = async () => { await released; sync(); sync(1, [2]); sync({ a: new Map() }); return 1; };
+    const end = () => { sync(); release(); sync(); };
+  `);
+  const waiting = storage.run('waiting', () => context.eval('wait()', { promise: true }));
+  await context.eval('1');
+  storage.run('sync', () => context.evalSync('end()'));
+  assert.equal(await waiting, 1);
+  assert.deepEqual(seen, [...Array(2).fill('sync sync'), ...Array(3).fill('sync waiting')]);
+}));
+
 test('functions that a sync call calls run in the caller\'s context', () => withFunctions(async ({ context, seen }) => {
   storage.run('caller', () => context.evalSync('sync(); sync()'));
   assert.deepEqual(seen, ['sync caller', 'sync caller']);

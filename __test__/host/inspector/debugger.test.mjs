@@ -111,12 +111,6 @@ test('a deadline ends a pause', () => debugged(async ({ context, client }) => {
   assert.equal(await context.eval('1 + 1'), 2);
 }));
 
-test('a deadline ends the pause of a sync call', () => debugged(async ({ context, client }) => {
-  assert.throws(() => context.evalSync('debugger', { deadline: 200 }), { code: 'ERR_ISOLATE_DEADLINE' });
-  await client.event('Debugger.paused');
-  assert.equal(context.evalSync('1 + 1'), 2);
-}));
-
 test('dispose ends a pause', () => debugged(async ({ isolate, context, client }) => {
   const result = context.eval('debugger; "ran on"');
   const ended = assert.rejects(result, failure(Error, 'Isolate was disposed during execution'));

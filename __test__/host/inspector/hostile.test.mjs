@@ -112,6 +112,47 @@ test('unbounded scripts and exceptions', () => inspected(`
   await call(3, 'Debugger.disable');
 `));
 
+/** Runs `code` below many frames of a function and a script with long names. */
+const below = (code) => JSON.stringify(`
+  globalThis.name = 'f'.repeat(2 ** 20);
+  globalThis.source = 'globalThis.f = { [name]: (depth) => { if (depth > 0) f(depth - 1); else { ${code} } } }[name];';
+  (0, eval)([source, '//# sourceURL=' + 'u'.repeat(2 ** 21)].join(String.fromCharCode(10)));
+  f(300);
+`);
+
+for (const [what, code, domain, event, trace, url] of [
+  ['console messages', 'console.log(1)', 'Runtime', 'Runtime.consoleAPICalled', 'params.stackTrace', 'u'.repeat(1_024)],
+  ['pauses', 'debugger', 'Debugger', 'Debugger.paused', 'params', ''],
+]) {
+  test(`stack traces of long names: ${what}`, () => passes(`
+    const seen = isolate.createContextSync({ inspector: true });
+    const session = isolate.createInspectorSession();
+    const traces = [];
+    let longest = 0;
+    session.onNotification = (json) => {
+      const { method, params } = JSON.parse(json);
+      if (method !== '${event}') return;
+      longest = Math.max(longest, json.length);
+      traces.push(${trace}.callFrames);
+      if (method === 'Debugger.paused') session.dispatchProtocolMessage('{"id":2,"method":"Debugger.resume"}');
+    };
+    const enabled = new Promise((resolve) => { session.onResponse = resolve; });
+    session.dispatchProtocolMessage('{"id":1,"method":"${domain}.enable"}');
+    await enabled;
+    for (let round = 0; round < 4; round += 1) await seen.eval(${below(code)});
+    await waitFor(() => traces.length === 4);
+    const { rss } = process.memoryUsage();
+    assert.ok(rss < 600 * 2 ** 20, 'takes ' + (rss >> 20) + ' MiB');
+    assert.ok(longest < 2 ** 21, String(longest));
+    for (const frames of traces) {
+      assert.ok(frames.length >= 200, String(frames.length));
+      assert.equal(frames[0].functionName, 'f'.repeat(1_024));
+      for (const { name } of frames[0].scopeChain ?? []) assert.ok(name === undefined || name.length <= 1_024);
+      assert.equal(frames[0].url, '${url}');
+    }
+  `, { options, timeout: 60_000 }));
+}
+
 test('values that nest deeply are sent, and V8 refuses what it cannot send', () => inspected(`
   seen.evalSync('globalThis.deep = (depth) => { let value = []; while (--depth) value = [value]; return value }');
   const evaluate = async (id, expression, params) => JSON.parse(await call(id, 'Runtime.evaluate', { expression, contextId: 2, ...params }));
@@ -228,7 +269,8 @@ test('a worker ends with a paused guest', () => passes(`
       const session = globalThis.kept = isolate.createInspectorSession();
       session.onResponse = () => {
         context.global.setSync('begun', () => { parentPort.postMessage('begun'); });
-        context.\${mode}('begun(); debugger');
+        // A sync call does not stay paused.
+        context.\${mode}('begun(); for (;;) debugger');
       };
       session.dispatchProtocolMessage('{"id":1,"method":"Debugger.enable"}');
     \`, { eval: true });

@@ -113,6 +113,22 @@ describe('a call fails when code that continues it exceeds its timeout', () => {
       clearTimeout(keepAlive);`));
   }
 
+  // Such a guest handles no interrupts, so its execution is terminated from outside.
+  const uninterruptible = {
+    'after an async callback': 'await g()',
+    'after Atomics.waitAsync': 'await Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10).value',
+    'after a compiled WebAssembly module': 'await WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))',
+  };
+  for (const [what, code] of Object.entries(uninterruptible)) {
+    test(`in one long operation ${what}`, () => passes(`${PREPARE}
+      const keepAlive = setTimeout(() => {}, 10_000);
+      context.evalSync('let next = 1; const numbers = new Float64Array(1e6).map(() => next = next * 16807 % 2147483647);');
+      const code = ${JSON.stringify(`(async () => { ${code}; for (;;) numbers.slice().sort(); })()`)};
+      await assert.rejects(context.eval(code, { promise: true, timeout: 20 }), ${TIMEOUT});
+      assert.equal(await context.eval('(async () => 1 + await g())()', { promise: true, timeout: 10_000 }), 2);
+      clearTimeout(keepAlive);`));
+  }
+
   test('but other calls do not fail', () => passes(`${PREPARE}
     let answer;
     context.global.setSync('wait', new ivm.Reference(() => new Promise((resolve) => { answer = resolve; })));
@@ -125,4 +141,64 @@ describe('a call fails when code that continues it exceeds its timeout', () => {
   test('nor does a call whose continuations each take less', () => passes(`${PREPARE}
     const code = '(async () => { for (let i = 0; i < 4; i += 1) { for (const end = Date.now() + 100; Date.now() < end;); await g(); } return 5; })()';
     assert.equal(await context.eval(code, { promise: true, timeout: 390 }), 5);`));
+});
+
+describe('calls whose code runs in the same job', () => {
+  const PREPARE = `
+    const keepAlive = setTimeout(() => {}, 15_000);
+    context.evalSync('let open; const gate = new Promise((resolve) => { open = resolve; });');
+    const wait = (code, options = {}) => context.eval('gate.then(() => { ' + code + ' })', { promise: true, ...options });
+    let opened = () => {};
+    context.global.setSync('notify', new ivm.Callback(() => { opened(); }, { ignored: true }));
+    const first = wait('notify(); return 1');
+    const endless = wait('for (;;);');
+    const others = [wait('return 2'), wait('return Promise.resolve().then(() => 3)')];
+    await context.eval('0');
+    const areAnswered = async () => {
+      assert.deepEqual(await Promise.all([first, ...others]), [1, 2, 3]);
+      clearTimeout(keepAlive);
+    };`;
+
+  test('when it exceeds its timeout', () => passes(`${PREPARE}
+    const isStopped = assert.rejects(endless, ${TIMEOUT});
+    assert.throws(() => context.evalSync('open()', { timeout: 100 }), ${TIMEOUT});
+    await isStopped;
+    await areAnswered();`));
+
+  test('when it exceeds its deadline', () => passes(`${PREPARE}
+    const isStopped = assert.rejects(endless, ${DEADLINE});
+    await assert.rejects(context.eval('open()', { deadline: 100 }), ${DEADLINE});
+    await isStopped;
+    await areAnswered();`));
+
+  test('when code of two calls exceeds it, and a promise was rejected before', () => passes(`${PREPARE}
+    const both = [wait('Promise.reject(new Error("unhandled")); for (;;);'), wait('for (;;);')];
+    await context.eval('0');
+    const areStopped = Promise.all([endless, ...both].map((call) => assert.rejects(call, ${TIMEOUT})));
+    await assert.rejects(context.eval('Promise.reject(new Error("unhandled")); open()', { timeout: 100 }), ${TIMEOUT});
+    await areStopped;
+    await areAnswered();`));
+
+  test('also if two calls continue each other again and again', () => passes(`
+    const keepAlive = setTimeout(() => {}, 15_000);
+    context.evalSync('let steps = 0; const go = [];');
+    const code = (me, other) => 'const again = () => { new Promise((resolve) => { go[' + me + '] = resolve; }).then(step); };'
+      + ' const step = () => { steps += 1; again(); go[' + other + '](); for (;;); }; again();';
+    const calls = [[0, 1], [1, 0]].map(([me, other]) => context.eval('new Promise(() => { ' + code(me, other) + ' })', { promise: true, timeout: 1000 }));
+    const areStopped = Promise.all(calls.map((call) => assert.rejects(call, ${TIMEOUT})));
+    await context.eval('0');
+    assert.throws(() => context.evalSync('go[0]()', { timeout: 50 }), ${TIMEOUT});
+    await areStopped;
+    // Then the isolate is idle.
+    assert.equal(await context.eval('steps'), 2);
+    assert.equal(context.evalSync('steps', { timeout: 5_000 }), 2);
+    clearTimeout(keepAlive);`));
+
+  test('when it is aborted', () => passes(`${PREPARE}
+    const user = new AbortController();
+    opened = () => { user.abort(new Error('enough')); };
+    const isStopped = assert.rejects(endless, { code: 'ERR_ISOLATE_ABORTED' });
+    await assert.rejects(context.eval('open()', { signal: user.signal }), { message: 'enough' });
+    await isStopped;
+    await areAnswered();`));
 });

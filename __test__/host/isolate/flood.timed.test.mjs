@@ -109,6 +109,26 @@ describe('other isolates are not delayed', () => {
     await Promise.all(floods);`));
 });
 
+describe('imports of a module that cannot be linked', () => {
+  test('a call that makes many of them reaches its deadline', () => run(`
+    let module;
+    let asked = 0;
+    const importing = new ivm.Isolate({ memoryLimit: 128, importModuleDynamically: (specifier) => {
+      asked += 1;
+      if (specifier !== 'large') throw new Error('there is no ' + specifier);
+      return module;
+    } });
+    const inside = await importing.createContext();
+    module = await importing.compileModule(Array.from({ length: 50_000 }, (_, index) => 'import"' + index + '";').join(''));
+    await within('the deadline', ${MAX_MS} + 1_000, async () => {
+      const code = 'for (let i = 0; i < 200; i += 1) import("large").catch(() => {}); new Promise(() => {})';
+      assert.equal((await errorOf(() => inside.eval(code, { promise: true, deadline: 1_000 }))).code, 'ERR_ISOLATE_DEADLINE');
+    });
+    // Each of them was imported, and asked for its first import.
+    assert.equal(asked, 400);
+    importing.dispose();`));
+});
+
 describe('the same isolate', () => {
   test('keeps its order, independent of others', () => run(`
     await prepare(context, 'A', ${LARGE});

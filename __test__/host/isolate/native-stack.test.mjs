@@ -43,6 +43,32 @@ describe('a guest that makes V8 recurse endlessly loses its isolate', { skip: !L
     ${LINK_CHAIN.replace('COUNT', '45_000')}
     isolate.compileModuleSync('import { zz } from "last"').instantiateSync(context, () => last);`);
   loses('by names in scopes of `with`', `await context.eval(${JSON.stringify(WITHS)}, { timeout: 50_000 });`);
+  // At each depth, a module that awaits something begins.
+  const DEEP_AWAITS = `
+    let last;
+    for (let i = 0; i < 4_000; i += 1) {
+      const found = { last, awaits: isolate.compileModuleSync('await 1') };
+      const module = isolate.compileModuleSync('import "awaits"' + (i === 0 ? '' : '; import "last"'));
+      module.instantiateSync(context, (specifier) => found[specifier]);
+      last = module;
+    }`;
+  loses('by imports of modules that await, evaluated at once', `${DEEP_AWAITS}
+    last.evaluateSync();`);
+  loses('by imports of modules that await, evaluated asynchronously', `${DEEP_AWAITS}
+    await last.evaluate();`);
+  loses('by a function of the host that evaluates such modules, called at the end of the stack', `
+    const modules = Array.from({ length: 500 }, () => {
+      const module = isolate.compileModuleSync('await 1');
+      module.instantiateSync(context, () => {});
+      return module;
+    });
+    context.global.setSync('next', new ivm.Callback(() => { modules.pop().evaluateSync(); }));
+    context.evalSync(${JSON.stringify(`const down = () => {
+      let left = 0;
+      try { left = down(); } catch {}
+      if (left < 400) { try { next(); } catch {} }
+      return left + 1;
+    }; down(); 0`)}, { timeout: 50_000 });`);
   test('every time', () => passes(`${LOST}
     for (let i = 1; i <= 4; i += 1) {
       const other = new ivm.Isolate();

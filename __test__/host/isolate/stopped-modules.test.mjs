@@ -62,6 +62,21 @@ describe('a stopped module is not evaluated again', () => {
     assert.throws(() => module.evaluateSync({ timeout: 100 }), TIMEOUT);
     await isStopped(module);`));
 
+  test('stopped after a synchronous call has begun it, unlike others', () => holds(`
+    const [module, other] = [make('await g(); for (;;);'), make('await g(); await g(); export default 4')];
+    for (const each of [other, module]) each.evaluateSync({ timeout: 200 });
+    await assert.rejects(module.evaluate({ promise: true }), { message: STOPPED.message });
+    await other.evaluate({ promise: true });
+    assert.equal(await other.namespace.get('default'), 4);
+    await isStopped(module);`));
+
+  test('stopped in one long operation, which handles no interrupts', () => holds(`
+    context.evalSync('let next = 1; const numbers = new Float64Array(1e6).map(() => next = next * 16807 % 2147483647);');
+    const module = make('await g(); for (;;) numbers.slice().sort();');
+    module.evaluateSync({ timeout: 20 });
+    await assert.rejects(module.evaluate({ promise: true }), { message: STOPPED.message });
+    await isStopped(module);`));
+
   test('stopped after it was imported', () => holds(`
     modules.loops = isolate.compileModuleSync('await g(); for (;;);');
     const importer = make('await import("loops")');

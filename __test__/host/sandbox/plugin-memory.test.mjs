@@ -77,6 +77,14 @@ describe('a plugin that uses much', () => {
     sandbox.disposeAll();
   });
 
+  test('violates its limit also after it has waited for its host', async () => {
+    const { sandbox, execute } = await plugin({ ...small(16), context: { later: async () => 5 } });
+    const error = await errorOf(execute('(async () => { await context.later(); const kept = []; for (;;) kept.push(new Array(1000).fill(1.5)); })()'));
+    assert.ok(error instanceof SandboxViolationError, error.message);
+    assert.deepEqual([error.kind, error.code, error.message], ['MEMORY', 'ERR_ISOLATE_MEMORY', 'Plugin exceeded 16MB memory limit']);
+    sandbox.disposeAll();
+  });
+
   test('is not, if it is garbage', async () => {
     const { sandbox, execute } = await plugin(small(64));
     for (let round = 0; round < 5; round += 1) {

@@ -140,7 +140,7 @@ impl Handles {
     }
 
     /// Uses the slot of a carried function that is called synchronously.
-    #[inline]
+    #[inline(always)]
     pub fn with_sync_function<T>(&self, id: usize, use_it: impl FnOnce(&Slot) -> T) -> Option<T> {
         match &self.entries.borrow().get(&id)?.carried {
             Carried::Foreign(Value::Function(callable)) if callable.mode == CallbackMode::Sync => {
@@ -151,7 +151,7 @@ impl Handles {
     }
 
     /// Uses the slot of a carried Reference to a value elsewhere.
-    #[inline]
+    #[inline(always)]
     pub fn with_foreign_reference<T>(&self, id: usize, use_it: impl FnOnce(&Slot) -> T) -> Option<T> {
         match &self.entries.borrow().get(&id)?.carried {
             Carried::Foreign(Value::Handle(Handle::Reference(reference))) => Some(use_it(&reference.slot)),

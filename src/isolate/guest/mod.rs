@@ -13,7 +13,7 @@ pub(super) mod realm;
 pub(super) mod slot_value;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
@@ -32,6 +32,7 @@ use super::job::{Deadline, IsolateScope, Limits, Work};
 use super::remote::Remote;
 use super::remote::accounts::max_outside;
 use crate::convert;
+use crate::engine;
 use crate::native::context;
 use crate::value::{
     Chain, ContextHandle, DirectCall, Fault, Handle, Host, IsolateHandle, Outcome, Owner, Reference, Reply,
@@ -51,6 +52,8 @@ struct Running {
     chains: RefCell<Vec<(Chain, Limits)>>,
     /// The host's event loop stays alive until the running job ends.
     keeps_host_alive: Cell<bool>,
+    /// Owners of code that was stopped: async calls and evaluations.
+    stopped: RefCell<HashSet<i64>>,
     /// Limits of the last call that had any; tasks that V8 runs by itself get them.
     last_limits: Cell<Limits>,
     /// For the next call of a host.
@@ -109,6 +112,7 @@ impl Guest {
         // SAFETY: it is new. All other code gets it from an isolate of which it has a scope, and keeps it on its stack or in what belongs to the
         // isolate: neither the guest nor any shared part of it is `Send`.
         unsafe { attach_to_thread(isolate, Rc::clone(&guest)) };
+        engine::drop_microtasks_if(|isolate, owner| Self::of(isolate).is_ok_and(|guest| guest.has_stopped(owner)));
         guest
     }
 
@@ -360,7 +364,7 @@ impl Guest {
 
     /// Whether a host's thread waits for a job that runs here.
     pub(super) fn serves_waiting_host(&self) -> bool {
-        self.running.chains.borrow().iter().any(|(chain, ..)| chain.is_rooted())
+        self.running.chains.borrow().iter().any(|(chain, ..)| chain.is_awaited())
     }
 
     /// The limits of the running job, for what it causes.
@@ -397,9 +401,19 @@ impl Guest {
         drop(rejections);
     }
 
-    /// A limit has stopped code that ran for the async call `request`; see [`Modules::stop`].
-    pub(super) fn stop_modules(&self, scope: &mut IsolateScope<'_, '_>, request: i64, last_evaluation: u64) -> bool {
-        self.realms.any().is_some_and(|realm| self.modules.stop(scope, &realm, request, last_evaluation))
+    /// A limit has stopped code of this owner, while no other job was running; see [`Modules::stop`].
+    pub(super) fn stop(&self, scope: &mut IsolateScope<'_, '_>, owner: i64) -> bool {
+        self.running.stopped.borrow_mut().insert(owner);
+        self.stop_modules(scope, owner)
+    }
+
+    fn has_stopped(&self, owner: i64) -> bool {
+        self.running.stopped.borrow().contains(&owner)
+    }
+
+    /// A limit has stopped code of this owner; see [`Modules::stop`].
+    pub(super) fn stop_modules(&self, scope: &mut IsolateScope<'_, '_>, owner: i64) -> bool {
+        self.realms.any().is_some_and(|realm| self.modules.stop(scope, &realm, owner))
     }
 
     pub fn remember_shared(&self, memory: &Arc<SharedMemory>) {

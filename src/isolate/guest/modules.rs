@@ -70,10 +70,8 @@ impl CompiledModule {
 /// promise, which is rejected then.
 pub struct Evaluation {
     resolver: v8::Global<v8::PromiseResolver>,
-    /// The async call of the host that has begun it; 0 for none.
-    request: i64,
-    /// Its number among the isolate's evaluations.
-    number: u64,
+    /// What its code belongs to: the async call of the host that has begun it, or an evaluation.
+    owner: i64,
     module: Weak<CompiledModule>,
     stopped: Cell<bool>,
 }
@@ -170,7 +168,7 @@ pub struct Modules {
     metas: RefCell<BTreeMap<NonZeroI32, Vec<u32>>>,
     /// Evaluations that have not ended, and some that have.
     evaluations: RefCell<Vec<Rc<Evaluation>>>,
-    last_evaluation: Cell<u64>,
+    last_evaluation: Cell<i64>,
 }
 
 impl Modules {
@@ -214,7 +212,14 @@ impl Modules {
         self.metas.borrow().get(&hash).cloned().unwrap_or_default()
     }
 
-    /// The evaluation of `module`, whose promise of V8's is `promise`. It belongs to the current async call.
+    /// A number for an evaluation that belongs to no async call.
+    pub fn next_evaluation(&self) -> i64 {
+        let number = self.last_evaluation.get().wrapping_add(1);
+        self.last_evaluation.set(number);
+        number
+    }
+
+    /// The evaluation of `module`, whose promise of V8's is `promise`.
     pub fn follow(
         &self,
         scope: &mut v8::PinScope<'_, '_>,
@@ -225,11 +230,9 @@ impl Modules {
         let done = v8::Function::builder(on_evaluated).data(resolver.into()).build(scope).ok_or(Fault::Stopped)?;
         let failed = v8::Function::builder(on_failed).data(resolver.into()).build(scope).ok_or(Fault::Stopped)?;
         promise.then2(scope, done, failed).ok_or(Fault::Stopped)?;
-        self.last_evaluation.set(self.last_evaluation.get() + 1);
         let evaluation = Rc::new(Evaluation {
             resolver: v8::Global::new(scope, resolver),
-            request: async_context::current(scope),
-            number: self.last_evaluation.get(),
+            owner: async_context::owner(scope),
             module: Rc::downgrade(module),
             stopped: Cell::new(false),
         });
@@ -245,25 +248,14 @@ impl Modules {
         Ok(evaluation)
     }
 
-    /// The number of the last evaluation.
-    pub(in crate::isolate) fn last_evaluation(&self) -> u64 {
-        self.last_evaluation.get()
-    }
-
-    /// A limit has stopped code that ran for the async call `request`, so what it evaluates may never end. Code of no such call (0) stops
-    /// the evaluations after number `last`, which are those of the job that ran it. Returns false if there were none. `realm`: any realm.
-    pub(in crate::isolate) fn stop(
-        &self,
-        scope: &mut IsolateScope<'_, '_>,
-        realm: &Realm,
-        request: i64,
-        last: u64,
-    ) -> bool {
-        let is_of_call = |each: &Rc<Evaluation>| each.request == request && (request != 0 || each.number > last);
-        if !self.evaluations.borrow().iter().any(is_of_call) {
+    /// A limit has stopped code of `owner`, an async call or an evaluation, so what it evaluates may never end. Returns false if it evaluates
+    /// nothing. `realm`: any realm.
+    pub(in crate::isolate) fn stop(&self, scope: &mut IsolateScope<'_, '_>, realm: &Realm, owner: i64) -> bool {
+        let is_of_owner = |each: &Rc<Evaluation>| each.owner == owner;
+        if !self.evaluations.borrow().iter().any(is_of_owner) {
             return false;
         }
-        let (stopped, others): (Vec<_>, Vec<_>) = self.evaluations.take().into_iter().partition(is_of_call);
+        let (stopped, others): (Vec<_>, Vec<_>) = self.evaluations.take().into_iter().partition(is_of_owner);
         v8::scope!(let scope, scope);
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);

@@ -164,6 +164,14 @@ impl Agent {
         }
     }
 
+    /// Ends the pause for all sessions, as if each of them had resumed the guest.
+    pub fn end_pause(&self) {
+        let sessions: Vec<_> = self.sessions.borrow().values().map(Rc::clone).collect();
+        for session in sessions {
+            session.request(r#"{"id":0,"method":"Debugger.resume"}"#);
+        }
+    }
+
     /// When a message that arrives during the handling of another may be handled; `None` for at once.
     pub fn postponed(&self) -> Option<Instant> {
         self.busy.get().map(|busy| busy.since + BUSY_AFTER).filter(|time| *time > Instant::now())
@@ -182,12 +190,19 @@ impl Session {
         self.depth.set(self.depth.get() - 1);
     }
 
+    /// Sends a request of the library. The session's owner does not get the response.
+    fn request(&self, message: &str) {
+        let muted = self.muted.replace(true);
+        self.dispatch(&Text::from(message));
+        self.muted.set(muted);
+    }
+
     /// V8's session is dropped with the last reference to this one. A message that is being handled further down the stack holds a
     /// reference. If the guest is paused inside that message, disabling the debugger ends the pause.
     fn close(&self) {
         self.muted.set(true);
         if self.depth.get() > 0 {
-            self.dispatch(&Text::from(r#"{"id":0,"method":"Debugger.disable"}"#));
+            self.request(r#"{"id":0,"method":"Debugger.disable"}"#);
         }
     }
 }

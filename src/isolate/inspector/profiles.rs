@@ -71,14 +71,22 @@ impl Profiles {
         result
     }
 
-    pub fn add(&self, thread: u64, json: Text) {
+    /// A run has ended, whose profile will be added. Requests from now on do not include it. Returns the profile's serial.
+    pub fn end_run(&self) -> u64 {
         let mut store = lock(&self.store);
-        let bytes = json.byte_len();
-        if store.titles.is_empty() || store.bytes.saturating_add(bytes) > MAX_BYTES {
-            return;
-        }
         let serial = store.next;
         store.next += 1;
+        serial
+    }
+
+    /// Adds the profile of the run that has ended last.
+    pub fn add(&self, serial: u64, thread: u64, json: Text) {
+        let mut store = lock(&self.store);
+        let bytes = json.byte_len();
+        let is_wanted = store.titles.values().any(|first| *first <= serial);
+        if !is_wanted || store.bytes.saturating_add(bytes) > MAX_BYTES {
+            return;
+        }
         store.bytes += bytes;
         store.profiles.push_back(Profile { serial, thread, json: Arc::new(json) });
     }
@@ -94,20 +102,31 @@ mod tests {
         profiles.stop(title).into_iter().map(|(thread, _)| thread).collect()
     }
 
+    fn add(profiles: &Profiles, thread: u64) {
+        profiles.add(profiles.end_run(), thread, Text::from("{}"));
+    }
+
     #[test]
     fn everybody_gets_what_came_since_they_asked() {
         let profiles = Profiles::default();
-        profiles.add(0, Text::from("unused"));
+        add(&profiles, 0);
         profiles.start("a".into());
-        profiles.add(1, Text::from("{}"));
+        add(&profiles, 1);
         profiles.start("b".into());
         profiles.start("a".into());
-        profiles.add(2, Text::from("{}"));
-        assert_eq!(numbers(&profiles, "a"), [1, 2]);
+        add(&profiles, 2);
+        let late = profiles.end_run();
+        profiles.start("c".into());
+        profiles.add(late, 3, Text::from("{}"));
+        assert_eq!(numbers(&profiles, "a"), [1, 2, 3]);
+        assert!(numbers(&profiles, "c").is_empty());
         assert!(profiles.are_wanted());
-        profiles.add(3, Text::from("{}"));
+        let late = profiles.end_run();
         assert_eq!(numbers(&profiles, "b"), [2, 3]);
         assert!(!profiles.are_wanted());
+        profiles.start("d".into());
+        profiles.add(late, 4, Text::from("{}"));
+        assert!(numbers(&profiles, "d").is_empty());
         assert!(numbers(&profiles, "b").is_empty());
         assert_eq!(lock(&profiles.store).bytes, 0);
     }

@@ -155,7 +155,7 @@ impl Mailbox {
     }
 
     /// The next sync call.
-    #[inline]
+    #[inline(always)]
     pub fn take_call(&self) -> Option<Job> {
         if self.has_call() { self.pop_call(&mut self.lock()) } else { None }
     }

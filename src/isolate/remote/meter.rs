@@ -49,14 +49,9 @@ fn add(count: &AtomicU64, ticks: u64) {
 }
 
 impl Meter {
-    /// The guest runs from now on, or waits. Returns whether it ran before. Must be called on the isolate's thread.
-    #[inline]
-    pub fn set_running(&self, running: bool) -> bool {
-        self.set_running_at(running, ticks::now)
-    }
-
-    /// The same at a moment that [`ticks::now`] returns.
-    #[inline]
+    /// The guest runs from now on, or waits. Returns whether it ran before. Must be called on the isolate's thread. `time` is that of
+    /// [`ticks::now`].
+    #[inline(always)]
     pub fn set_running_at(&self, running: bool, time: impl FnOnce() -> u64) -> bool {
         let since = self.since.load(Ordering::Relaxed);
         let ran = since != 0;

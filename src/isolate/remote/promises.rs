@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use slab::Slab;
 
+use super::reason::Stop;
 use crate::isolate::job::Deadline;
 use crate::native::lock;
 use crate::value::{Completion, Fault, NoCompletion};
@@ -18,11 +19,13 @@ struct Awaited {
 }
 
 impl Awaited {
-    /// Why the promise never settles. Once the deadline has passed, timers of the call no longer fire, which may end the isolate before the
-    /// deadline's own alarm fires.
-    fn abandonment(&self) -> Fault {
+    /// Why the promise never settles, in an isolate that ends for this reason. Once the deadline has passed, timers of the call no longer fire,
+    /// which may end the isolate before the deadline's own alarm fires.
+    fn abandonment(&self, reason: Stop) -> Fault {
         match self.deadline {
             Some(Deadline { limit, time }) if time <= Instant::now() => Fault::deadline(limit),
+            // What the guest did after an `await` is part of no running call that could report it.
+            _ if matches!(reason, Stop::Memory | Stop::Lost) => reason.fault(),
             _ => Fault::promise_abandoned(),
         }
     }
@@ -75,11 +78,11 @@ impl Promises {
         }
     }
 
-    /// The isolate ends: no promise settles any more.
-    pub(in crate::isolate) fn abandon(&self) {
+    /// The isolate ends for this reason: no promise settles any more.
+    pub(in crate::isolate) fn abandon(&self, reason: Stop) {
         let awaited = std::mem::take(&mut *lock(&self.0));
         for (_, awaited) in awaited {
-            let fault = awaited.abandonment();
+            let fault = awaited.abandonment(reason);
             awaited.completion.complete(Err(fault));
         }
     }
@@ -101,17 +104,23 @@ mod tests {
     }
 
     #[test]
-    fn abandoned_promises_fail_with_the_deadline_that_has_passed() {
+    fn abandoned_promises_fail_with_the_limit_that_was_exceeded() {
+        const ABANDONED: &str = "Promise was abandoned";
+        const LATE: &str = "Execution exceeded its deadline of 0 ms";
+        let (memory, lost) = (Stop::Memory.fault().message(), Stop::Lost.fault().message());
         let cases = [
-            (None, "Promise was abandoned"),
-            (Some(Duration::from_secs(3600)), "Promise was abandoned"),
-            (Some(Duration::ZERO), "Execution exceeded its deadline of 0 ms"),
+            (None, Stop::Disposed, ABANDONED),
+            (Some(Duration::from_secs(3600)), Stop::Environment, ABANDONED),
+            (Some(Duration::ZERO), Stop::Disposed, LATE),
+            (None, Stop::Memory, memory.as_str()),
+            (Some(Duration::from_secs(3600)), Stop::Lost, lost.as_str()),
+            (Some(Duration::ZERO), Stop::Memory, LATE),
         ];
-        for (limit, expected) in cases {
+        for (limit, reason, expected) in cases {
             let promises = Promises::default();
             let recorded = Arc::new(Recorded::default());
             promises.insert(Arc::<Recorded>::clone(&recorded), 0, 0, limit.map(Deadline::after));
-            promises.abandon();
+            promises.abandon(reason);
             assert_eq!(lock(&recorded.0).as_deref(), Some(expected));
         }
     }

@@ -7,14 +7,20 @@ use std::time::{Duration, Instant};
 use super::reason::Expired;
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::job::{Deadline, Limits};
+use crate::native::ticks::{self, Moment};
 use crate::native::{Guard, lock};
 use crate::value::{Charge, Completion, Fault, Text};
 
 struct Timer {
-    remaining: Duration,
-    /// When it last started; `None` while the guest waits for a host.
-    since: Option<Instant>,
+    /// When it expires, if it is not paused.
+    due: Instant,
+    /// When it was paused, in ticks, while the guest waits for a host.
+    paused: Option<u64>,
+    limit: Duration,
 }
+
+/// The processor's counter continues while the machine is suspended, unlike the clock by which timeouts expire. Shorter pauses need no look at the clock.
+const LONG_PAUSE: Duration = Duration::from_millis(1);
 
 /// Enforces limits.
 pub trait Enforcer: Send + Sync {
@@ -42,8 +48,8 @@ pub struct RunningJob {
 pub struct Interrupted {
     /// Its stack frames.
     pub stack: Text,
-    /// The async call for which it ran, by its host's number; 0 for none.
-    pub request: i64,
+    /// What it belongs to: an async call, by its host's number, or an evaluation; 0 for neither.
+    pub owner: i64,
 }
 
 /// Serials of the jobs whose timeouts were paused: mostly one, for which nothing is allocated.
@@ -150,13 +156,16 @@ impl RunningJobs {
     }
 
     /// The guest starts to wait. Pauses its timeouts if `timeouts` is true. Pass the result to [`RunningJobs::resume`].
-    #[inline]
-    pub fn pause(&self, timeouts: bool) -> Paused {
-        if timeouts && self.timed.load(Ordering::Acquire) { self.pause_timed() } else { Paused::default() }
+    #[inline(always)]
+    pub fn pause(&self, timeouts: bool, moment: &mut Moment) -> Paused {
+        if timeouts && self.timed.load(Ordering::Acquire) {
+            self.pause_timed(moment.ticks())
+        } else {
+            Paused::default()
+        }
     }
 
-    fn pause_timed(&self) -> Paused {
-        let now = Instant::now();
+    fn pause_timed(&self, now: u64) -> Paused {
         let mut paused = Paused::default();
         for job in &mut self.lock().jobs {
             if job.timeout.as_mut().is_some_and(|timer| timer.pause(now)) {
@@ -167,21 +176,20 @@ impl RunningJobs {
     }
 
     /// Resumes the timeouts that [`RunningJobs::pause`] has paused, and no others: jobs that began since then have timeouts of their own.
-    #[inline]
-    pub fn resume(&self, paused: &Paused) {
+    #[inline(always)]
+    pub fn resume(&self, paused: &Paused, moment: &mut Moment) {
         if paused.first.is_some() {
-            self.resume_timed(paused);
+            self.resume_timed(paused, moment.ticks());
         }
     }
 
-    fn resume_timed(&self, paused: &Paused) {
-        let now = Instant::now();
+    fn resume_timed(&self, paused: &Paused, now: u64) {
         let mut stack = self.lock();
         for job in &mut stack.jobs {
             if paused.has(job.serial)
                 && let Some(timer) = &mut job.timeout
             {
-                timer.since.get_or_insert(now);
+                timer.resume(now);
             }
         }
         if let Some(due) = stack.next_due() {
@@ -201,7 +209,7 @@ impl RunningJobs {
         let mut stack = self.lock();
         stack.serial += 1;
         let serial = stack.serial;
-        let timeout = limits.timeout.map(|remaining| Timer { remaining, since: Some(Instant::now()) });
+        let timeout = limits.timeout.map(|limit| Timer { due: Instant::now() + limit, paused: None, limit });
         if timeout.is_some() {
             self.timed.store(true, Ordering::Release);
         }
@@ -256,14 +264,24 @@ impl RunningJobs {
 
 impl Timer {
     fn due(&self) -> Option<Instant> {
-        self.since.map(|since| since + self.remaining)
+        self.paused.is_none().then_some(self.due)
     }
 
     /// False if it is already paused.
-    fn pause(&mut self, now: Instant) -> bool {
-        let Some(since) = self.since.take() else { return false };
-        self.remaining = self.remaining.saturating_sub(now.saturating_duration_since(since));
-        true
+    fn pause(&mut self, now: u64) -> bool {
+        let is_running = self.paused.is_none();
+        self.paused.get_or_insert(now);
+        is_running
+    }
+
+    fn resume(&mut self, now: u64) {
+        if let Some(paused) = self.paused.take() {
+            let pause = Duration::from_nanos(ticks::nanoseconds(now.saturating_sub(paused)));
+            self.due += pause;
+            if pause >= LONG_PAUSE {
+                self.due = self.due.min(Instant::now() + self.limit);
+            }
+        }
     }
 }
 
@@ -298,10 +316,10 @@ fn expire_due(shared: Weak<Mutex<JobStack>>, enforcer: Weak<dyn Enforcer>) {
 mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::sync::{Arc, Mutex, Weak};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
-    use super::{Enforcer, Expired, Limits, RunningJobs};
-    use crate::native::lock;
+    use super::{Enforcer, Expired, Limits, Moment, RunningJobs, Timer};
+    use crate::native::{lock, ticks};
     use crate::value::{Charge, Completion, NoCompletion};
 
     struct Expiries(Mutex<Sender<u64>>);
@@ -331,12 +349,23 @@ mod tests {
     fn a_paused_timeout_does_not_expire() {
         let (_expiries, jobs, expired) = jobs();
         let outer = enter(&jobs, Some(SHORT));
-        let paused = jobs.pause(true);
+        let paused = jobs.pause(true, &mut Moment::default());
         let inner = enter(&jobs, Some(SHORT));
         assert_eq!(expired.recv_timeout(LONG), Ok(inner));
         assert!(expired.try_recv().is_err());
-        jobs.resume(&paused);
+        jobs.resume(&paused, &mut Moment::default());
         assert_eq!(expired.recv_timeout(LONG), Ok(outer));
+    }
+
+    #[test]
+    fn a_pause_in_which_the_machine_is_suspended_does_not_prolong_a_timeout() {
+        /// Hours, by any counter.
+        const SUSPENDED: u64 = 1 << 46;
+        let mut timer = Timer { due: Instant::now() + SHORT, paused: None, limit: SHORT };
+        let now = ticks::now();
+        assert!(timer.pause(now));
+        timer.resume(now + SUSPENDED);
+        assert!(timer.due().is_some_and(|due| due <= Instant::now() + SHORT));
     }
 
     #[test]

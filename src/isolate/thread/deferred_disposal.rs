@@ -108,7 +108,7 @@ fn dispose(mut body: Body, remote: Option<&Remote>) {
 impl Drop for Remote {
     /// The isolate is unreachable: its V8 side is disposed of on a pool thread.
     fn drop(&mut self) {
-        self.promises.abandon();
+        self.promises.abandon(self.stop_reason().unwrap_or(Stop::Disposed));
         self.detached.announce_drained();
         self.stop_children();
         let membership = self.created_isolates.take_membership();

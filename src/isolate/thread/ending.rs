@@ -166,7 +166,7 @@ impl Remote {
         let reason = self.stop_reason().unwrap_or(Stop::Lost);
         self.accounts.account.end(reason.end());
         // Before the calls: those keep a host alive, promises do not.
-        self.promises.abandon();
+        self.promises.abandon(reason);
         self.fail_running(&reason.fault());
         self.fail_queued(&reason.fault());
         self.retire_thread();
@@ -183,7 +183,7 @@ impl Remote {
         dispose();
         self.execution.delayed_tasks.clear();
         drop(self.created_isolates.take_membership());
-        self.promises.abandon();
+        self.promises.abandon(reason);
         self.accounts.account.recover();
         self.accounts.account.end(reason.end());
         self.announce_gone(Event::End);

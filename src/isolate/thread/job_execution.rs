@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::grace::Grace;
 use super::profiling::Profiling;
 use crate::convert;
+use crate::engine::{self, TerminatedMicrotask};
 use crate::isolate::async_context;
 use crate::isolate::guest::Guest;
 use crate::isolate::job::{IsolateScope, Job, Kind, Limits};
@@ -56,8 +57,15 @@ impl Remote {
     }
 
     /// Removes job `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a
-    /// host. If a limit has expired, also returns the call for which the stopped code ran.
-    fn leave(&self, serial: u64, request: i64, outcome: Outcome) -> (Outcome, Option<i64>) {
+    /// host. If a limit has expired, also returns the owner of the stopped code, a call or an evaluation. It is that of `microtask`, if one was
+    /// terminated.
+    fn leave(
+        &self,
+        serial: u64,
+        request: i64,
+        microtask: Option<TerminatedMicrotask>,
+        outcome: Outcome,
+    ) -> (Outcome, Option<i64>) {
         let mut stack = self.running_jobs.lock();
         let Some((running, outer)) = self.running_jobs.remove(&mut stack, serial) else { return (outcome, None) };
         if let Some(reason) = self.stop_reason() {
@@ -71,14 +79,17 @@ impl Remote {
         drop(stack);
         match (running.expired, outcome) {
             (Some(expired), _) => {
-                let Interrupted { stack, request } =
-                    running.interrupted.unwrap_or(Interrupted { stack: Text::from(""), request });
+                // A guest whose thread gets no processor is terminated before it is interrupted.
+                let Interrupted { stack, owner } =
+                    running.interrupted.unwrap_or(Interrupted { stack: Text::from(""), owner: request });
+                let owner = microtask.map_or(owner, |microtask| microtask.owner);
                 let fault = expired.fault(stack);
-                // The code that called a nested job continues, and so does the asynchronous call that it belongs to.
-                if is_outermost && matches!(expired, Expired::Timeout) && request != 0 {
-                    self.promises.fail(request, &fault);
+                // The code that called a nested job continues, and so does the asynchronous call that it belongs to. The job may have run code of
+                // another call than its own.
+                if is_outermost && owner != 0 {
+                    self.promises.fail(owner, &fault);
                 }
-                (Err(fault), Some(request))
+                (Err(fault), Some(owner))
             }
             (None, Err(Fault::Stopped)) => {
                 let stopped = outer.map_or_else(Fault::disposed_during_execution, |outer| outer.fault(Text::from("")));
@@ -103,15 +114,14 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     drop(overdue);
     // After `enter`: from here on, an abort also stops the job.
     if completion.is_complete() {
-        let _ = remote.leave(serial, request, Err(Fault::Stopped));
+        let _ = remote.leave(serial, request, None, Err(Fault::Stopped));
         return;
     }
     // After `enter`: from here on, stopping the isolate also answers the job and waits for it.
     if remote.is_disposed() {
-        return completion.complete(remote.leave(serial, request, Err(Fault::Stopped)).0);
+        return completion.complete(remote.leave(serial, request, None, Err(Fault::Stopped)).0);
     }
     let outermost = guest.push_chain(chain, limits);
-    let last_evaluation = guest.modules.last_evaluation();
     let began = ticks::now();
     let ran = remote.accounts.meter.set_running_at(true, || began);
     let is_of_v8 = matches!(kind, Kind::Background | Kind::Heap);
@@ -124,7 +134,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
         scope.perform_microtask_checkpoint();
         // An error of the call itself takes precedence, as in isolated-vm.
         if guest.has_rejections()
-            && let Some(rejection) = take_rejection(scope, guest)
+            && let Some(rejection) = take_rejection(scope, guest, remote)
             && outcome.is_ok()
         {
             outcome = Err(rejection);
@@ -142,23 +152,31 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     if outermost {
         guest.release_host(remote);
     }
-    if let Some(profiling) = profiling {
-        profiling.finish(remote);
-    }
     remote.accounts.meter.set_running_at(ran, || began + took);
     if outermost {
         remote.accounts.meter.worked(took);
         // Before the answer: its receiver checks whether the guest has more work.
         remote.note_detached(scope, kind);
     }
-    let stopped = outermost && remote.is_stopping();
-    let aborted = stopped && remote.running_jobs.was_aborted(serial);
-    let (outcome, stopped_request) = remote.leave(serial, request, outcome);
-    if let Some(request) = stopped_request {
-        guest.stop_modules(scope, request, last_evaluation);
+    let is_stopped = outermost && remote.is_stopping();
+    let aborted = is_stopped && remote.running_jobs.was_aborted(serial);
+    let microtask = if is_stopped { engine::take_terminated_microtask(scope) } else { None };
+    let (outcome, stopped) = remote.leave(serial, request, microtask, outcome);
+    if let Some(owner) = stopped {
+        if is_stopped {
+            guest.stop(scope, owner)
+        } else {
+            guest.stop_modules(scope, owner)
+        };
     }
+    // Before the answer: its receiver may request profiles of what runs from then on.
+    let profiling = profiling.map(|profiling| (profiling, remote.inspector.profiles.end_run()));
     completion.complete(outcome);
-    if stopped && !remote.is_disposed() {
+    // After the answer, when none of the job's limits applies any more: to write a profile may take long, and is no work of the guest.
+    if let Some((profiling, serial)) = profiling {
+        profiling.finish(remote, serial);
+    }
+    if is_stopped && !remote.is_disposed() {
         // The caller of an aborted job does not need the rest of it; other calls may.
         let brief = Limits::new(Some(policy::termination_grace()), None);
         let limits = if aborted { limits.renewed().within(brief) } else { limits };
@@ -185,7 +203,7 @@ pub fn run_limited<'s, 'i, T>(
     let done = if remote.is_stopping() { None } else { work(scope) };
     guest.pop_chain();
     let outcome = if done.is_some() { Ok(Value::Undefined) } else { Err(Fault::Stopped) };
-    let (outcome, _) = remote.leave(serial, 0, outcome);
+    let (outcome, _) = remote.leave(serial, 0, None, outcome);
     if remote.is_stopping() {
         guest.terminate(scope);
         return Err(Fault::Stopped);
@@ -201,20 +219,26 @@ fn finish_on_thread(remote: &Remote, limits: Limits) {
     remote.post(Job::new(Kind::Call, Arc::new(NoCompletion), work).limited(limits.renewed()));
 }
 
-/// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped.
-fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest) -> Option<Fault> {
-    v8::scope!(let scope, scope);
-    let rejection = guest.take_rejection(scope)?;
-    scope.perform_microtask_checkpoint();
+/// Takes the first unhandled rejection. Reading it may run guest code, whose microtasks run here and whose rejections are dropped. Once the job
+/// is being stopped, its outcome is known, and what is left of the microtasks belongs to other calls.
+fn take_rejection(scope: &mut IsolateScope<'_, '_>, guest: &Guest, remote: &Remote) -> Option<Fault> {
+    let mut rejection = None;
+    if !remote.is_stopping() {
+        v8::scope!(let scope, scope);
+        rejection = guest.take_rejection(scope);
+        if !remote.is_stopping() {
+            scope.perform_microtask_checkpoint();
+        }
+    }
     guest.forget_rejections();
-    Some(rejection)
+    rejection
 }
 
-/// How often the microtasks of code that waits for a module run at once, after a limit has stopped that module.
+/// How often microtasks that are left run at once.
 const MAX_ROUNDS: u32 = 2;
 
 /// Runs the microtasks that a stopped job has left in the queue, under `limits`: promises that other calls await may depend on them, and
-/// the next call must not pay for them. Drops the microtasks that remain when a limit expires.
+/// the next call must not pay for them. If a limit expires, the call whose code was running fails, and its microtasks are dropped.
 fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) {
     for _ in 0..MAX_ROUNDS {
         if !finish_round(scope, guest, remote, limits.renewed()) {
@@ -226,25 +250,24 @@ fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote
     remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
 }
 
-/// The same once. True if a limit has stopped modules: code that waits for them has microtasks now.
+/// The same once. True if there may be microtasks: those of other calls are left when a limit has stopped one, and code that waits for a module
+/// continues when a limit has stopped that module.
 fn finish_round(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) -> bool {
     let completion: Arc<dyn Completion> = Arc::new(NoCompletion);
     let serial = remote.running_jobs.enter(limits, &completion, Charge::default());
     guest.push_chain(Chain::default(), limits);
-    let last_evaluation = guest.modules.last_evaluation();
-    if !remote.is_stopping() {
+    let has_begun = !remote.is_stopping();
+    if has_begun {
         scope.perform_microtask_checkpoint();
     }
-    if remote.is_stopping() {
-        // V8 clears a termination once it has unwound the stack. With a new one, V8 drops the microtasks.
-        scope.terminate_execution();
-        scope.perform_microtask_checkpoint();
-    }
+    let microtask = if remote.is_stopping() { engine::take_terminated_microtask(scope) } else { None };
     guest.forget_rejections();
     guest.pop_chain();
     // Nothing waits for the outcome.
-    let (_, stopped_request) = remote.leave(serial, 0, Err(Fault::Stopped));
-    stopped_request.is_some_and(|request| guest.stop_modules(scope, request, last_evaluation))
+    let (_, stopped) = remote.leave(serial, 0, microtask, Err(Fault::Stopped));
+    let has_stopped_modules = stopped.is_some_and(|owner| guest.stop(scope, owner));
+    let is_left = !has_begun || microtask.is_some_and(|microtask| microtask.left);
+    (has_stopped_modules || is_left) && !remote.is_disposed()
 }
 
 /// V8 calls this on the guest's thread, between two instructions of the guest.
@@ -262,7 +285,7 @@ unsafe extern "C" fn on_interrupt(isolate: v8::UnsafeRawIsolatePtr, _data: *mut 
         v8::callback_scope!(unsafe let scope, &mut isolate);
         let context = v8::Local::new(scope, &realm.context);
         let scope = &v8::ContextScope::new(scope, context);
-        Interrupted { stack: convert::current_frames(scope), request: async_context::current(scope) }
+        Interrupted { stack: convert::current_frames(scope), owner: async_context::owner(scope) }
     });
     if noted || remote.is_disposed() {
         isolate.terminate_execution();

@@ -13,6 +13,7 @@ use v8::inspector::{
 use crate::isolate::guest::Guest;
 use crate::isolate::inspector::{sample, text_of};
 use crate::isolate::remote::Remote;
+use crate::native;
 use crate::value::Text;
 
 /// No session sees this group, and it has no contexts, so guest code cannot affect it.
@@ -73,12 +74,14 @@ impl Profiling {
         Some(Self { session, _inspector: own, result })
     }
 
-    /// Ends the profile and stores it.
-    pub fn finish(self, remote: &Remote) {
-        self.session.dispatch_protocol_message(StringView::from(STOP));
+    /// Ends the profile and stores it with its serial, unless the isolate ends. The memory for this does not count towards that of the isolate.
+    pub fn finish(self, remote: &Remote, serial: u64) {
+        if !remote.is_disposed() {
+            native::with_quota(None, || self.session.dispatch_protocol_message(StringView::from(STOP)));
+        }
         remote.inspector.profiles.take(false);
         if let Some(profile) = self.result.take() {
-            remote.inspector.profiles.add(remote.execution.thread.thread_id(), profile);
+            remote.inspector.profiles.add(serial, remote.execution.thread.thread_id(), profile);
         }
     }
 }

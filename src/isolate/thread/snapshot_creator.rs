@@ -21,6 +21,7 @@ use crate::native::{self, lock};
 use crate::value::{Budget, Code, Completion, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Value};
 
 const USING: &str = "The scripts of a snapshot must not use `using`";
+const SHRUNK: &str = "The scripts of a snapshot must not make a resizable buffer smaller";
 
 /// The outcome of the job, for this thread. The caller gets the snapshot instead.
 #[derive(Default)]
@@ -65,7 +66,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
     let waiting = Arc::clone(&job.completion);
     let caller = Arc::clone(&job.completion);
     await_snapshot(Some((Arc::clone(&waiting), USING)));
-    let (left, _late) = engine::without_disposables(|| leave_behind(&mut isolate, remote, job));
+    let (left, _late) = engine::run_for_snapshot(|| leave_behind(&mut isolate, remote, job));
     engine::forget_isolate(address_of(&isolate));
     let keeps_code = matches!(left, Ok(Left { keeps_code: true, .. }));
     let code = if keeps_code { v8::FunctionCodeHandling::Keep } else { v8::FunctionCodeHandling::Clear };
@@ -134,7 +135,8 @@ fn leave_behind(
         scope.low_memory_notification();
         // Objects with a native part, such as those of `Intl`, have global handles.
         let foreign = scope.get_heap_statistics().used_global_handles_size() > plain.handles;
-        let found = found.and_then(|found| if foreign { Err(unsupported(UNWRITABLE)) } else { Ok(found) });
+        let problem = if engine::have_shrunk_buffers() { Some(SHRUNK) } else { foreign.then_some(UNWRITABLE) };
+        let found = found.and_then(|found| problem.map_or(Ok(found), |problem| Err(unsupported(problem))));
         let (context, value) = match found {
             Ok((context, value)) => (context, Ok(value)),
             Err(fault) => (v8::Context::new(scope, v8::ContextOptions::default()), Err(fault)),

@@ -8,7 +8,8 @@ use crate::isolate::guest::Guest;
 use crate::isolate::job::{IsolateScope, Job, Limits};
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::running_jobs::Paused;
-use crate::value::{Awaited, Fault, Outcome};
+use crate::native::ticks::Moment;
+use crate::value::{Awaited, Fault};
 
 impl Guest {
     /// Runs `job` nested in the running job.
@@ -42,28 +43,34 @@ impl Guest {
         if job.chain.is_awaited() {
             return self.run_nested(scope, job);
         }
-        self.with_remote(|remote| remote.running_jobs.resume(paused))?;
+        self.with_remote(|remote| remote.running_jobs.resume(paused, &mut Moment::default()))?;
         self.run_nested(scope, job)?;
-        *paused = self.with_remote(|remote| remote.running_jobs.pause(host))?;
+        *paused = self.with_remote(|remote| remote.running_jobs.pause(host, &mut Moment::default()))?;
         Ok(())
     }
 
     /// Waits on this thread until `reply` is answered. Serves sync calls to this isolate meanwhile. Timeouts are paused if the guest waits
     /// for a `host`. If it waits for another guest, they are not.
-    pub fn wait(self: &Rc<Self>, scope: &mut IsolateScope<'_, '_>, reply: &impl Awaited, host: bool) -> Outcome {
+    pub fn wait<R: Awaited>(
+        self: &Rc<Self>,
+        scope: &mut IsolateScope<'_, '_>,
+        reply: &R,
+        host: bool,
+    ) -> Result<R::Answer, Fault> {
         self.with_remote(|remote| self.wait_in(scope, remote, reply, host))?
     }
 
     /// The same in this isolate, `remote`.
     #[inline(always)]
-    pub fn wait_in(
+    pub fn wait_in<R: Awaited>(
         self: &Rc<Self>,
         scope: &mut IsolateScope<'_, '_>,
         remote: &Remote,
-        reply: &impl Awaited,
+        reply: &R,
         host: bool,
-    ) -> Outcome {
-        let mut paused = remote.running_jobs.pause(host);
+    ) -> Result<R::Answer, Fault> {
+        let mut moment = Moment::default();
+        let mut paused = remote.running_jobs.pause(host, &mut moment);
         let outcome = loop {
             let version = remote.mailbox.version();
             // First: an answer may have come, and a stopped guest must not continue with it.
@@ -72,30 +79,33 @@ impl Guest {
                 self.terminate(scope);
                 break Err(Fault::Stopped);
             }
-            if let Some(outcome) = reply.take() {
-                break outcome;
+            if let Some(answer) = reply.take() {
+                break answer;
             }
             if self.has_agent() {
+                moment.pass();
                 drain(self);
             }
             match remote.mailbox.take_call() {
                 Some(job) => {
+                    moment.pass();
                     if let Err(fault) = self.serve(scope, job, host, &mut paused) {
                         reply.give_up();
                         break Err(fault);
                     }
                 }
-                None if remote.spin(version) => {}
+                None if remote.spin(version) => moment.pass(),
                 None => {
                     // The thread is about to sleep, so there is time for this. A thread of a host has other work.
                     if !remote.execution.caller.is_entered() {
+                        moment.pass();
                         remote.check_memory(scope);
                     }
-                    remote.sleep(version);
+                    remote.sleep(version, &mut moment);
                 }
             }
         };
-        remote.running_jobs.resume(&paused);
+        remote.running_jobs.resume(&paused, &mut moment);
         outcome
     }
 }

@@ -282,13 +282,14 @@ function createArrivals({ native, hooks, settle, serveFor, outgoing, release, ma
     /**
      * Serves a request of a synchronous call. The event loop is blocked until the request is answered, so `hold` returns undefined, even if a
      * function that the event loop serves makes the call.
-     * @param {any[]} args
+     * @param {number} caller
+     * @param {[number, number, number, ...any[]]} args
      */
-    serveNow(...args) {
+    serveNow(caller, ...args) {
       const outer = served;
       served = undefined;
       try {
-        return outgoing().serve(...args);
+        return serveFor(caller, args);
       } finally {
         served = outer;
       }

@@ -19,6 +19,7 @@ use crate::isolate::guest::Guest;
 use crate::isolate::inspector::{Agent, Pause, Request, Sink};
 use crate::isolate::job::{IsolateScope, Job, Kind, Work};
 use crate::isolate::remote::Remote;
+use crate::native::ticks::Moment;
 use crate::value::{Fault, NoCompletion, Text, Value};
 
 impl Remote {
@@ -130,7 +131,7 @@ struct Client {
 
 impl V8InspectorClientImpl for Client {
     /// V8 calls this while the guest is paused. Serves sessions, and sync calls to the isolate, whose callers would otherwise wait forever.
-    /// Timeouts are paused.
+    /// Timeouts are paused. A pause ends at once if a host's thread waits for the guest: that thread would have to end it.
     fn run_message_loop_on_pause(&self, _group: i32) {
         let Some(remote) = self.remote.upgrade() else { return };
         // The guest may be paused in a getter that the serializer runs.
@@ -158,9 +159,15 @@ impl V8InspectorClientImpl for Client {
                 job_execution::run(scope, &guest, &remote, job);
                 continue;
             }
-            let paused = remote.running_jobs.pause(true);
-            remote.sleep(version);
-            remote.running_jobs.resume(&paused);
+            if guest.serves_waiting_host() {
+                if let Some(agent) = guest.agent() {
+                    agent.end_pause();
+                }
+                break;
+            }
+            let paused = remote.running_jobs.pause(true, &mut Moment::default());
+            remote.sleep(version, &mut Moment::default());
+            remote.running_jobs.resume(&paused, &mut Moment::default());
         }
         self.pause.set(Pause::None);
         remote.inspector.pauses.end();
