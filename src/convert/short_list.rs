@@ -28,10 +28,10 @@ impl PlainLists {
             let [Some(any), Some(integers)] = ["[null]", "[0]"].map(|json| parse(scope, json)) else { return false };
             let _ = self.0.set([any, integers]);
         }
-        let map = tagged::map_of(tagged::tagged(&*value));
-        // SAFETY: the lists were created in this isolate, and are only looked at here.
+        // SAFETY: these are contents of handles. The lists were created in this isolate, and are only looked at here.
+        let map = unsafe { tagged::map_of(tagged::tagged(value)) };
         let mut is_alike =
-            |list: &v8::Global<v8::Array>| tagged::map_of(tagged::tagged(unsafe { list.open(scope) })) == map;
+            |list: &v8::Global<v8::Array>| unsafe { tagged::map_of(tagged::tagged_at(list.open(scope))) } == map;
         map.is_some() && self.0.get().is_some_and(|lists| lists.iter().any(&mut is_alike))
     }
 }
@@ -76,7 +76,7 @@ pub fn write_short_list(
     bytes.extend_from_slice(&Payload::VERSION);
     bytes.extend_from_slice(&[b'A', short_count]);
     // SAFETY: an array like the plain ones has `length` elements without holes, which are tagged. Nothing below calls V8.
-    for element in unsafe { tagged::elements(tagged::tagged(&*value), count) } {
+    for element in unsafe { tagged::elements(tagged::tagged(value), count) } {
         // SAFETY: as above.
         write(unsafe { tagged::view(*element) }, bytes)?;
     }

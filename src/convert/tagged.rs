@@ -25,6 +25,7 @@ const TAG: usize = 1;
 
 /// Where the value of a small integer begins.
 const INTEGER_SHIFT: u32 = 32;
+const _: () = assert!(size_of::<usize>() == 8);
 
 // Offsets in an object, in bytes. Those that end in `_API` are part of V8's interface (`v8-internal.h`).
 
@@ -67,14 +68,27 @@ unsafe fn field<T>(tagged: usize, offset: usize) -> T {
 
 /// The tagged pointer to `value`, or the small integer itself.
 #[inline(always)]
-pub fn tagged<T>(value: &T) -> usize {
-    // SAFETY: what a `v8::Local` refers to is a place in a handle scope, which has that.
-    unsafe { ptr::from_ref(value).cast::<usize>().read() }
+pub fn tagged(value: v8::Local<'_, v8::Value>) -> usize {
+    // SAFETY: it is the contents of a local handle.
+    unsafe { tagged_at(&*value) }
+}
+
+/// The same for the contents of a handle of any kind.
+///
+/// # Safety
+/// `contents` was dereferenced from a handle.
+#[inline(always)]
+pub unsafe fn tagged_at<T>(contents: &T) -> usize {
+    // SAFETY: a handle is the address of a place that has that.
+    unsafe { ptr::from_ref(contents).cast::<usize>().read() }
 }
 
 /// The address of the map of an object; `None` for a small integer. As `v8::TypecheckWitness` reads it, which the crate does not bind.
+///
+/// # Safety
+/// `tagged` is what a place in V8's heap or in a handle scope has.
 #[inline(always)]
-pub fn map_of(tagged: usize) -> Option<usize> {
+pub unsafe fn map_of(tagged: usize) -> Option<usize> {
     // SAFETY: an object begins with its map.
     is_object(tagged).then(|| unsafe { field(tagged, 0) })
 }
@@ -83,7 +97,8 @@ pub fn map_of(tagged: usize) -> Option<usize> {
 /// `tagged` is what a place in V8's heap or in a handle scope has. Until the result is no longer used, nothing may allocate in that heap.
 #[inline(always)]
 pub unsafe fn view<'a>(tagged: usize) -> View<'a> {
-    let Some(map) = map_of(tagged) else {
+    // SAFETY: as the caller guarantees.
+    let Some(map) = (unsafe { map_of(tagged) }) else {
         return View::Integer((tagged.cast_signed() >> INTEGER_SHIFT) as i32);
     };
     // SAFETY: it is a map.
@@ -143,11 +158,11 @@ mod tests {
             let source = v8::String::new(scope, code).unwrap();
             let value = v8::Script::compile(scope, source, None).and_then(|script| script.run(scope)).unwrap();
             // SAFETY: nothing is allocated meanwhile.
-            assert_eq!(unsafe { view(tagged(&*value)) }, expected, "{code}");
+            assert_eq!(unsafe { view(tagged(value)) }, expected, "{code}");
             let source = v8::String::new(scope, &format!("[{code}, 'behind', {{}}]")).unwrap();
             let list = v8::Script::compile(scope, source, None).and_then(|script| script.run(scope)).unwrap();
             // SAFETY: as above. The array has three elements, one of which is an object.
-            let first = unsafe { view(elements(tagged(&*list), 3)[0]) };
+            let first = unsafe { view(elements(tagged(list), 3)[0]) };
             assert_eq!(first, expected, "[{code}]");
         };
         for integer in [0, 1, -1, 42, i32::MAX, i32::MIN] {

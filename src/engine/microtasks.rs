@@ -154,8 +154,8 @@ mod wrapped {
     }
 
     thread_local! {
-        /// A queue and what it had when V8 was about to empty it.
-        static KEPT: Cell<Option<(*mut Queue, Ring)>> = const { Cell::new(None) };
+        /// The queue of an isolate, by its address, and what it had when V8 was about to empty it.
+        static KEPT: Cell<Option<(usize, *mut Queue, Ring)>> = const { Cell::new(None) };
     }
 
     /// `v8::internal::Execution::TryRunMicrotasks`.
@@ -177,10 +177,14 @@ mod wrapped {
     /// `queue` belongs to `isolate`, which has been entered on this thread.
     unsafe fn terminated(isolate: v8::UnsafeRawIsolatePtr, queue: *mut Queue) {
         let address = address_of(&isolate);
-        // SAFETY: as the caller guarantees. V8 has a handle scope here. It restores the data of the code before the microtasks only after this.
-        let owner = unsafe { owner_at(current_data(isolate)) };
         // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
         let of_queue = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
+        // The condition under which V8 empties the queue.
+        if !of_queue.is_execution_terminating() {
+            return;
+        }
+        // SAFETY: as the caller guarantees. V8 has a handle scope here. It restores the data of the code before the microtasks only after this.
+        let owner = unsafe { owner_at(current_data(isolate)) };
         let is_stopped = |other| IS_STOPPED.get().is_some_and(|is_stopped| is_stopped(&of_queue, other));
         // SAFETY: nothing else uses the queue, and reading a microtask's data allocates nothing. V8 frees the buffer that the queue has when this
         // returns, so it must have none if this one is kept.
@@ -189,12 +193,12 @@ mod wrapped {
             if ring.is_valid() {
                 ring.retain(|task| {
                     let other = owner_at(task.add(DATA).cast());
-                    other != 0 && other != owner && !is_stopped(other)
+                    other != owner && !is_stopped(other)
                 });
             }
             let left = ring.is_valid() && ring.size > 0;
             if left {
-                KEPT.set(Some((queue, mem::replace(ring, Ring::EMPTY))));
+                KEPT.set(Some((address, queue, mem::replace(ring, Ring::EMPTY))));
             }
             left
         };
@@ -209,7 +213,7 @@ mod wrapped {
     ) {
         // SAFETY: V8 has just emptied this queue, on this thread. Forwards the call.
         unsafe {
-            if let Some((queue, ring)) = KEPT.take() {
+            if let Some((_, queue, ring)) = KEPT.take().filter(|(of, ..)| *of == address_of(&isolate)) {
                 (*queue).ring = ring;
             }
             on_termination(isolate);

@@ -51,7 +51,7 @@ pub fn apply<'s>(scope: &mut v8::PinScope<'s, '_>, args: &Args<'s>, results: &mu
 #[inline(always)]
 fn number(value: v8::Local<'_, v8::Value>) -> Option<usize> {
     // SAFETY: a number needs no heap.
-    match unsafe { convert::view(convert::tagged(&*value)) } {
+    match unsafe { convert::view(convert::tagged(value)) } {
         View::Integer(number) => usize::try_from(number).ok(),
         View::Number(number) => Some(number as usize),
         _ => None,
@@ -67,7 +67,7 @@ fn is_small(value: &Value) -> bool {
 #[inline(always)]
 fn push_simple(direct: &mut DirectCall, argument: v8::Local<'_, v8::Value>) -> bool {
     // SAFETY: nothing here calls V8.
-    match unsafe { convert::view(convert::tagged(&*argument)) } {
+    match unsafe { convert::view(convert::tagged(argument)) } {
         View::Integer(number) => direct.args.push(Argument::Number(f64::from(number))),
         View::Number(number) => direct.args.push(Argument::Number(number)),
         View::OneByte(characters) if characters.len() <= DirectCall::MAX_TEXT => direct.push_one_byte(characters),

@@ -28,20 +28,21 @@ pub fn current(scope: &v8::PinScope<'_, '_>) -> i64 {
     if owner < FIRST_EVALUATION { owner } else { 0 }
 }
 
-/// Numbers from here on are those of evaluations. Hosts count their calls from zero, and promises downwards from zero.
+/// Numbers from here on are those of evaluations. Hosts number their calls upwards from zero, and promises downwards
+/// (`surface/host/requests`).
 const FIRST_EVALUATION: i64 = 1 << 52;
 
-/// Runs `work` as part of the evaluation `number` of the isolate, unless it belongs to a call or to another evaluation already.
+/// Runs `work` as part of a new evaluation of the isolate, unless it belongs to a call or to another evaluation already.
 pub fn within_evaluation<'s, 'i, T>(
     scope: &mut v8::PinScope<'s, 'i>,
-    number: i64,
+    number: impl FnOnce() -> i64,
     work: impl FnOnce(&mut v8::PinScope<'s, 'i>) -> T,
 ) -> T {
     if owner(scope) != 0 {
         return work(scope);
     }
     let before = scope.get_continuation_preserved_embedder_data();
-    let owner = v8::Number::new(scope, (FIRST_EVALUATION + number) as f64).into();
+    let owner = v8::Number::new(scope, (FIRST_EVALUATION + number()) as f64).into();
     let now = match actor(scope) {
         Some(actor) => v8::Array::new_with_elements(scope, &[owner, actor]).into(),
         None => owner,

@@ -218,8 +218,8 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
             let context = v8::Local::new(scope, &realm.context);
             let scope = &mut v8::ContextScope::new(scope, context);
             let at = GuestRealm { guest: Rc::clone(guest), realm };
-            let promise =
-                async_context::within(scope, guest.request(), |scope| evaluate_compiled(scope, guest, &compiled))?;
+            let request = guest.request();
+            let promise = async_context::within(scope, request, |scope| evaluate_compiled(scope, guest, &compiled))?;
             if module.namespace().is_none() {
                 let namespace = v8::Local::new(scope, &compiled.module).get_module_namespace();
                 let value = SlotValue::Value(Arc::clone(&at.realm), v8::Global::new(scope, namespace));
@@ -230,7 +230,8 @@ pub fn prepare_evaluation(target: Option<Value>, mut args: Args) -> Result<Prepa
                     inherit: false,
                 }));
             }
-            finish(scope, &at, promise, transfer)
+            // What continues with the end of the evaluation belongs to the call, too.
+            async_context::within(scope, request, |scope| finish(scope, &at, promise, transfer))
         }),
     })
 }
@@ -265,9 +266,11 @@ pub fn evaluate_compiled<'s>(
     guest: &Guest,
     compiled: &Rc<CompiledModule>,
 ) -> Result<v8::Local<'s, v8::Promise>, Fault> {
-    async_context::within_evaluation(scope, guest.modules.next_evaluation(), |scope| {
-        evaluate_within(scope, guest, compiled)
-    })
+    async_context::within_evaluation(
+        scope,
+        || guest.modules.next_evaluation(),
+        |scope| evaluate_within(scope, guest, compiled),
+    )
 }
 
 fn evaluate_within<'s>(

@@ -7,7 +7,7 @@ use super::compilation::Origin;
 use super::evals::may_call_eval;
 use super::{Args, Caller, Prepared, cache, compile};
 use crate::convert;
-use crate::engine::Snapshot;
+use crate::engine::{self, Snapshot};
 use crate::isolate::{Guest, IsolateScope, Realm, Remote, Settings};
 use crate::protocol::message;
 use crate::value::{Code, ErrorClass, ExternalCopy, Fault, Handle, Outcome, Payload, Text, Value};
@@ -187,6 +187,8 @@ fn run_in<'s>(
         return Err(fault.unwrap_or(Fault::Stopped));
     }
     scope.perform_microtask_checkpoint();
+    // Calls of hosts have no part in it.
+    let _ = engine::take_terminated_microtask(scope);
     if scope.has_terminated() { Err(Fault::Stopped) } else { Ok(()) }
 }
 

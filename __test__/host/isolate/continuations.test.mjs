@@ -152,10 +152,16 @@ describe('calls whose code runs in the same job', () => {
     context.global.setSync('notify', new ivm.Callback(() => { opened(); }, { ignored: true }));
     const first = wait('notify(); return 1');
     const endless = wait('for (;;);');
-    const others = [wait('return 2'), wait('return Promise.resolve().then(() => 3)')];
+    const module = isolate.compileModuleSync('await gate;');
+    module.instantiateSync(context, () => {});
+    context.evalSync('var ready = gate.then(() => 5);');
+    const others = [
+      wait('return 2'), wait('return Promise.resolve().then(() => 3)'), context.evalSync('gate.then(() => 4)', { promise: true }),
+      context.eval('ready', { promise: true }), module.evaluate({ promise: true }).then(() => 6),
+    ];
     await context.eval('0');
     const areAnswered = async () => {
-      assert.deepEqual(await Promise.all([first, ...others]), [1, 2, 3]);
+      assert.deepEqual(await Promise.all([first, ...others]), [1, 2, 3, 4, 5, 6]);
       clearTimeout(keepAlive);
     };`;
 
@@ -177,6 +183,18 @@ describe('calls whose code runs in the same job', () => {
     const areStopped = Promise.all([endless, ...both].map((call) => assert.rejects(call, ${TIMEOUT})));
     await assert.rejects(context.eval('Promise.reject(new Error("unhandled")); open()', { timeout: 100 }), ${TIMEOUT});
     await areStopped;
+    await areAnswered();`));
+
+  test('when a call was stopped before', () => passes(`${PREPARE}
+    context.global.setSync('g', new ivm.Callback(() => 1, { async: true }));
+    const code = 'var later = gate.then(() => 7); (async () => { await g(); for (;;); })()';
+    await assert.rejects(context.eval(code, { promise: true, timeout: 50 }), ${TIMEOUT});
+    const later = context.eval('later', { promise: true });
+    await context.eval('0');
+    const isStopped = assert.rejects(endless, ${TIMEOUT});
+    assert.throws(() => context.evalSync('open()', { timeout: 100 }), ${TIMEOUT});
+    await isStopped;
+    assert.equal(await later, 7);
     await areAnswered();`));
 
   test('also if two calls continue each other again and again', () => passes(`

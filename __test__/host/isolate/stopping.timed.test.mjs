@@ -58,13 +58,13 @@ const STATES = {
     enter: `setTimeout(act, 10);
       setTimeout(() => { if (!isolate.isDisposed) context.evalSync("done('value')"); }, WHILE);
       return context.eval('new Promise((resolve) => { globalThis.done = resolve; })', { ...options, promise: true });`,
-    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: DISPOSED },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: MEMORY },
   },
   'waiting for a promise of the host': {
     enter: `setTimeout(act, 10);
       const value = new Promise((resolve) => { setTimeout(() => resolve('value'), WHILE); });
       return context.evalClosure('return $0', [value], { ...options, arguments: { promise: true, copy: true }, result: { promise: true, copy: true } });`,
-    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: DISPOSED },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: MEMORY },
   },
   'in a nested call': {
     enter: `context.global.setSync('act', act);
@@ -138,7 +138,7 @@ const STATES = {
         return isolate.compileModuleSync('');
       });
       return module.evaluate({ ...options, promise: true }).then(() => 'value');`,
-    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: DISPOSED },
+    outcomes: { timeout: CONTINUES, deadline: DEADLINE, abort: ABORTED, dispose: DISPOSED, memory: MEMORY },
   },
 };
 

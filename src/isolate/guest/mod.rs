@@ -52,7 +52,7 @@ struct Running {
     chains: RefCell<Vec<(Chain, Limits)>>,
     /// The host's event loop stays alive until the running job ends.
     keeps_host_alive: Cell<bool>,
-    /// Owners of code that was stopped: async calls and evaluations.
+    /// Owners of code that was stopped since the queue of microtasks was last empty: async calls and evaluations; 0 for neither.
     stopped: RefCell<HashSet<i64>>,
     /// Limits of the last call that had any; tasks that V8 runs by itself get them.
     last_limits: Cell<Limits>,
@@ -402,9 +402,17 @@ impl Guest {
     }
 
     /// A limit has stopped code of this owner, while no other job was running; see [`Modules::stop`].
-    pub(super) fn stop(&self, scope: &mut IsolateScope<'_, '_>, owner: i64) -> bool {
+    pub(super) fn note_stopped(&self, scope: &mut IsolateScope<'_, '_>, owner: i64) -> bool {
         self.running.stopped.borrow_mut().insert(owner);
         self.stop_modules(scope, owner)
+    }
+
+    /// No microtasks are left that stopped code could continue.
+    pub(super) fn forget_stopped(&self) {
+        let mut stopped = self.running.stopped.borrow_mut();
+        if !stopped.is_empty() {
+            *stopped = HashSet::new();
+        }
     }
 
     fn has_stopped(&self, owner: i64) -> bool {
@@ -442,7 +450,7 @@ impl Guest {
     /// Terminates execution now. V8 by itself would notice only at the next loop or call, and run on until then.
     pub fn terminate(&self, scope: &mut IsolateScope<'_, '_>) {
         scope.terminate_execution();
-        // V8 compiles nothing while it terminates execution.
+        // V8 must not compile while it terminates execution; it only asserts that in builds with checks.
         if scope.is_execution_terminating() {
             return;
         }

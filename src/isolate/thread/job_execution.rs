@@ -162,21 +162,31 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     let aborted = is_stopped && remote.running_jobs.was_aborted(serial);
     let microtask = if is_stopped { engine::take_terminated_microtask(scope) } else { None };
     let (outcome, stopped) = remote.leave(serial, request, microtask, outcome);
-    if let Some(owner) = stopped {
-        if is_stopped {
-            guest.stop(scope, owner)
-        } else {
-            guest.stop_modules(scope, owner)
-        };
+    let has_stopped_modules = match stopped {
+        Some(owner) if is_stopped => guest.note_stopped(scope, owner),
+        Some(owner) => guest.stop_modules(scope, owner),
+        None => false,
+    };
+    if outermost && !is_stopped {
+        guest.forget_stopped();
     }
+    // A limit may have expired just after the last microtask.
+    let leaves_work = is_stopped || (outermost && has_stopped_modules);
     // Before the answer: its receiver may request profiles of what runs from then on.
     let profiling = profiling.map(|profiling| (profiling, remote.inspector.profiles.end_run()));
     completion.complete(outcome);
     // After the answer, when none of the job's limits applies any more: to write a profile may take long, and is no work of the guest.
-    if let Some((profiling, serial)) = profiling {
-        profiling.finish(remote, serial);
+    if let Some((profiling, profile)) = profiling {
+        // An empty job: whoever stops the isolate waits for it, for the grace period.
+        let serial = remote.running_jobs.enter(
+            Limits::default(),
+            &(Arc::new(NoCompletion) as Arc<dyn Completion>),
+            Charge::default(),
+        );
+        profiling.finish(remote, profile);
+        let _ = remote.leave(serial, 0, None, Ok(Value::Undefined));
     }
-    if is_stopped && !remote.is_disposed() {
+    if leaves_work && !remote.is_disposed() {
         // The caller of an aborted job does not need the rest of it; other calls may.
         let brief = Limits::new(Some(policy::termination_grace()), None);
         let limits = if aborted { limits.renewed().within(brief) } else { limits };
@@ -242,10 +252,10 @@ const MAX_ROUNDS: u32 = 2;
 fn finish_microtasks(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Remote>, limits: Limits) {
     for _ in 0..MAX_ROUNDS {
         if !finish_round(scope, guest, remote, limits.renewed()) {
-            return;
+            return guest.forget_stopped();
         }
     }
-    // The rest runs after the next job.
+    // The rest runs after an empty job, when other calls have had their turn.
     let work = Box::new(|_: &mut IsolateScope<'_, '_>| Ok(Value::Undefined));
     remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
 }
@@ -265,7 +275,9 @@ fn finish_round(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Ar
     guest.pop_chain();
     // Nothing waits for the outcome.
     let (_, stopped) = remote.leave(serial, 0, microtask, Err(Fault::Stopped));
-    let has_stopped_modules = stopped.is_some_and(|owner| guest.stop(scope, owner));
+    // 0 also stands for no code at all.
+    let stopped = stopped.filter(|owner| *owner != 0 || microtask.is_some());
+    let has_stopped_modules = stopped.is_some_and(|owner| guest.note_stopped(scope, owner));
     let is_left = !has_begun || microtask.is_some_and(|microtask| microtask.left);
     (has_stopped_modules || is_left) && !remote.is_disposed()
 }
