@@ -64,7 +64,8 @@ declare namespace ivm {
    * - `ERR_INVALID_ARG`: an argument or option is wrong. The message names it
    * - `ERR_ISOLATE_TIMEOUT`: the guest ran longer than `timeout`, or a plugin longer than it may
    * - `ERR_ISOLATE_DEADLINE`: the call took longer than `deadline`, or an execution longer than the sandbox's `timeout`
-   * - `ERR_ISOLATE_ABORTED`: a `signal` ended the execution, or a limit stopped a module that the call needs
+   * - `ERR_ISOLATE_ABORTED`: a `signal` ended the execution, or a limit stopped a module that the call needs. This and the two codes before
+   *   also come from a limit of another call, if that call was running code of this one
    * - `ERR_ISOLATE_MEMORY`: the isolate exceeded `memoryLimit`, or could not get memory. It has ended
    * - `ERR_ISOLATE_DISPOSED`: the isolate, session, sandbox or process has ended
    * - `ERR_ISOLATE_UNRESPONSIVE`: the guest did not stop when its limit had passed, and its isolate was abandoned

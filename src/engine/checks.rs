@@ -20,7 +20,8 @@ const NO_HANDLE: &CStr = c"Check failed: !is_null().";
 
 /// V8 evaluates a module that awaits something, and calls JavaScript for it. It assumes that only a termination makes these calls fail. They also
 /// fail at the end of the stack, below a long chain of imports or a deep recursion. V8 reports the first text if it cannot subscribe to the end of
-/// the module, and the second one if the code of the module cannot begin: no exception is pending then. Nothing else has changed.
+/// the module, and the second one if the code of the module cannot begin: no exception is pending then. The second one is that of every read of an
+/// exception that is not pending. V8 does not continue, so nothing uses what it would have read.
 const NO_ROOM_FOR_MODULE: [&CStr; 2] =
     [c"Check failed: isolate->is_execution_terminating().", c"Check failed: has_exception()."];
 

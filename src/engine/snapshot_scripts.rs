@@ -1,4 +1,4 @@
-//! Scripts of a snapshot, and what V8 cannot do for them. On Linux the linker redirects two functions of V8 to this module (`build.rs`).
+//! Scripts of a snapshot, and what V8 cannot do for them. On Linux the linker redirects three functions of V8 to this module (`build.rs`).
 //!
 //! **`using`.** V8 leaves what such declarations need out of snapshots, and adds it when it creates a context from one. So it is missing in the
 //! realms from which a snapshot is made, where a declaration would end the process. The function here begins a scope with such declarations.
@@ -87,6 +87,7 @@ mod wrapped {
         // SAFETY: forwards the call.
         !RUNS.get() && unsafe { can_compile_baseline(isolate, function) }
     }
+
     /// `v8::internal::BackingStore::ResizeInPlace`, which `ArrayBuffer.prototype.resize` calls.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap__ZN2v88internal12BackingStore13ResizeInPlaceEPNS0_7IsolateEm(

@@ -50,7 +50,7 @@ pub fn apply<'s>(scope: &mut v8::PinScope<'s, '_>, args: &Args<'s>, results: &mu
 
 #[inline(always)]
 fn number(value: v8::Local<'_, v8::Value>) -> Option<usize> {
-    // SAFETY: a number needs no heap.
+    // SAFETY: nothing here calls V8.
     match unsafe { convert::view(convert::tagged(value)) } {
         View::Integer(number) => usize::try_from(number).ok(),
         View::Number(number) => Some(number as usize),

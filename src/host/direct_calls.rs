@@ -70,7 +70,7 @@ impl Environment {
     fn begin_direct_call(&self, js: Js<'_>, serving_now: &DirectServing, direct: Rc<DirectCall>) -> bool {
         let is_of_other = direct.request != serving_now.request;
         let answer = if direct.is_over() || (is_of_other && direct.request != 0) {
-            // The guest was stopped before it waited, or acts on behalf of an asynchronous call, whose stores only requests get.
+            // The guest was stopped before it waited, or acts on behalf of another asynchronous call, whose stores only requests get.
             Answered::Refused
         } else if !self.has_room(js) {
             js.clear_exception();

@@ -138,7 +138,7 @@ fn requests_of(
     Ok(requests)
 }
 
-/// Maximum number of modules that one module may import directly. Its host reads the list of them in one piece.
+/// Maximum number of modules that one module may import directly. V8 makes the list of them in one piece.
 const MAX_REQUESTS: usize = 100_000;
 
 /// Maximum size in bytes of a specifier or an attribute.

@@ -257,7 +257,7 @@ test('an open session keeps no process alive', async () => {
   assert.deepEqual([status, stdout.trim()], [0, 'answered']);
 });
 
-test('a worker ends with a paused guest', () => passes(`
+test('a worker ends with a guest that a debugger pauses, or would pause', () => passes(`
   const { Worker } = await import('node:worker_threads');
   const entry = ${JSON.stringify(new URL('../../../index.js', import.meta.url).pathname)};
   for (const mode of ['eval', 'evalSync']) {

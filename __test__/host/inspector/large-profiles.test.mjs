@@ -55,5 +55,6 @@ test('an isolate that is disposed of gives no profile', () => passes(`${GUEST}
   await runsOn();
   isolate.dispose();
   assert.equal((await running).code, 'ERR_ISOLATE_DISPOSED');
+  assert.equal((await errorOf(() => isolate.stopCpuProfiler('a'))).code, 'ERR_ISOLATE_DISPOSED');
   otherWorks();
 `, { options: '{ memoryLimit: 128 }', timeout: 60_000 }));

@@ -120,7 +120,7 @@ describe('a call fails when code that continues it exceeds its timeout', () => {
     'after a compiled WebAssembly module': 'await WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))',
   };
   for (const [what, code] of Object.entries(uninterruptible)) {
-    test(`in one long operation ${what}`, () => passes(`${PREPARE}
+    test(`in one long operation ${what}`, { skip: process.platform !== 'linux' && 'Linux only' }, () => passes(`${PREPARE}
       const keepAlive = setTimeout(() => {}, 10_000);
       context.evalSync('let next = 1; const numbers = new Float64Array(1e6).map(() => next = next * 16807 % 2147483647);');
       const code = ${JSON.stringify(`(async () => { ${code}; for (;;) numbers.slice().sort(); })()`)};
@@ -143,7 +143,10 @@ describe('a call fails when code that continues it exceeds its timeout', () => {
     assert.equal(await context.eval(code, { promise: true, timeout: 390 }), 5);`));
 });
 
-describe('calls whose code runs in the same job', () => {
+/** On other systems V8 drops the microtasks of all calls, and of a guest that is terminated from outside it is not known whose code ran. */
+const LINUX = { skip: process.platform !== 'linux' && 'Linux only' };
+
+describe('calls whose code runs in the same job', LINUX, () => {
   const PREPARE = `
     const keepAlive = setTimeout(() => {}, 15_000);
     context.evalSync('let open; const gate = new Promise((resolve) => { open = resolve; });');

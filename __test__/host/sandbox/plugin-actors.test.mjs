@@ -307,3 +307,22 @@ test('the newest numbered object is never evicted for earlier ones', () => {
   assert.deepEqual([recent.use(number), recent.use(last)], [undefined, fifth]);
   assert.ok(used.every((each) => recent.use(each) !== undefined));
 });
+
+test('an execution ends if a limit stops another one that waits for the same promise', { skip: process.platform !== 'linux' && 'Linux only' }, async (t) => {
+  const sandbox = new IsolatedVmSandbox(null);
+  t.after(() => sandbox.disposeAll());
+  const isolate = await sandbox.createIsolate({ ...manifest(), limits: { cpuMs: 200 } });
+  const opened = gate();
+  const asked = gate();
+  const context = hostContext({ wait: () => { asked.open(); return opened.promise; } });
+  const run = (code) => sandbox.executeInSandbox(isolate, code, context);
+  const begins = run("(async () => { globalThis.shared = context.wait(); await shared; return 'first' })()");
+  await asked.promise;
+  const endless = errorOf(run('(async () => { await shared; for (;;); })()'));
+  const ends = run("(async () => { await shared; return 'last' })()");
+  await run('0');
+  opened.open();
+  assert.equal(await begins, 'first');
+  assert.equal((await endless).kind, 'CPU');
+  assert.equal(await ends, 'last');
+});

@@ -79,7 +79,7 @@ impl Profiles {
         serial
     }
 
-    /// Adds the profile of the run that has ended last.
+    /// Adds the profile that [`Self::end_run`] has numbered.
     pub fn add(&self, serial: u64, thread: u64, json: Text) {
         let mut store = lock(&self.store);
         let bytes = json.byte_len();

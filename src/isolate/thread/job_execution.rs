@@ -177,7 +177,7 @@ pub fn run(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Arc<Rem
     completion.complete(outcome);
     // After the answer, when none of the job's limits applies any more: to write a profile may take long, and is no work of the guest.
     if let Some((profiling, profile)) = profiling {
-        // An empty job: whoever stops the isolate waits for it, for the grace period.
+        // An empty job: a caller that stops the isolate waits for it, for the grace period.
         let serial = remote.running_jobs.enter(
             Limits::default(),
             &(Arc::new(NoCompletion) as Arc<dyn Completion>),
@@ -275,7 +275,7 @@ fn finish_round(scope: &mut IsolateScope<'_, '_>, guest: &Rc<Guest>, remote: &Ar
     guest.pop_chain();
     // Nothing waits for the outcome.
     let (_, stopped) = remote.leave(serial, 0, microtask, Err(Fault::Stopped));
-    // 0 also stands for no code at all.
+    // 0 also means no code at all.
     let stopped = stopped.filter(|owner| *owner != 0 || microtask.is_some());
     let has_stopped_modules = stopped.is_some_and(|owner| guest.note_stopped(scope, owner));
     let is_left = !has_begun || microtask.is_some_and(|microtask| microtask.left);
