@@ -28,10 +28,12 @@ impl PlainLists {
             let [Some(any), Some(integers)] = ["[null]", "[0]"].map(|json| parse(scope, json)) else { return false };
             let _ = self.0.set([any, integers]);
         }
-        // SAFETY: these are contents of handles. The lists were created in this isolate, and are only looked at here.
+        // SAFETY: it is the contents of a handle.
         let map = unsafe { tagged::map_of(tagged::tagged(value)) };
-        let mut is_alike =
-            |list: &v8::Global<v8::Array>| unsafe { tagged::map_of(tagged::tagged_at(list.open(scope))) } == map;
+        let mut is_alike = |list: &v8::Global<v8::Array>| {
+            // SAFETY: the same. The lists were created in this isolate, and are only looked at here.
+            unsafe { tagged::map_of(tagged::tagged_at(list.open(scope))) == map }
+        };
         map.is_some() && self.0.get().is_some_and(|lists| lists.iter().any(&mut is_alike))
     }
 }
