@@ -36,7 +36,8 @@ export function fake(answer) {
   let lastId = 0;
   /** Like the addon's `open`: calls functions without a receiver. */
   const open = ({ settle, serve, ...others }) => {
-    Object.assign(notes, { settle, serve: (...args) => read(serve(...args)) });
+    // The caller of each request is the call that waits.
+    Object.assign(notes, { settle, serve: (...args) => read(serve(0, ...args)) });
     ({ own, leave } = others);
     return {
       invoke(op, mode, request, handle, ...carriers) {
