@@ -66,7 +66,7 @@ impl Name {
         self.capacity >> (usize::BITS - 1) == 1
     }
 
-    /// A copy of its beginning, if it is too long. Who gets it must move it into another one, as nothing frees it here.
+    /// A copy of its beginning, if it is too long. The caller moves it into another one; nothing frees it here.
     fn cut(&self) -> Option<Self> {
         if !self.is_long() || self.length <= MAX_NAME {
             return None;

@@ -301,10 +301,9 @@ impl<'s, const OP: u32> Call<'_, 's, OP> {
 #[inline(never)]
 fn unsent(guest: &Guest, mut shared: Rc<DirectCall>, mut begun: Option<Arguments>) -> Called {
     if let Some(begun) = &mut begun {
-        begun.values = match Rc::get_mut(&mut shared) {
-            Some(direct) => direct.take_values(),
-            None => shared.copied_values(),
-        };
+        // A host releases the record before it resumes the guest.
+        let Some(direct) = Rc::get_mut(&mut shared) else { return Called::Ended(Err(Fault::Stopped)) };
+        begun.values = direct.take_values();
     }
     guest.keep_direct_call(shared);
     Called::Unsent(begun)

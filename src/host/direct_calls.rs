@@ -12,7 +12,7 @@ use super::js::{Js, JsResult, JsType, JsValue, Refused};
 use crate::isolate::caller_thread::{self, DirectCaller};
 use crate::ops::{Transfer, op};
 use crate::protocol::{direct_call, tag};
-use crate::value::{Answered, Argument, DirectCall, Fault, Owner, Payload, Value};
+use crate::value::{Answer, Argument, DirectCall, Fault, Owner, Payload, Value};
 
 /// Calls that the loop serves before the waiting thread looks at other things.
 const MAX_IN_A_ROW: u32 = 32;
@@ -54,8 +54,8 @@ impl Environment {
                 js.call(serve, &[js.number(serving_now.head.get())?, first])
             });
             let answered = match served {
-                Ok(_) => Answered::Refused,
-                Err(Refused) => Answered::Outcome(Err(self.failure(js))),
+                Ok(_) => Ok(Answer::Refused),
+                Err(Refused) => Err(self.failure(js)),
             };
             // There is a call if the loop was left in the middle of it.
             if let Some(direct) = serving_now.direct.take() {
@@ -71,10 +71,10 @@ impl Environment {
         let is_of_other = direct.request != serving_now.request;
         let answer = if direct.is_over() || (is_of_other && direct.request != 0) {
             // The guest was stopped before it waited, or acts on behalf of another asynchronous call, whose stores only requests get.
-            Answered::Refused
+            Ok(Answer::Refused)
         } else if !self.has_room(js) {
             js.clear_exception();
-            Answered::Refused
+            Ok(Answer::Refused)
         } else {
             match self.disown(js) {
                 Ok(()) => {
@@ -85,7 +85,7 @@ impl Environment {
                     serving_now.direct.replace(Some(direct));
                     return true;
                 }
-                Err(Refused) => Answered::Outcome(Err(self.failure(js))),
+                Err(Refused) => Err(self.failure(js)),
             }
         };
         self.resume(&serving_now.requester, direct, answer);
@@ -94,7 +94,7 @@ impl Environment {
 
     /// Answers `direct`, which was being served, and resumes its guest.
     #[inline(always)]
-    fn end_direct_call(&self, serving_now: &DirectServing, direct: Rc<DirectCall>, answered: Answered) {
+    fn end_direct_call(&self, serving_now: &DirectServing, direct: Rc<DirectCall>, answered: Result<Answer, Fault>) {
         if direct.request != serving_now.request {
             self.context.act_for(serving_now.request);
         }
@@ -108,7 +108,7 @@ impl Environment {
 
     /// Answers `direct`, and resumes its guest, which uses it again.
     #[inline(always)]
-    fn resume(&self, requester: &DirectCaller, direct: Rc<DirectCall>, answered: Answered) {
+    fn resume(&self, requester: &DirectCaller, direct: Rc<DirectCall>, answered: Result<Answer, Fault>) {
         direct.answer(answered);
         let isolate = direct.requester;
         drop(direct);
@@ -185,27 +185,31 @@ impl Environment {
 
     /// Answers the call that is being served. Returns what [`answer`] does.
     #[inline(always)]
-    fn answer<'a>(&self, js: Js<'a>, read: impl FnOnce(&DirectCall) -> JsResult<Answered>) -> JsResult<JsValue<'a>> {
+    fn answer<'a>(
+        &self,
+        js: Js<'a>,
+        read: impl FnOnce(&DirectCall) -> JsResult<Result<Answer, Fault>>,
+    ) -> JsResult<JsValue<'a>> {
         let serving_now = self.context.direct_serving.borrow().clone().ok_or(Refused)?;
         let direct = serving_now.direct.take().ok_or(Refused)?;
-        let answered = read(&direct).unwrap_or_else(|Refused| Answered::Outcome(Err(self.failure(js))));
+        let answered = read(&direct).unwrap_or_else(|Refused| Err(self.failure(js)));
         self.end_direct_call(&serving_now, direct, answered);
         self.next_direct_call(js, &serving_now).unwrap_or_else(|| js.dereference(&self.functions.serve_direct_calls))
     }
 
-    fn read_result(&self, js: Js<'_>, requester: u64, carrier: JsValue<'_>) -> JsResult<Answered> {
+    fn read_result(&self, js: Js<'_>, requester: u64, carrier: JsValue<'_>) -> JsResult<Result<Answer, Fault>> {
         if let Some(number) = js.number_of(carrier)? {
-            return Ok(Answered::Number(number));
+            return Ok(Ok(Answer::Number(number)));
         }
         if js.type_of(carrier)? != JsType::Object {
-            return carrier::read(js, self, carrier).map(Answered::Outcome);
+            return Ok(carrier::read(js, self, carrier)?.map(Answer::Value));
         }
         if js.read_number(js.element(carrier, 0)?)? as u32 == tag::AGAIN {
             // The surface needs a request.
-            return Ok(Answered::Refused);
+            return Ok(Ok(Answer::Refused));
         }
         let requester = caller_thread::guest(requester).map(|remote| Arc::downgrade(&remote) as Weak<dyn Owner>);
-        self.read_answer(js, requester.as_ref(), carrier).map(Answered::Outcome)
+        Ok(self.read_answer(js, requester.as_ref(), carrier)?.map(Answer::Value))
     }
 }
 
@@ -223,9 +227,9 @@ pub fn answer_text<'a>(js: Js<'a>, environment: &'static Environment, args: &[Js
     let [text, ..] = args else { return Err(Refused) };
     environment.answer(js, |direct| {
         if direct.write_result(|memory| js.read_short_text(*text, memory))? {
-            return Ok(Answered::Text);
+            return Ok(Ok(Answer::Text));
         }
-        Ok(Answered::Outcome(Ok(Value::String(js.read_text(*text)?))))
+        Ok(Ok(Answer::Value(Value::String(js.read_text(*text)?))))
     })
 }
 
@@ -234,7 +238,7 @@ pub fn answer_bytes<'a>(js: Js<'a>, environment: &'static Environment, args: &[J
     let [bytes, ..] = args else { return Err(Refused) };
     environment.answer(js, |_| {
         let payload = Payload::without_table(js.take_bytes(*bytes)?);
-        Ok(Answered::Outcome(Ok(Value::Payload(Box::new(payload)))))
+        Ok(Ok(Answer::Value(Value::Payload(Box::new(payload)))))
     })
 }
 
@@ -244,7 +248,7 @@ pub fn answer_small<'a>(js: Js<'a>, environment: &'static Environment, args: &[J
     environment.answer(js, |direct| {
         let length = js.read_number(*length)? as usize;
         direct.write_result(|memory| environment.arena.take_small(js, length, memory))?;
-        Ok(Answered::Small)
+        Ok(Ok(Answer::Small))
     })
 }
 

@@ -55,7 +55,7 @@ impl Js<'_> {
     pub fn read_short_text(self, value: JsValue<'_>, memory: &mut Vec<u8>) -> JsResult<bool> {
         let mut short = [const { MaybeUninit::<u16>::uninit() }; SHORT + TOGETHER];
         let mut length = 0;
-        // SAFETY: as above, of which this is a part.
+        // SAFETY: the buffer has more than `SHORT` units; the host writes at most that many, the last a terminator.
         check(unsafe {
             sys::napi_get_value_string_utf16(self.env(), value.raw(), short.as_mut_ptr().cast(), SHORT, &raw mut length)
         })?;

@@ -19,18 +19,18 @@ pub fn now() -> u64 {
 
 /// The current time, which is read once for several uses.
 #[derive(Default)]
-pub struct Moment(Option<u64>);
+pub struct Reading(Option<u64>);
 
-impl Moment {
+impl Reading {
     /// The same as [`now`] at the first call.
     #[inline]
     pub fn ticks(&mut self) -> u64 {
         *self.0.get_or_insert_with(now)
     }
 
-    /// Time passes: it is read again.
+    /// Time has passed: the next call reads it again.
     #[inline]
-    pub fn pass(&mut self) {
+    pub fn forget(&mut self) {
         self.0 = None;
     }
 }

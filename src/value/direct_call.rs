@@ -1,6 +1,6 @@
 //! A call of a host by a guest that runs on the host's own thread. Nothing is sent: both look at the same record in turn.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,8 +52,8 @@ pub struct DirectCall {
     state: Cell<State>,
     number: Cell<f64>,
     /// The characters of a short text, or a small object without a table.
-    result: RefCell<Vec<u8>>,
-    outcome: Cell<Option<Outcome>>,
+    result: Cell<Vec<u8>>,
+    other: Cell<Option<Outcome>>,
 }
 
 /// The largest memory that is kept for another call.
@@ -71,31 +71,21 @@ enum State {
     Text,
     /// The result is a small object in `result`, serialized.
     Small,
-    /// There is an outcome.
-    Answered,
+    /// There is another value, or a fault.
+    Other,
     /// The host has called nothing: it needs a request.
     Refused,
 }
 
-/// What the host has answered.
+/// What the host answers.
 pub enum Answer {
     Number(f64),
-    /// See [`DirectCall::with_result`].
+    /// Written by [`DirectCall::write_result`], and read by [`DirectCall::with_result`].
     Text,
+    /// The same.
     Small,
     Value(Value),
-    /// The call must be a request.
-    Refused,
-}
-
-/// What the host gives as an answer.
-pub enum Answered {
-    Number(f64),
-    /// Written by [`DirectCall::write_result`].
-    Text,
-    Small,
-    Outcome(Outcome),
-    /// It needs a request.
+    /// The host has called nothing: the call must be a request.
     Refused,
 }
 
@@ -115,8 +105,8 @@ impl DirectCall {
         if !self.memory.values.is_empty() {
             self.memory.values.clear();
         }
-        if matches!(self.state.replace(State::Open), State::Answered | State::Over) {
-            self.outcome.take();
+        if matches!(self.state.replace(State::Open), State::Other | State::Over) {
+            self.other.take();
         }
         if self.memory.bytes.capacity() > MAX_KEPT {
             self.memory.bytes = Vec::new();
@@ -151,18 +141,10 @@ impl DirectCall {
         self.args.len() * size_of::<Value>() + self.memory.bytes.len() + self.memory.units.len() * 2 + values
     }
 
-    /// The arguments as values, of which those in the memory are taken.
+    /// Takes the arguments as values.
     pub fn take_values(&mut self) -> Vec<Value> {
         let mut values = mem::take(&mut self.memory.values);
-        self.values_with(|place| Some(mem::replace(values.get_mut(place)?, Value::Undefined)))
-    }
-
-    /// The arguments as values.
-    pub fn copied_values(&self) -> Vec<Value> {
-        self.values_with(|place| self.memory.values.get(place).cloned())
-    }
-
-    fn values_with(&self, mut value: impl FnMut(usize) -> Option<Value>) -> Vec<Value> {
+        let mut value = |place: usize| Some(mem::replace(values.get_mut(place)?, Value::Undefined));
         let bytes = |range: &Range<usize>| self.memory.bytes.get(range.clone()).unwrap_or_default().to_vec();
         let value_of = |argument: &Argument| match argument {
             Argument::Number(number) => Value::Number(*number),
@@ -176,23 +158,22 @@ impl DirectCall {
         self.args.iter().map(value_of).collect()
     }
 
-    /// Writes a result for [`Answered::Text`] or [`Answered::Small`].
+    /// Writes a result for [`Answer::Text`] or [`Answer::Small`].
     #[inline]
     pub fn write_result<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        match self.result.try_borrow_mut() {
-            Ok(mut result) => write(&mut result),
-            // Nothing reads a result while another one is written.
-            Err(_) => write(&mut Vec::new()),
-        }
+        let mut result = self.result.take();
+        let written = write(&mut result);
+        self.result.set(result);
+        written
     }
 
     /// Reads a result.
     #[inline]
     pub fn with_result<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
-        match self.result.try_borrow() {
-            Ok(result) => read(&result),
-            Err(_) => read(&[]),
-        }
+        let result = self.result.take();
+        let value = read(&result);
+        self.result.set(result);
+        value
     }
 
     /// Takes a result out of its memory.
@@ -201,23 +182,23 @@ impl DirectCall {
     }
 
     #[inline]
-    pub fn answer(&self, answered: Answered) {
+    pub fn answer(&self, answer: Result<Answer, Fault>) {
         if self.is_over() {
             return;
         }
-        self.state.set(match answered {
-            Answered::Number(number) => {
+        let other = match answer {
+            Ok(Answer::Number(number)) => {
                 self.number.set(number);
-                State::Number
+                return self.state.set(State::Number);
             }
-            Answered::Text => State::Text,
-            Answered::Small => State::Small,
-            Answered::Outcome(outcome) => {
-                self.outcome.set(Some(outcome));
-                State::Answered
-            }
-            Answered::Refused => State::Refused,
-        });
+            Ok(Answer::Text) => return self.state.set(State::Text),
+            Ok(Answer::Small) => return self.state.set(State::Small),
+            Ok(Answer::Refused) => return self.state.set(State::Refused),
+            Ok(Answer::Value(value)) => Ok(value),
+            Err(fault) => Err(fault),
+        };
+        self.other.set(Some(other));
+        self.state.set(State::Other);
     }
 
     /// Whether nothing waits for the answer any more.
@@ -239,20 +220,14 @@ impl Awaited for DirectCall {
 
     #[inline]
     fn take(&self) -> Option<Result<Answer, Fault>> {
-        let state = self.state.get();
-        if state == State::Open || state == State::Over {
-            return None;
-        }
-        Some(Ok(match state {
-            State::Number => Answer::Number(self.number.get()),
-            State::Text => Answer::Text,
-            State::Small => Answer::Small,
-            State::Answered => match self.outcome.take()? {
-                Ok(value) => Answer::Value(value),
-                Err(fault) => return Some(Err(fault)),
-            },
-            State::Open | State::Over | State::Refused => Answer::Refused,
-        }))
+        Some(match self.state.get() {
+            State::Open | State::Over => return None,
+            State::Number => Ok(Answer::Number(self.number.get())),
+            State::Text => Ok(Answer::Text),
+            State::Small => Ok(Answer::Small),
+            State::Other => self.other.take()?.map(Answer::Value),
+            State::Refused => Ok(Answer::Refused),
+        })
     }
 
     fn give_up(&self) {

@@ -27,7 +27,7 @@ pub use completion::{
     Awaited, ChargedSettlement, Completion, Moment, NoCompletion, Reply, Settlement, Wake, Wrapper, charged,
 };
 pub use details::{Details, DetailsRoom, is_cause};
-pub use direct_call::{Answer, Answered, Argument, DirectCall};
+pub use direct_call::{Answer, Argument, DirectCall};
 pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};
 pub use module::{ModuleHandle, ModuleRequest};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::reason::Expired;
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::job::{Deadline, Limits};
-use crate::native::ticks::{self, Moment};
+use crate::native::ticks::{self, Reading};
 use crate::native::{Guard, lock};
 use crate::value::{Charge, Completion, Fault, Text};
 
@@ -157,9 +157,9 @@ impl RunningJobs {
 
     /// The guest starts to wait. Pauses its timeouts if `timeouts` is true. Pass the result to [`RunningJobs::resume`].
     #[inline(always)]
-    pub fn pause(&self, timeouts: bool, moment: &mut Moment) -> Paused {
+    pub fn pause(&self, timeouts: bool, reading: &mut Reading) -> Paused {
         if timeouts && self.timed.load(Ordering::Acquire) {
-            self.pause_timed(moment.ticks())
+            self.pause_timed(reading.ticks())
         } else {
             Paused::default()
         }
@@ -177,9 +177,9 @@ impl RunningJobs {
 
     /// Resumes the timeouts that [`RunningJobs::pause`] has paused, and no others: jobs that began since then have timeouts of their own.
     #[inline(always)]
-    pub fn resume(&self, paused: &Paused, moment: &mut Moment) {
+    pub fn resume(&self, paused: &Paused, reading: &mut Reading) {
         if paused.first.is_some() {
-            self.resume_timed(paused, moment.ticks());
+            self.resume_timed(paused, reading.ticks());
         }
     }
 
@@ -318,7 +318,7 @@ mod tests {
     use std::sync::{Arc, Mutex, Weak};
     use std::time::{Duration, Instant};
 
-    use super::{Enforcer, Expired, Limits, Moment, RunningJobs, Timer};
+    use super::{Enforcer, Expired, Limits, Reading, RunningJobs, Timer};
     use crate::native::{lock, ticks};
     use crate::value::{Charge, Completion, NoCompletion};
 
@@ -349,11 +349,11 @@ mod tests {
     fn a_paused_timeout_does_not_expire() {
         let (_expiries, jobs, expired) = jobs();
         let outer = enter(&jobs, Some(SHORT));
-        let paused = jobs.pause(true, &mut Moment::default());
+        let paused = jobs.pause(true, &mut Reading::default());
         let inner = enter(&jobs, Some(SHORT));
         assert_eq!(expired.recv_timeout(LONG), Ok(inner));
         assert!(expired.try_recv().is_err());
-        jobs.resume(&paused, &mut Moment::default());
+        jobs.resume(&paused, &mut Reading::default());
         assert_eq!(expired.recv_timeout(LONG), Ok(outer));
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::engine::Entered;
 use crate::isolate::guest::Guest;
 use crate::isolate::remote::Remote;
-use crate::native::ticks::Moment;
+use crate::native::ticks::Reading;
 use crate::native::{context, fiber};
 use crate::value::{DirectCall, spin};
 
@@ -146,9 +146,9 @@ impl Remote {
 
     /// The guest waits until something has changed since `version`. This does not count as running time.
     #[inline(always)]
-    pub(in crate::isolate) fn sleep(&self, version: u32, moment: &mut Moment) {
-        let ran = self.accounts.meter.set_running_at(false, || moment.ticks());
-        moment.pass();
+    pub(in crate::isolate) fn sleep(&self, version: u32, reading: &mut Reading) {
+        let ran = self.accounts.meter.set_running_at(false, || reading.ticks());
+        reading.forget();
         match running().filter(|fiber| fiber.is_of(self.id())) {
             Some(fiber) => {
                 self.execution.caller.set_waiting(true);
@@ -159,7 +159,7 @@ impl Remote {
                 self.mailbox.park(version, None);
             }
         }
-        self.accounts.meter.set_running_at(ran, || moment.ticks());
+        self.accounts.meter.set_running_at(ran, || reading.ticks());
     }
 
     /// The guest, which runs on this thread, lets the host's loop run.

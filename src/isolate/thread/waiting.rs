@@ -8,7 +8,7 @@ use crate::isolate::guest::Guest;
 use crate::isolate::job::{IsolateScope, Job, Limits};
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::running_jobs::Paused;
-use crate::native::ticks::Moment;
+use crate::native::ticks::Reading;
 use crate::value::{Awaited, Fault};
 
 impl Guest {
@@ -43,9 +43,9 @@ impl Guest {
         if job.chain.is_awaited() {
             return self.run_nested(scope, job);
         }
-        self.with_remote(|remote| remote.running_jobs.resume(paused, &mut Moment::default()))?;
+        self.with_remote(|remote| remote.running_jobs.resume(paused, &mut Reading::default()))?;
         self.run_nested(scope, job)?;
-        *paused = self.with_remote(|remote| remote.running_jobs.pause(host, &mut Moment::default()))?;
+        *paused = self.with_remote(|remote| remote.running_jobs.pause(host, &mut Reading::default()))?;
         Ok(())
     }
 
@@ -69,8 +69,8 @@ impl Guest {
         reply: &R,
         host: bool,
     ) -> Result<R::Answer, Fault> {
-        let mut moment = Moment::default();
-        let mut paused = remote.running_jobs.pause(host, &mut moment);
+        let mut reading = Reading::default();
+        let mut paused = remote.running_jobs.pause(host, &mut reading);
         let outcome = loop {
             let version = remote.mailbox.version();
             // First: an answer may have come, and a stopped guest must not continue with it.
@@ -83,29 +83,29 @@ impl Guest {
                 break answer;
             }
             if self.has_agent() {
-                moment.pass();
+                reading.forget();
                 drain(self);
             }
             match remote.mailbox.take_call() {
                 Some(job) => {
-                    moment.pass();
+                    reading.forget();
                     if let Err(fault) = self.serve(scope, job, host, &mut paused) {
                         reply.give_up();
                         break Err(fault);
                     }
                 }
-                None if remote.spin(version) => moment.pass(),
+                None if remote.spin(version) => reading.forget(),
                 None => {
                     // The thread is about to sleep, so there is time for this. A thread of a host has other work.
                     if !remote.execution.caller.is_entered() {
-                        moment.pass();
+                        reading.forget();
                         remote.check_memory(scope);
                     }
-                    remote.sleep(version, &mut moment);
+                    remote.sleep(version, &mut reading);
                 }
             }
         };
-        remote.running_jobs.resume(&paused, &mut moment);
+        remote.running_jobs.resume(&paused, &mut reading);
         outcome
     }
 }

@@ -224,7 +224,7 @@ const answerLater = (target) => {
 };
 
 /** @param {Function} target */
-const isAnsweredLater = (target) => isAnyAnsweredLater === true && answeringLater.has(target);
+const isAnsweredLater = (target) => isAnyAnsweredLater && answeringLater.has(target);
 
 /** Returned instead of a carrier: the answer comes later, or is not wanted. */
 const LATER = Object.freeze([TAG.PROMISE]);

@@ -12,7 +12,7 @@ use v8::inspector::{ChannelImpl, StringBuffer};
 use crate::convert::cap;
 use crate::isolate::inspector::{Sink, json_of};
 use crate::isolate::remote::Remote;
-use crate::native::ticks::Moment;
+use crate::native::ticks::Reading;
 use crate::value::{Completion, Outcome};
 
 /// Limits of the messages that may wait for the owner of a session.
@@ -104,7 +104,7 @@ impl Channel {
     /// guest.
     fn wait_for_room(&self) -> bool {
         let Some(remote) = self.remote.upgrade() else { return false };
-        let paused = remote.running_jobs.pause(true, &mut Moment::default());
+        let paused = remote.running_jobs.pause(true, &mut Reading::default());
         let found = loop {
             let version = remote.mailbox.version();
             if !self.backlog.is_full() {
@@ -113,9 +113,9 @@ impl Channel {
             if remote.is_stopping() || remote.mailbox.has_call() || (self.is_awaited)() {
                 break false;
             }
-            remote.sleep(version, &mut Moment::default());
+            remote.sleep(version, &mut Reading::default());
         };
-        remote.running_jobs.resume(&paused, &mut Moment::default());
+        remote.running_jobs.resume(&paused, &mut Reading::default());
         found
     }
 }

@@ -19,7 +19,7 @@ use crate::isolate::guest::Guest;
 use crate::isolate::inspector::{Agent, Pause, Request, Sink};
 use crate::isolate::job::{IsolateScope, Job, Kind, Work};
 use crate::isolate::remote::Remote;
-use crate::native::ticks::Moment;
+use crate::native::ticks::Reading;
 use crate::value::{Fault, NoCompletion, Text, Value};
 
 impl Remote {
@@ -165,9 +165,10 @@ impl V8InspectorClientImpl for Client {
                 }
                 break;
             }
-            let paused = remote.running_jobs.pause(true, &mut Moment::default());
-            remote.sleep(version, &mut Moment::default());
-            remote.running_jobs.resume(&paused, &mut Moment::default());
+            let mut reading = Reading::default();
+            let paused = remote.running_jobs.pause(true, &mut reading);
+            remote.sleep(version, &mut reading);
+            remote.running_jobs.resume(&paused, &mut reading);
         }
         self.pause.set(Pause::None);
         remote.inspector.pauses.end();
