@@ -35,7 +35,7 @@ fn main() {
         //
         // - the ends of the process: `engine/abort.rs`
         // - heaps and their pages: `engine/heap/`; the heap of C++ objects: `engine/cpp_heap.rs`; stub caches: `engine/stub_cache.rs`
-        // - WebAssembly: `engine/wasm/`; scripts of snapshots: `engine/snapshot_scripts.rs`; Maglev: `engine/maglev.rs`; the young generation: `engine/generations.rs`
+        // - WebAssembly: `engine/wasm/`; scripts of snapshots: `engine/snapshot_scripts.rs`; Maglev: `engine/maglev.rs`; budgets of functions: `engine/tiering.rs`; TurboFan: `engine/optimizer.rs`; the young generation: `engine/generations.rs`
         // - microtasks: `engine/microtasks.rs`
         // - the platform: `engine/worker.rs`; CPU profiles: `engine/cpu_profiles.rs`; stack traces of the inspector: `engine/inspector_frames.rs`
         // - the bounds of a stack, and the number of a thread: `engine/fibers/`
@@ -80,6 +80,13 @@ fn main() {
         ];
         let maglev =
             ["_ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE"];
+        let tiering = [
+            "_ZN2v88internal14TieringManager18InterruptBudgetForEPNS0_7IsolateENS0_6TaggedINS0_10JSFunctionEEENSt4__Cr8optionalINS0_8CodeKindEEE",
+        ];
+        let optimizer = [
+            "_ZN2v88internal27OptimizingCompileDispatcherC1EPNS0_7IsolateEPNS0_29OptimizingCompileTaskExecutorE",
+            "_ZN2v88internal27OptimizingCompileDispatcherD1Ev",
+        ];
         let profiles = [
             "_ZN2v88internal21CpuProfilesCollection24AddPathToCurrentProfilesENS_4base9TimeTicksERKNSt4__Cr6vectorINS0_20CodeEntryAndPositionENS4_9allocatorIS6_EEEENS0_13LineAndColumnEbNS2_9TimeDeltaENS_8StateTagENS_16EmbedderStateTagEmmNS4_8optionalImEE",
         ];
@@ -184,6 +191,8 @@ fn main() {
             .chain(generations)
             .chain(snapshot_scripts)
             .chain(maglev)
+            .chain(tiering)
+            .chain(optimizer)
             .chain(platform)
             .chain(profiles)
             .chain(inspector)

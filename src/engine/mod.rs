@@ -32,6 +32,8 @@ mod macos;
 mod maglev;
 mod memory;
 mod microtasks;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod optimizer;
 mod page_allocator;
 mod platform;
 mod pool;
@@ -47,6 +49,8 @@ mod stub_cache;
 )]
 mod task_queue;
 mod threads;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod tiering;
 mod user_snapshot;
 #[cfg_attr(
     any(test, fuzzing, not(target_os = "linux")),
@@ -106,6 +110,22 @@ pub fn is_embedded(source: &SnapshotSource, addon: &mut File) -> bool {
     snapshot::find(source.digest(), FLAGS, addon).is_some()
 }
 
+/// While a function is compiled on another thread, a loop that runs in it would not check for a termination for 2^30 bytes of bytecode, however
+/// long they take. On Linux, `tiering` prevents that.
+#[cfg(not(target_os = "linux"))]
+macro_rules! concurrency {
+    () => {
+        "--no-concurrent-recompilation "
+    };
+}
+/// One compilation by each compiler at a time for each isolate.
+#[cfg(target_os = "linux")]
+macro_rules! concurrency {
+    () => {
+        "--concurrent-turbofan-max-threads=1 --concurrent-maglev-max-threads=1 "
+    };
+}
+
 /// Flags set before V8 starts. A test proves that each one is needed.
 const FLAGS: &str = concat!(
     // Out of memory ends in `abort()` and not in a trap instruction, so that it can be intercepted.
@@ -117,9 +137,7 @@ const FLAGS: &str = concat!(
     "--no-turboshaft-loop-unrolling ",
     // The same phase for WebAssembly: after an `array.new` of a few elements the next loop may lose its check.
     "--no-wasm-loop-unrolling ",
-    // While a function is compiled on another thread, a loop that runs in it would not check for a termination for 2^30 bytes of bytecode,
-    // however long they take.
-    "--no-concurrent-recompilation ",
+    concurrency!(),
     // V8's read-only heap is shared by all isolates. A snapshot made while no other isolate exists would contain its own read-only heap,
     // and no isolate of another snapshot could exist alongside an isolate that starts from it.
     "--no-extensible-ro-snapshot ",
