@@ -45,6 +45,16 @@ describe('loops that are optimized stop at their timeout', () => {
       isolate.dispose();
     }`, { timeout: 60_000 }));
 
+  // V8 has nothing to decide for such a function, so its own interval between two checks is 2^30 bytes of bytecode.
+  test('in a function that is too long to be optimized', () => passes(`
+    context.evalSync(\`
+      var one = 'a'.repeat(20000) + 'b', other = 'a'.repeat(20000) + 'b';
+      var equal = one === other, never = false;
+      const long = 'equal = one + other + never;'.repeat(6000);
+      const count = Function('end', 'slow', 'if (never) { ' + long + ' } for (let n = 0; n !== end; n += 1) if (slow) equal = one === other;');\`);
+    for (let call = 0; call < 3; call += 1) context.evalSync('count(200000, false)');
+    assert.equal(syncError(() => context.evalSync('count(-1, true)', { timeout: 30 })).code, 'ERR_ISOLATE_TIMEOUT');`, { timeout: 60_000 }));
+
   const skip = host === 'node24' || host === 'bun' ? false : 'takes long; V8 is the same on all hosts';
   test('generated loops', { skip }, async () => {
     const args = ['--seed', '1', '--programs', '30', '--timeout', '100'];
