@@ -4,6 +4,7 @@ mod abortable;
 mod answers;
 mod arena;
 mod binding;
+mod blocks;
 mod call;
 mod call_info;
 mod carrier;
