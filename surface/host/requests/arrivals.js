@@ -7,6 +7,7 @@ const { now, setImmediate } = require('../clock.js');
 const { codec } = require('../values/codec.js');
 const { CODE, coded } = require('../../core/error.js');
 const { MESSAGE, TAG } = require('../../core/protocol.js');
+const { bind } = require('../calls/callers.js');
 const { runMicrotasks } = require('../calls/microtasks.js');
 const { LIMIT, WANTED } = require('../protocol.js');
 
@@ -277,7 +278,7 @@ function createArrivals({ native, hooks, settle, serveFor, outgoing, release, ma
         }
         if (carrier !== undefined) native.reply(args[0], carrier);
       };
-      return isSmall(args) || isRead(args, answerLater, () => {}) ? serveDirectly(caller, args) : undefined;
+      return isSmall(args) || isRead(args, bind(answerLater), () => {}) ? serveDirectly(caller, args) : undefined;
     },
     /**
      * Serves a request of a synchronous call. The event loop is blocked until the request is answered, so `hold` returns undefined, even if a
