@@ -11,7 +11,7 @@ const { bind } = require('../calls/callers.js');
 const { runMicrotasks } = require('../calls/microtasks.js');
 const { LIMIT, WANTED } = require('../protocol.js');
 
-/** Messages of up to this many bytes are read at once, since that takes negligible time, unless they have regular expressions. */
+/** Messages of up to this many bytes are read at once, since that takes negligible time, unless they have regular expressions or copies. */
 const SMALL = 4096;
 /** Milliseconds of reading in one turn of the event loop. */
 const TURN = 16;
@@ -55,18 +55,19 @@ const wiresIn = (carriers) => carriers.flatMap((carrier) => {
 });
 
 /**
+ * Whether values have regular expressions, or copies with bytes of their own.
  * @param {any[]} carriers of up to SMALL bytes
  * @returns {boolean}
  */
-const haveRegexps = (carriers) => carriers.some((carrier) => {
-  if (isList(carrier)) return haveRegexps(carrier);
-  return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && codec().mayHaveRegexps(carrier[1]);
+const mayTakeLong = (carriers) => carriers.some((carrier) => {
+  if (isList(carrier)) return mayTakeLong(carrier);
+  return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && (codec().hasCopies(carrier[2]) || codec().mayHaveRegexps(carrier[1]));
 });
 
 /** @param {any[]} carriers */
 const isSmall = (carriers) => {
   const bytes = weightOf(carriers);
-  return bytes <= SMALL && (bytes === 0 || !haveRegexps(carriers));
+  return bytes <= SMALL && (bytes === 0 || !mayTakeLong(carriers));
 };
 
 /** @typedef {import('./message.js').ReadLimits} ReadLimits */

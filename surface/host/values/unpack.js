@@ -119,7 +119,7 @@ function createUnpack({ native, owned, surface, unpack, failed, outgoing }) {
    * @param {Together} [together]
    */
   function wire(bytes, table, together) {
-    const hasWork = bytes.length > SMALL || codec().mayHaveRegexps(bytes);
+    const hasWork = bytes.length > SMALL || codec().hasCopies(table) || codec().mayHaveRegexps(bytes);
     let value;
     try {
       value = codec().deserialize(bytes, table, hooks, hasWork ? workOfCall(together) : undefined);
@@ -127,8 +127,7 @@ function createUnpack({ native, owned, surface, unpack, failed, outgoing }) {
       release(table);
       throw error;
     }
-    // The native side may use the memory again.
-    bytes[0] = 0;
+    codec().free(bytes, table);
     return value;
   }
 
