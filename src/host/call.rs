@@ -284,6 +284,20 @@ pub fn abort<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<
     js.undefined()
 }
 
+/// `keepContext(request)`: keeps the async context of the caller for a call that begins.
+pub fn keep_context<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, ..] = args else { return Err(Refused) };
+    environment.context.async_contexts.begin(js, js.read_number(*request)? as i64)?;
+    js.undefined()
+}
+
+/// `dropContext(request)`: the call has settled.
+pub fn drop_context<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, ..] = args else { return Err(Refused) };
+    environment.context.async_contexts.end(js, js.read_number(*request)? as i64);
+    js.undefined()
+}
+
 /// `release(handle)`: the surface no longer has a wrapper for the handle.
 pub fn release<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [handle, ..] = args else { return Err(Refused) };
