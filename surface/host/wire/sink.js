@@ -10,8 +10,8 @@ const { TAG, VERSION } = require('./tags.js');
 
 const bigintToString = uncurryThis(BigInt.prototype.toString);
 const { asUintN } = BigInt;
-const latin1Write = uncurryThis(Buffer.prototype.latin1Write);
-const ucs2Write = uncurryThis(Buffer.prototype.ucs2Write);
+// Called with `call`, as in brand.js.
+const { latin1Write, ucs2Write } = /** @type {any} */ (Buffer.prototype);
 const hexWrite = uncurryThis(Buffer.prototype.hexWrite);
 const copyOf = uncurryThis(Uint8Array.prototype.slice);
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
@@ -281,7 +281,7 @@ class Sink {
       this.twoByteString(text);
       return;
     }
-    latin1Write(this.bytes, text, this.position, length);
+    latin1Write.call(this.bytes, text, this.position, length);
     this.position += length;
   }
 
@@ -301,7 +301,7 @@ class Sink {
       const units = new Uint16Array(this.bytes.buffer, this.position, text.length);
       for (let index = 0; index < text.length; index++) units[index] = text.charCodeAt(index);
     } else {
-      ucs2Write(this.bytes, text, this.position, length);
+      ucs2Write.call(this.bytes, text, this.position, length);
     }
     this.position += length;
   }

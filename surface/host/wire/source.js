@@ -10,7 +10,8 @@ const { malformed, unreadable } = require('./refusal.js');
 const { oneByteText } = require('./short-text.js');
 const { TAG, VERSION } = require('./tags.js');
 
-const ucs2Slice = uncurryThis(Buffer.prototype.ucs2Slice);
+// Called with `call`, as in brand.js.
+const { ucs2Slice } = /** @type {any} */ (Buffer.prototype);
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
 const decode = uncurryThis(TextDecoder.prototype.decode);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -201,7 +202,7 @@ class Source {
     this.require(length);
     const start = this.position;
     this.position += length;
-    return ucs2Slice(this.bytes, start, this.position);
+    return ucs2Slice.call(this.bytes, start, this.position);
   }
 
   utf8String() {
