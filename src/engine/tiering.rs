@@ -18,7 +18,7 @@ core::arch::global_asm!(
 );
 
 /// The largest budget in bytes of bytecode.
-const MAX_BUDGET: i32 = 1 << 16;
+const MAX_BUDGET: i32 = 1 << 14;
 
 /// V8's budget where it has no decision to make.
 const UNLIMITED: i32 = i32::MAX / 2;
