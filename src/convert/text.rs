@@ -33,8 +33,10 @@ pub fn text_from_v8(scope: &mut v8::Isolate, string: v8::Local<'_, v8::String>, 
     } else {
         let mut units = block_room(length, limit)?;
         // Nothing here allocates in V8's heap, which would move the string.
-        if let v8::ValueViewData::TwoByte(all) = v8::ValueView::new(scope, string).data() {
-            units.extend_from_slice(all);
+        match v8::ValueView::new(scope, string).data() {
+            v8::ValueViewData::TwoByte(all) => units.extend_from_slice(all),
+            // It consisted of a string that V8 has replaced by an equal one.
+            v8::ValueViewData::OneByte(all) => units.extend(all.iter().copied().map(u16::from)),
         }
         Ok(Text::from_utf16(units))
     }

@@ -75,10 +75,10 @@ fn read_tagged(js: Js<'_>, environment: &Environment, array: JsValue<'_>) -> JsR
             }))))
         }
         tag::COPY => match read(js, environment, js.element(array, 1)?)? {
-            Ok(value) if environment.serves_guest() => {
-                Some(Value::Handle(Handle::ExternalCopy(ExternalCopy::of_guest(value))))
+            Ok(value) => {
+                let copy = if environment.serves_guest() { ExternalCopy::of_guest } else { ExternalCopy::of_host };
+                return Ok(copy(value).map(|copy| Value::Handle(Handle::ExternalCopy(copy))));
             }
-            Ok(value) => Some(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(value)))),
             Err(fault) => return Ok(Err(fault)),
         },
         tag::PROMISE => {

@@ -3,6 +3,7 @@
 mod abortable;
 mod answers;
 mod arena;
+mod async_contexts;
 mod binding;
 mod blocks;
 mod call;
