@@ -286,7 +286,7 @@ fn evaluate_within<'s>(
     if let Some(evaluation) = &*compiled.evaluation.borrow() {
         return evaluation.promise(scope);
     }
-    if compiled.waits_for_stopped(scope) {
+    if guest.modules.waits_for_stopped(scope, compiled) {
         return Err(Fault::module_stopped());
     }
     guest.modules.follow(scope, compiled, promise)?.promise(scope)

@@ -206,3 +206,16 @@ test('a module with more than 100,000 imports is refused', () => holds(`
   importer.instantiateSync(context, () => isolate.compileModule(many));
   await assert.rejects(importer.evaluate({ promise: true }), { message: LIMIT.message });
   clearTimeout(alive);`));
+
+test('stopping a call takes no longer if many evaluations wait for modules with many imports', () => holds(`
+  modules.leaf = isolate.compileModuleSync('export default 1');
+  const hub = isolate.compileModuleSync(Array.from({ length: 50_000 }, (_, index) => 'import "' + index + '"').join(';'));
+  hub.instantiateSync(context, () => modules.leaf);
+  modules.hub = hub;
+  for (let count = 0; count < 2500; count += 1) make('import "hub"; await new Promise(() => {})').evaluateSync();
+  const module = make('import "hub"; await 1; for (;;);');
+  const before = process.cpuUsage();
+  assert.throws(() => module.evaluateSync({ timeout: 50 }), TIMEOUT);
+  const { user, system } = process.cpuUsage(before);
+  assert.ok(user + system < 400_000, String(user + system));
+  await isStopped(module);`));
