@@ -45,6 +45,22 @@ describe('a stopped module is not evaluated again', () => {
       await isStopped(module);`));
   }
 
+  test('stopped when it began, as a dependency', () => holds(`
+    modules.dependency = isolate.compileModuleSync('for (;;);');
+    modules.between = isolate.compileModuleSync('import "dependency"');
+    const root = make('import "between"');
+    assert.throws(() => root.evaluateSync({ timeout: 100 }), TIMEOUT);
+    for (const module of [modules.dependency, modules.between, root, make('import "dependency"'), make('import "between"; await g()')]) {
+      await assert.rejects(module.evaluate({ promise: true }), STOPPED);
+      assert.throws(() => module.evaluateSync(), STOPPED);
+      modules.it = module;
+      await assert.rejects(make('await import("it")').evaluate({ promise: true }), { message: STOPPED.message });
+    }
+    // Unlike one that throws the same value as V8 for these.
+    const module = make('throw null');
+    for (const evaluate of [() => module.evaluateSync(), () => module.evaluate()]) assert.equal(await errorOf(evaluate), null);
+    clearTimeout(alive);`));
+
   test('stopped by a deadline', () => holds(`
     const module = make('await 1; for (;;);');
     await assert.rejects(module.evaluate({ promise: true, deadline: 100 }), { code: 'ERR_ISOLATE_DEADLINE' });

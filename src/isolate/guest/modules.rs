@@ -32,6 +32,8 @@ pub struct CompiledModule {
     pub evaluation: RefCell<Option<Rc<Evaluation>>>,
     /// The evaluation during which it began to run: its own, or that of a module that imports it.
     pub begun_by: RefCell<Option<Rc<Evaluation>>>,
+    /// A limit has stopped it before it returned for the first time. V8 makes others that evaluate it throw `null`.
+    pub cut_off: Cell<bool>,
 }
 
 impl CompiledModule {
@@ -54,6 +56,9 @@ impl CompiledModule {
     /// Whether a limit has stopped this module, so that it never ends. V8 settles the promise of an evaluation that has ended.
     fn is_stopped(&self, scope: &mut v8::PinScope<'_, '_>) -> bool {
         use v8::ModuleStatus::{Errored, Evaluated};
+        if self.cut_off.get() {
+            return true;
+        }
         if !self.begun_by.borrow().as_ref().is_some_and(|evaluation| evaluation.stopped.get()) {
             return false;
         }
@@ -65,12 +70,11 @@ impl CompiledModule {
     }
 }
 
-/// The numbers of the modules that a limit has stopped, and of those that wait for one of them, among `roots` and all that these import,
-/// directly or indirectly.
-fn waiting_for_stopped(
-    scope: &mut v8::PinScope<'_, '_>,
-    roots: impl Iterator<Item = Rc<CompiledModule>>,
-) -> HashSet<u32> {
+/// Modules, and the numbers of those that import each of them, by its number.
+type Importers = (Vec<Rc<CompiledModule>>, HashMap<u32, Vec<u32>>);
+
+/// `roots` and all that they import, directly or indirectly.
+fn with_imports(roots: impl Iterator<Item = Rc<CompiledModule>>) -> Importers {
     let mut found = Vec::new();
     let mut importers = HashMap::<u32, Vec<u32>>::new();
     let mut find = |module: Rc<CompiledModule>, importer: Option<u32>, found: &mut Vec<Rc<CompiledModule>>| {
@@ -93,12 +97,21 @@ fn waiting_for_stopped(
         }
         position += 1;
     }
+    (found, importers)
+}
+
+/// The numbers of the modules that a limit has stopped, and of those that wait for one of them, among `roots` and all that these import.
+fn waiting_for_stopped(
+    scope: &mut v8::PinScope<'_, '_>,
+    roots: impl Iterator<Item = Rc<CompiledModule>>,
+) -> HashSet<u32> {
+    let (found, mut importers) = with_imports(roots);
     let mut waiting: Vec<u32> =
         found.iter().filter(|module| module.is_stopped(scope)).map(|module| module.number).collect();
     let mut all: HashSet<u32> = waiting.iter().copied().collect();
     while let Some(number) = waiting.pop() {
-        waiting
-            .extend(importers.remove(&number).unwrap_or_default().into_iter().filter(|importer| all.insert(*importer)));
+        let of_module = importers.remove(&number).unwrap_or_default();
+        waiting.extend(of_module.into_iter().filter(|importer| all.insert(*importer)));
     }
     all
 }
@@ -206,7 +219,7 @@ pub struct Modules {
     /// Evaluations that have not ended, and some that have.
     evaluations: RefCell<Vec<Rc<Evaluation>>>,
     last_evaluation: Cell<i64>,
-    /// A limit has stopped an evaluation.
+    /// A limit has stopped a module.
     has_stopped: Cell<bool>,
 }
 
@@ -288,6 +301,17 @@ impl Modules {
     /// Whether the evaluation of `module` waits for a module that a limit has stopped.
     pub fn waits_for_stopped(&self, scope: &mut v8::PinScope<'_, '_>, module: &Rc<CompiledModule>) -> bool {
         self.has_stopped.get() && waiting_for_stopped(scope, iter::once(Rc::clone(module))).contains(&module.number)
+    }
+
+    /// A limit has stopped the evaluation of `module` before it returned. V8 records that for each module that had begun and not returned.
+    pub fn note_cut_off(&self, scope: &v8::PinScope<'_, '_>, module: &Rc<CompiledModule>) {
+        self.has_stopped.set(true);
+        for module in with_imports(iter::once(Rc::clone(module))).0 {
+            let it = v8::Local::new(scope, &module.module);
+            if it.get_status() == v8::ModuleStatus::Errored && it.get_exception().is_null() {
+                module.cut_off.set(true);
+            }
+        }
     }
 
     /// A limit has stopped code of `owner`, an async call or an evaluation, so what it evaluates may never end. Returns false if it evaluates
