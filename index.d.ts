@@ -459,7 +459,10 @@ declare namespace ivm {
     eval<Options extends ContextEvalOptions = {}>(code: string, options?: Options): Promise<Awaited<ResultTypeSync<Options>>>;
     /** Like `eval`, but discards the result and any error that the code throws. Throws for wrong arguments and options, and for `signal`. */
     evalIgnored(code: string, options?: ContextEvalOptions): void;
-    /** Like `eval`, but blocks the calling thread. With `promise: true` the result is still a promise. */
+    /**
+     * Like `eval`, but blocks the calling thread. With `promise: true` the result is still a promise. Like every synchronous call, it runs
+     * before asynchronous calls that wait for the isolate (`docs/performance.md`).
+     */
     evalSync<Options extends ContextEvalOptions = {}>(code: string, options?: Options): ResultTypeSync<Options>;
 
     /**
@@ -2587,8 +2590,8 @@ declare namespace ivm {
      * Where guests of `…Sync` calls run. With `'thread'`, on threads of the library. With `'caller'`, on the thread that makes the call, on a
      * stack of their own, which takes less time. `'caller'` requires x64 Linux (`ERR_ISOLATE_UNSUPPORTED`), and differs in what
      * `docs/performance.md` lists. Isolates that are busy, that can be inspected, that start from a snapshot of yours, or whose profile is
-     * taken, and calls without a limit in worker threads, use a thread of the library nevertheless. Default `'caller'` on x64 Linux,
-     * `'thread'` elsewhere.
+     * taken, calls without a limit in worker threads, and calls of guests into other isolates use a thread of the library nevertheless.
+     * Default `'caller'` on x64 Linux, `'thread'` elsewhere.
      */
     syncCalls?: 'thread' | 'caller' | null;
     /**

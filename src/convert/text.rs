@@ -27,11 +27,11 @@ fn new_string<'s>(
 pub fn text_from_v8(scope: &mut v8::Isolate, string: v8::Local<'_, v8::String>, limit: usize) -> Result<Text, Fault> {
     let length = string.length();
     if string.is_onebyte() {
-        let mut bytes = text_room(length, limit)?;
+        let mut bytes = block_room(length, limit)?;
         append_one_byte(scope, string, length, &mut bytes);
         Ok(Text::Latin1(bytes))
     } else {
-        let mut units = text_room(length, limit)?;
+        let mut units = block_room(length, limit)?;
         // Nothing here allocates in V8's heap, which would move the string.
         match v8::ValueView::new(scope, string).data() {
             v8::ValueViewData::TwoByte(all) => units.extend_from_slice(all),
@@ -50,8 +50,8 @@ pub fn append_one_byte(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, l
     unsafe { bytes.set_len(bytes.len() + length) };
 }
 
-/// As [`room`], perhaps with memory of an earlier text.
-fn text_room<T: block_pool::Unit>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
+/// As [`room`], perhaps with memory of an earlier value.
+pub fn block_room<T: block_pool::Unit>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
     if count.saturating_mul(size_of::<T>()) <= limit
         && let Some(vector) = block_pool::take(count)
     {
@@ -61,7 +61,7 @@ fn text_room<T: block_pool::Unit>(count: usize, limit: usize) -> Result<Vec<T>, 
 }
 
 /// An empty vector with room for `count` values, which may take at most `limit` bytes.
-pub fn room<T>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
+fn room<T>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
     let mut vector = Vec::new();
     if count.saturating_mul(size_of::<T>()) > limit || vector.try_reserve_exact(count).is_err() {
         return Err(too_large(limit));

@@ -287,6 +287,22 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
       }
     }`));
 
+  for (const syncCalls of ['thread', 'caller']) {
+    test(`leave turns to async calls that wait, with '${syncCalls}'`, () => here(`
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      const many = 50;
+      const count = new Int32Array(new SharedArrayBuffer(4));
+      context.global.setSync('shared', new ivm.ExternalCopy(count.buffer).copyInto());
+      context.evalSync('const count = new Int32Array(shared)');
+      const calls = Array.from({ length: many }, () => context.eval('for (const end = Date.now() + 2; Date.now() < end; ); Atomics.add(count, 0, 1)'));
+      // The event loop does not run meanwhile.
+      let before = 0;
+      for (const end = ms() + 20_000; Atomics.load(count, 0) < many && ms() < end; before += 1) context.evalSync('1');
+      assert.equal(Atomics.load(count, 0), many);
+      assert.ok(before > 0);
+      assert.deepEqual(await Promise.all(calls), calls.map((_, index) => index));`));
+  }
+
   test('meet async calls', () => here(`
     const results = [];
     context.global.setSync('note', new ivm.Callback((value) => { results.push(value); }));
@@ -320,6 +336,30 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
         if (!isolate.isDisposed) assert.equal(context.evalSync('1 + 1'), 2);
       }
       assert.equal(ivm.engineStats().endings.abandoned, 0);`));
+  }
+
+  for (const syncCalls of ['thread', 'caller']) {
+    test(`end when a guest on another thread disposes of their isolate, with '${syncCalls}'`, () => here(`
+      ivm.configureEngine({ syncCalls: '${syncCalls}', terminationGrace: 50 });
+      // None of them has a limit.
+      for (const code of ['for (;;);', 'for (;;) host(1)', 'for (;;) try { peer.applySync(undefined, []) } catch {}', ${JSON.stringify(ENDLESS[0])}]) {
+        const guest = new ivm.Isolate();
+        const realm = guest.createContextSync();
+        realm.global.setSync('host', new ivm.Callback((n) => n));
+        realm.global.setSync('peer', context.evalSync('() => 1', { reference: true }));
+        const other = new ivm.Isolate();
+        const elsewhere = other.createContextSync();
+        elsewhere.global.setSync('guest', guest);
+        const disposes = elsewhere.eval('for (const end = Date.now() + 50; Date.now() < end; ); guest.dispose(); 7');
+        const since = ms();
+        assert.equal(syncError(() => realm.evalSync(code)).code, 'ERR_ISOLATE_DISPOSED', code);
+        assert.ok(ms() - since < 10_000, code);
+        assert.equal(guest.isDisposed, true);
+        assert.equal(await disposes, 7);
+        other.dispose();
+        otherWorks();
+      }
+      assert.equal(context.evalSync('6 * 7'), 42);`));
   }
 
   test('end by their timeout, which stands still while the host runs', () => here(`
