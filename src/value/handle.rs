@@ -241,12 +241,16 @@ impl ExternalCopy {
 
 /// The depth of a copy of this value. What is done to one, such as dropping it, recurses into those in its table.
 fn depth_around(value: &Value) -> Result<u32, Fault> {
-    let rows = if let Value::Payload(payload) = value { payload.table.as_slice() } else { &[] };
-    let inner = rows.iter().filter_map(|row| match row {
-        TableEntry::Value(Value::Handle(Handle::ExternalCopy(copy)) | Value::CopyInto { copy, .. }) => Some(copy.depth),
-        _ => None,
-    });
-    let depth = inner.max().unwrap_or(0) + 1;
+    let of_copy = |value: &Value| match value {
+        Value::Handle(Handle::ExternalCopy(copy)) | Value::CopyInto { copy, .. } => copy.depth,
+        _ => 0,
+    };
+    let of_row = |row: &TableEntry| if let TableEntry::Value(value) = row { of_copy(value) } else { 0 };
+    let inner = match value {
+        Value::Payload(payload) => payload.table.iter().map(of_row).max().unwrap_or(0),
+        value => of_copy(value),
+    };
+    let depth = inner + 1;
     if depth > MAX_COPIES {
         return Err(Fault::beyond(&format!("Copies are nested too deeply: the limit is {MAX_COPIES} levels")));
     }

@@ -332,6 +332,15 @@ class Sink {
       this.position += length;
       return;
     }
+    const high = magnitude >> 64n;
+    if (high === asUintN(64, high)) {
+      this.varint(2 * 16 + (negative ? 1 : 0));
+      this.reserve(16);
+      this.data.setBigUint64(this.position, asUintN(64, magnitude), true);
+      this.data.setBigUint64(this.position + 8, high, true);
+      this.position += 16;
+      return;
+    }
     const hex = bigintToString(magnitude, 16);
     const digits = Math.ceil(hex.length / 16);
     this.require(digits * 8);

@@ -183,6 +183,12 @@ class Source {
       const digit = this.digit();
       return isNegative ? -digit : digit;
     }
+    if (length === 16) {
+      this.position = start;
+      const low = this.digit();
+      const magnitude = (this.digit() << 64n) | low;
+      return isNegative ? -magnitude : magnitude;
+    }
     if (length > PIECE) return new LongBigInt(this.bytes, start, this.position, isNegative);
     const magnitude = magnitudeOf(this.bytes, start, this.position);
     return isNegative ? -magnitude : magnitude;
