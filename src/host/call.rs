@@ -169,6 +169,7 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
         // All calls that wait on this stack end, the innermost first.
         if environment.context.interrupted.get() && !std::mem::replace(&mut stopped, true) {
             abort();
+            environment.reply_to_interrupted(js);
             continue;
         }
         if let Some((requester, direct)) = caller_thread::DirectCaller::find(host_id) {
@@ -191,6 +192,7 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
             abort();
         }
     };
+    environment.reply_to_interrupted(js);
     if caller_thread::any()
         && let Some(remote) = callee.upgrade()
     {
