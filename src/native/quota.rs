@@ -20,6 +20,8 @@ pub trait Watch: Send + Sync {
 /// The memory that one isolate may take, and how much it has taken.
 pub struct NativeQuota {
     limit: usize,
+    /// That of the isolate's own thread.
+    own_limit: usize,
     used: AtomicUsize,
     /// The highest usage so far.
     peak: AtomicUsize,
@@ -50,7 +52,8 @@ const LIMIT: usize = 1;
 impl NativeQuota {
     pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Arc<Self> {
         // Nothing is refused there. The limit is higher, so that the isolate ends later.
-        let background = Self::alone(limit.saturating_add(OVERRUN), Arc::clone(&types), Arc::clone(&watch));
+        let raised = limit.saturating_add(OVERRUN);
+        let background = Self { own_limit: limit, ..Self::alone(raised, Arc::clone(&types), Arc::clone(&watch)) };
         Arc::new(Self { background: Some(Arc::new(background)), ..Self::alone(limit, types, watch) })
     }
 
@@ -63,6 +66,7 @@ impl NativeQuota {
         let small = AtomicIsize::new(0);
         Self {
             limit,
+            own_limit: limit,
             used,
             peak,
             soft_limit,
@@ -101,8 +105,9 @@ impl NativeQuota {
         self.give_back(bytes);
     }
 
+    /// The limit of the isolate's own thread, also if this is the quota of V8's threads.
     pub fn limit(&self) -> usize {
-        self.limit
+        self.own_limit
     }
 
     pub fn types(&self) -> &Arc<TypeBudget> {
@@ -119,6 +124,12 @@ impl NativeQuota {
         let own = self.small.load(Ordering::Relaxed);
         let background = self.background.as_ref().map_or(0, |background| background.small.load(Ordering::Relaxed));
         usize::try_from(own.saturating_add(background)).unwrap_or(0)
+    }
+
+    /// Whether one of V8's compilers may take this many bytes more. Not in an isolate that is lost, or ends because it is out of memory.
+    pub fn can_compile(&self, bytes: usize) -> bool {
+        let is_over = self.is_exceeded() || self.tasks().are_closed();
+        !is_over && self.used().saturating_add(bytes) <= self.limit
     }
 
     fn used_in_foreground(&self) -> usize {

@@ -48,3 +48,27 @@ test('functions of 2,048 parameters do not end an isolate of 8 MB', () => passes
     assert.deepEqual([name, got], [name, result]);
     guest.dispose();
   }`, { timeout: 90_000 }));
+
+test('functions that wait for a compiler of an isolate that has ended take no memory', { skip: process.platform !== 'linux' }, () => passes(`
+  const { readFileSync } = await import('node:fs');
+  const resident = () => Number(/VmRSS:\\s+(\\d+)/u.exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024;
+  const names = Array.from({ length: 150 }, (_, i) => 'v' + i);
+  const loops = Array.from({ length: 2_000 }, (_, i) => 'while (' + names[i % 150] + ') ' + names[(i * 7 + 1) % 150] + ' = ' + names[(i * 3 + 2) % 150] + ';').join(' ');
+  const source = '(function (a, k) { let ' + names + '; for (let i = 0; i < k; i += 1) if (a) { ' + names.map((name) => name + ' = a;').join(' ') + loops + ' } return [' + names + ']; })';
+  const guest = new ivm.Isolate({ memoryLimit: 64 });
+  const realm = await guest.createContext();
+  await realm.global.set('source', source);
+  await realm.eval('globalThis.all = []; for (let i = 0; i < 60; i += 1) all.push((0, eval)(source.replace("return", i + "; return"))); undefined');
+  const before = resident();
+  const code = 'for (const f of all) for (let i = 0; i < 15; i += 1) f(0, 2_000); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)';
+  // The guest is left or suspended, unless V8's threads have used up its memory before.
+  await assert.rejects(realm.eval(code, { timeout: 8_000 }), /memory|failed to terminate/u);
+  let most = 0;
+  for (let quiet = 0; quiet < 20;) {
+    const used = process.cpuUsage();
+    await sleep(50);
+    const { user, system } = process.cpuUsage(used);
+    quiet = user + system < 5_000 ? quiet + 1 : 0;
+    most = Math.max(most, resident() - before);
+    assert.ok(most < 700, String(most));
+  }`, { timeout: 90_000 }));
