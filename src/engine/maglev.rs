@@ -82,7 +82,7 @@ unsafe extern "C" fn __wrap__ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_
     // SAFETY: V8 is about to compile the function.
     let cost = unsafe { cost(info) };
     let is_possible = match native::current() {
-        Some(guest) => cost <= guest.limit() / 2 && guest.can_compile(cost),
+        Some(guest) => cost <= guest.guest_limit() / 2 && guest.can_compile(cost),
         None => cost <= MAX_BYTES,
     };
     // SAFETY: forwards the call.

@@ -1,4 +1,4 @@
-//! Lets V8 compile functions on other threads while loops go on seeing requests to stop. V8's code checks for such a request when the interrupt
+//! Lets V8 compile functions on other threads while loops continue to see requests to stop. V8's code checks for such a request when the interrupt
 //! budget of its function is used up, which counts bytes of bytecode. While V8 compiles a function on another thread, and for functions that
 //! are too long to be optimized, it gives a budget of 2^30, since it has nothing to decide: a loop of calls to slow built-in functions would run for
 //! minutes. On Linux the linker redirects the function that determines budgets to this module (`build.rs`).
@@ -20,7 +20,7 @@ core::arch::global_asm!(
 /// The largest budget in bytes of bytecode.
 const MAX_BUDGET: i32 = 1 << 16;
 
-/// V8's budget where nothing is to be decided.
+/// V8's budget where it has nothing to decide.
 const UNLIMITED: i32 = i32::MAX / 2;
 
 #[unsafe(no_mangle)]

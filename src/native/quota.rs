@@ -21,7 +21,7 @@ pub trait Watch: Send + Sync {
 pub struct NativeQuota {
     limit: usize,
     /// That of the isolate's own thread.
-    own_limit: usize,
+    guest_limit: usize,
     used: AtomicUsize,
     /// The highest usage so far.
     peak: AtomicUsize,
@@ -53,31 +53,25 @@ impl NativeQuota {
     pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Arc<Self> {
         // Nothing is refused there. The limit is higher, so that the isolate ends later.
         let raised = limit.saturating_add(OVERRUN);
-        let background = Self { own_limit: limit, ..Self::alone(raised, Arc::clone(&types), Arc::clone(&watch)) };
+        let background = Self { guest_limit: limit, ..Self::alone(raised, Arc::clone(&types), Arc::clone(&watch)) };
         Arc::new(Self { background: Some(Arc::new(background)), ..Self::alone(limit, types, watch) })
     }
 
     fn alone(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Self {
-        let soft_limit = AtomicUsize::new(limit / 2);
-        let [used, peak] = [const { AtomicUsize::new(0) }; 2];
-        let [exceeded, has_modules] = [const { AtomicBool::new(false) }; 2];
-        let postponed = [const { AtomicBool::new(false) }; 2];
-        let tasks = Tasks::default();
-        let small = AtomicIsize::new(0);
         Self {
             limit,
-            own_limit: limit,
-            used,
-            peak,
-            soft_limit,
-            exceeded,
-            postponed,
+            guest_limit: limit,
+            used: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
+            soft_limit: AtomicUsize::new(limit / 2),
+            exceeded: AtomicBool::new(false),
+            postponed: [const { AtomicBool::new(false) }; 2],
             watch,
             types,
             background: None,
-            tasks,
-            has_modules,
-            small,
+            tasks: Tasks::default(),
+            has_modules: AtomicBool::new(false),
+            small: AtomicIsize::new(0),
         }
     }
 
@@ -106,8 +100,8 @@ impl NativeQuota {
     }
 
     /// The limit of the isolate's own thread, also if this is the quota of V8's threads.
-    pub fn limit(&self) -> usize {
-        self.own_limit
+    pub fn guest_limit(&self) -> usize {
+        self.guest_limit
     }
 
     pub fn types(&self) -> &Arc<TypeBudget> {
@@ -115,7 +109,7 @@ impl NativeQuota {
     }
 
     pub fn used(&self) -> usize {
-        let background = self.background.as_ref().map_or(0, |background| background.used());
+        let background = self.background.as_ref().map_or(0, |it| it.used());
         self.used.load(Ordering::Relaxed).saturating_add(background)
     }
 
@@ -143,6 +137,12 @@ impl NativeQuota {
     /// Whether the isolate has taken too much.
     pub fn is_exceeded(&self) -> bool {
         self.exceeded.load(Ordering::Relaxed)
+    }
+
+    /// Whether no garbage was collected since the isolate, or V8's own threads for it, reached the soft limit.
+    pub fn is_at_soft_limit(&self) -> bool {
+        self.soft_limit.load(Ordering::Relaxed) == usize::MAX
+            || self.background.as_ref().is_some_and(|background| background.is_at_soft_limit())
     }
 
     /// Garbage has been collected.
