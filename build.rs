@@ -88,6 +88,7 @@ fn main() {
         let optimizer = [
             "_ZN2v88internal27OptimizingCompileDispatcherC1EPNS0_7IsolateEPNS0_29OptimizingCompileTaskExecutorE",
             "_ZN2v88internal27OptimizingCompileDispatcherD1Ev",
+            "_ZN2v88internal23OptimizedCompilationJob10ExecuteJobEPNS0_16RuntimeCallStatsEPNS0_12LocalIsolateE",
         ];
         let profiles = [
             "_ZN2v88internal21CpuProfilesCollection24AddPathToCurrentProfilesENS_4base9TimeTicksERKNSt4__Cr6vectorINS0_20CodeEntryAndPositionENS4_9allocatorIS6_EEEENS0_13LineAndColumnEbNS2_9TimeDeltaENS_8StateTagENS_16EmbedderStateTagEmmNS4_8optionalImEE",

@@ -1,7 +1,8 @@
 //! Limits the memory that Maglev, V8's second compiler, uses to optimize a function. It keeps all parameters and the live variables for
 //! each place where the code may return to the interpreter, so a function with 2,048 parameters takes most of a gigabyte. On Linux the
 //! linker redirects the function that starts Maglev to this module (`build.rs`). If Maglev would use more than half of the isolate's limit,
-//! the function stays unoptimized.
+//! the function stays unoptimized. So do functions of an isolate that has too little left, is lost, or ends: V8's queue may have hundreds of
+//! them, and what was compiled takes memory until the isolate's thread gets it.
 
 use std::ffi::c_void;
 
@@ -72,13 +73,18 @@ unsafe fn cost(info: *const Info) -> usize {
     }
 }
 
-/// False if the function cannot be compiled.
+/// False if the function is not compiled.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE(
     isolate: Object,
     info: *const Info,
 ) -> bool {
-    let most = native::current().map_or(MAX_BYTES, |guest| guest.limit() / 2);
+    // SAFETY: V8 is about to compile the function.
+    let cost = unsafe { cost(info) };
+    let is_possible = match native::current() {
+        Some(guest) => cost <= guest.guest_limit() / 2 && guest.can_compile(cost),
+        None => cost <= MAX_BYTES,
+    };
     // SAFETY: forwards the call.
-    unsafe { cost(info) <= most && compile(isolate, info) }
+    unsafe { is_possible && compile(isolate, info) }
 }

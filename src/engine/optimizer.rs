@@ -2,9 +2,15 @@
 //! job that takes compilations of any isolate. The memory of a compilation would count for the isolate that was created first, a guest could fill
 //! the queue of the others, and an isolate that cannot continue would keep the thread that compiles for it. On Linux the linker redirects the
 //! constructor and the destructor of an isolate's dispatcher to this module (`build.rs`). V8's own executor then has no work.
+//!
+//! The linker also redirects the function that runs a compilation here. Those that still wait when the isolate is lost, or out of memory, are
+//! cancelled.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;
+use std::ptr;
+
+use crate::native;
 
 type Object = *mut c_void;
 
@@ -27,11 +33,21 @@ unsafe extern "C" {
     /// `v8::internal::OptimizingCompileTaskExecutor::~OptimizingCompileTaskExecutor`.
     #[link_name = "_ZN2v88internal29OptimizingCompileTaskExecutorD1Ev"]
     fn destroy_executor(executor: *mut Executor);
+    /// `v8::internal::OptimizedCompilationJob::ExecuteJob`.
+    #[link_name = "__real__ZN2v88internal23OptimizedCompilationJob10ExecuteJobEPNS0_16RuntimeCallStatsEPNS0_12LocalIsolateE"]
+    fn execute(job: *mut Job, statistics: Object, isolate: Object) -> i32;
+    /// `v8::internal::TurbofanCompilationJob::Cancel`.
+    #[link_name = "_ZN2v88internal22TurbofanCompilationJob6CancelEv"]
+    fn cancel(job: *mut Job);
+    /// The vtable of `v8::internal::compiler::PipelineCompilationJob`: TurboFan compiles a function.
+    #[link_name = "_ZTVN2v88internal8compiler22PipelineCompilationJobE"]
+    static PIPELINE: [usize; 3];
 }
 
 core::arch::global_asm!(
     ".hidden __wrap__ZN2v88internal27OptimizingCompileDispatcherC1EPNS0_7IsolateEPNS0_29OptimizingCompileTaskExecutorE",
-    ".hidden __wrap__ZN2v88internal27OptimizingCompileDispatcherD1Ev"
+    ".hidden __wrap__ZN2v88internal27OptimizingCompileDispatcherD1Ev",
+    ".hidden __wrap__ZN2v88internal23OptimizedCompilationJob10ExecuteJobEPNS0_16RuntimeCallStatsEPNS0_12LocalIsolateE"
 );
 
 /// The start of `v8::internal::OptimizingCompileDispatcher`.
@@ -46,6 +62,15 @@ struct Dispatcher {
 struct Executor {
     _words: [usize; 32],
 }
+
+/// The start of `v8::internal::OptimizedCompilationJob`: a pointer to its virtual functions.
+#[repr(C)]
+struct Job {
+    functions: *const usize,
+}
+
+/// Index of the first function in a vtable.
+const FUNCTIONS: usize = 2;
 
 /// A dispatcher with an executor of its own instead of `_shared`.
 #[unsafe(no_mangle)]
@@ -78,5 +103,22 @@ unsafe extern "C" fn __wrap__ZN2v88internal27OptimizingCompileDispatcherD1Ev(dis
         stop_executor(executor);
         destroy_executor(executor);
         dealloc(executor.cast(), Layout::new::<Executor>());
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88internal23OptimizedCompilationJob10ExecuteJobEPNS0_16RuntimeCallStatsEPNS0_12LocalIsolateE(
+    job: *mut Job,
+    statistics: Object,
+    isolate: Object,
+) -> i32 {
+    // SAFETY: V8 passes a job that this thread owns. With these functions it is one of TurboFan's, which ends early when it is cancelled. Only
+    // the address of the vtable is used.
+    unsafe {
+        let is_turbofan = ptr::eq((*job).functions, (&raw const PIPELINE).cast::<usize>().wrapping_add(FUNCTIONS));
+        if is_turbofan && native::current().is_some_and(|guest| !guest.can_compile(0)) {
+            cancel(job);
+        }
+        execute(job, statistics, isolate)
     }
 }

@@ -20,6 +20,8 @@ pub trait Watch: Send + Sync {
 /// The memory that one isolate may take, and how much it has taken.
 pub struct NativeQuota {
     limit: usize,
+    /// That of the isolate's own thread.
+    guest_limit: usize,
     used: AtomicUsize,
     /// The highest usage so far.
     peak: AtomicUsize,
@@ -50,30 +52,26 @@ const LIMIT: usize = 1;
 impl NativeQuota {
     pub fn new(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Arc<Self> {
         // Nothing is refused there. The limit is higher, so that the isolate ends later.
-        let background = Self::alone(limit.saturating_add(OVERRUN), Arc::clone(&types), Arc::clone(&watch));
+        let raised = limit.saturating_add(OVERRUN);
+        let background = Self { guest_limit: limit, ..Self::alone(raised, Arc::clone(&types), Arc::clone(&watch)) };
         Arc::new(Self { background: Some(Arc::new(background)), ..Self::alone(limit, types, watch) })
     }
 
     fn alone(limit: usize, types: Arc<TypeBudget>, watch: Arc<dyn Watch>) -> Self {
-        let soft_limit = AtomicUsize::new(limit / 2);
-        let [used, peak] = [const { AtomicUsize::new(0) }; 2];
-        let [exceeded, has_modules] = [const { AtomicBool::new(false) }; 2];
-        let postponed = [const { AtomicBool::new(false) }; 2];
-        let tasks = Tasks::default();
-        let small = AtomicIsize::new(0);
         Self {
             limit,
-            used,
-            peak,
-            soft_limit,
-            exceeded,
-            postponed,
+            guest_limit: limit,
+            used: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
+            soft_limit: AtomicUsize::new(limit / 2),
+            exceeded: AtomicBool::new(false),
+            postponed: [const { AtomicBool::new(false) }; 2],
             watch,
             types,
             background: None,
-            tasks,
-            has_modules,
-            small,
+            tasks: Tasks::default(),
+            has_modules: AtomicBool::new(false),
+            small: AtomicIsize::new(0),
         }
     }
 
@@ -101,8 +99,9 @@ impl NativeQuota {
         self.give_back(bytes);
     }
 
-    pub fn limit(&self) -> usize {
-        self.limit
+    /// The limit of the isolate's own thread, also if this is the quota of V8's threads.
+    pub fn guest_limit(&self) -> usize {
+        self.guest_limit
     }
 
     pub fn types(&self) -> &Arc<TypeBudget> {
@@ -110,7 +109,7 @@ impl NativeQuota {
     }
 
     pub fn used(&self) -> usize {
-        let background = self.background.as_ref().map_or(0, |background| background.used());
+        let background = self.background.as_ref().map_or(0, |it| it.used());
         self.used.load(Ordering::Relaxed).saturating_add(background)
     }
 
@@ -119,6 +118,12 @@ impl NativeQuota {
         let own = self.small.load(Ordering::Relaxed);
         let background = self.background.as_ref().map_or(0, |background| background.small.load(Ordering::Relaxed));
         usize::try_from(own.saturating_add(background)).unwrap_or(0)
+    }
+
+    /// Whether one of V8's compilers may take this many bytes more. Not in an isolate that is lost, or ends because it is out of memory.
+    pub fn can_compile(&self, bytes: usize) -> bool {
+        let is_over = self.is_exceeded() || self.tasks().are_closed();
+        !is_over && self.used().saturating_add(bytes) <= self.limit
     }
 
     fn used_in_foreground(&self) -> usize {
@@ -132,6 +137,12 @@ impl NativeQuota {
     /// Whether the isolate has taken too much.
     pub fn is_exceeded(&self) -> bool {
         self.exceeded.load(Ordering::Relaxed)
+    }
+
+    /// Whether no garbage was collected since the isolate, or V8's own threads for it, reached the soft limit.
+    pub fn is_at_soft_limit(&self) -> bool {
+        self.soft_limit.load(Ordering::Relaxed) == usize::MAX
+            || self.background.as_ref().is_some_and(|background| background.is_at_soft_limit())
     }
 
     /// Garbage has been collected.

@@ -48,3 +48,40 @@ test('functions of 2,048 parameters do not end an isolate of 8 MB', () => passes
     assert.deepEqual([name, got], [name, result]);
     guest.dispose();
   }`, { timeout: 90_000 }));
+
+/** Functions that wait for V8's threads to compile them, each of which takes some 60 MB until its isolate gets it. Linux only. */
+const WAITING = `
+  const { readFileSync } = await import('node:fs');
+  const resident = () => Number(/VmRSS:\\s+(\\d+)/u.exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024;
+  const names = Array.from({ length: 150 }, (_, i) => 'v' + i);
+  const loops = Array.from({ length: 2_000 }, (_, i) => 'while (' + names[i % 150] + ') ' + names[(i * 7 + 1) % 150] + ' = ' + names[(i * 3 + 2) % 150] + ';').join(' ');
+  const source = '(function (a, k) { let ' + names + '; for (let i = 0; i < k; i += 1) if (a) { ' + names.map((name) => name + ' = a;').join(' ') + loops + ' } return [' + names + ']; })';
+  const guest = new ivm.Isolate({ memoryLimit: 64 });
+  const realm = await guest.createContext();
+  await realm.global.set('source', source);
+  await realm.eval('globalThis.all = []; for (let i = 0; i < 60; i += 1) all.push((0, eval)(source.replace("return", i + "; return"))); undefined');
+  const code = 'for (const f of all) for (let i = 0; i < 15; i += 1) f(0, 2_000);';
+  const before = resident();
+  const compiled = async () => {
+    for (let quiet = 0; quiet < 20;) {
+      const used = process.cpuUsage();
+      await sleep(50);
+      const { user, system } = process.cpuUsage(used);
+      quiet = user + system < 5_000 ? quiet + 1 : 0;
+      assert.ok(resident() - before < 700, String(resident() - before));
+    }
+  };`;
+
+test('functions that wait for a compiler of an isolate that has ended take no memory', { skip: process.platform !== 'linux' }, () => passes(`
+  ${WAITING}
+  // The guest is left or suspended, unless V8's threads have used up its memory before.
+  await assert.rejects(realm.eval(code + ' Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', { timeout: 8_000 }), /memory|failed to terminate/u);
+  await compiled();`, { timeout: 90_000 }));
+
+test('functions that are compiled while an isolate is idle do not end it', { skip: process.platform !== 'linux' }, () => passes(`
+  ${WAITING}
+  await realm.eval(code);
+  await compiled();
+  assert.equal(await realm.eval('all[0](0, 1).length'), 150);
+  guest.dispose();
+  await compiled();`, { timeout: 90_000 }));

@@ -48,7 +48,7 @@ fn admit(bytes: &[u8]) -> Result<(), Cow<'static, str>> {
     if let Some(guest) = &guest {
         guest.compiles_module();
     }
-    let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.limit().saturating_add(MARGIN));
+    let most = guest.as_ref().map_or(MAX_CODE, |guest| guest.guest_limit().saturating_add(MARGIN));
     let module = Module::read(bytes, MAX_MODULE_TYPES, most);
     let (cost, function) = module.largest;
     if cost > most {

@@ -168,7 +168,7 @@ impl Accounts {
 
     /// Whether V8 may take so much more memory outside the heap and buffers. False if that has no limit.
     pub(in crate::isolate) fn has_native_room(&self, bytes: usize) -> bool {
-        self.quota.as_ref().is_some_and(|quota| quota.used().saturating_add(bytes) <= quota.limit())
+        self.quota.as_ref().is_some_and(|quota| quota.used().saturating_add(bytes) <= quota.guest_limit())
     }
 
     /// Whether the isolate has memory that belongs to a host.

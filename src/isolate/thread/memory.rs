@@ -4,11 +4,15 @@
 use std::ffi::{c_char, c_void};
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use super::current::{address_of, current};
+use super::heap_tasks;
 use super::parking::park;
 #[cfg(target_os = "linux")]
 use crate::engine;
+use crate::isolate::clock;
+use crate::isolate::job::{IsolateScope, Job, Kind};
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::accounts::HeapFigures;
 use crate::isolate::remote::reason::Stop;
@@ -16,7 +20,7 @@ use crate::isolate::remote::registry::Footprint;
 use crate::isolate::remote::settings::Settings;
 use crate::native::{NativeQuota, TypeBudget, Watch, fiber, locks};
 use crate::protocol::heap_statistic;
-use crate::value::Fault;
+use crate::value::{Fault, NoCompletion, Value};
 
 /// The largest single allocation that V8 makes for one object (128 Mi slots), plus room to unwind.
 const UNWINDING_ROOM: usize = 1_150 << 20;
@@ -50,6 +54,7 @@ impl Watch for Native {
     fn soft_limit_reached(&self) {
         if let Some(remote) = self.0.upgrade() {
             remote.execution.interrupt(on_soft_limit);
+            relieve_later(&remote);
         }
     }
 
@@ -62,10 +67,38 @@ impl Watch for Native {
 
 unsafe extern "C" fn on_soft_limit(isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
     // SAFETY: V8 passes the isolate that is entered on this thread, for the time of this call.
-    unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) }.low_memory_notification();
-    if let Some(quota) = current().and_then(|remote| remote.accounts.quota.clone()) {
+    relieve(&mut unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) });
+}
+
+/// Collects garbage, and drops compiled functions that the isolate has not used yet.
+fn relieve(isolate: &mut v8::Isolate) {
+    let quota = current().and_then(|remote| remote.accounts.quota.clone());
+    if let Some(quota) = quota.filter(|quota| quota.is_at_soft_limit()) {
+        isolate.low_memory_notification();
         quota.collected();
     }
+}
+
+/// How long V8 has to interrupt the guest.
+const INTERRUPT_TIME: Duration = Duration::from_millis(2);
+
+/// An isolate that runs no code notices no interrupt, while V8's own threads compile all functions that wait.
+fn relieve_later(remote: &Remote) {
+    let me = remote.me.clone();
+    // Not now, in the middle of V8's work.
+    clock::after(INTERRUPT_TIME, move || {
+        let is_needed = |remote: &Arc<Remote>| remote.accounts.quota.as_ref().is_some_and(|it| it.is_at_soft_limit());
+        let Some(remote) = me.upgrade().filter(is_needed) else { return };
+        let work = Box::new(|scope: &mut IsolateScope<'_, '_>| {
+            relieve(scope);
+            Ok(Value::Undefined)
+        });
+        if remote.execution.caller.has_entered() {
+            heap_tasks::post(&remote, Job::new(Kind::Heap, Arc::new(NoCompletion), work));
+        } else {
+            remote.post(Job::new(Kind::Background, Arc::new(NoCompletion), work));
+        }
+    });
 }
 
 pub fn install(isolate: &mut v8::OwnedIsolate) {
