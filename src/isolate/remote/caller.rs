@@ -1,11 +1,27 @@
 //! The thread of a host that has entered an isolate, as other threads see it. `thread/caller_thread.rs` enters isolates.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
-use crate::native::context;
+use crate::native::{context, lock};
+use crate::value::Completion;
 
 /// A number that no thread has.
 const NO_THREAD: usize = usize::MAX;
+
+/// An isolate that another one calls.
+pub trait Peer: Send + Sync {
+    /// The caller no longer waits for `completion`.
+    fn end_call(self: Arc<Self>, completion: &Arc<dyn Completion>);
+}
+
+/// A call into another isolate that the guest waits for and that runs on the same thread.
+struct PeerCall {
+    /// The job that waits for it.
+    serial: u64,
+    peer: Weak<dyn Peer>,
+    completion: Arc<dyn Completion>,
+}
 
 /// The thread of a host that works for the isolate: a loop on it resumes the guest.
 #[derive(Default)]
@@ -24,6 +40,8 @@ pub struct CallerThread {
     pub watched: AtomicBool,
     /// The guest was asked to let its host look around.
     pub polls_host: AtomicBool,
+    /// The calls into other isolates that run on this thread for the guest, the innermost last.
+    peer_calls: Mutex<Vec<PeerCall>>,
 }
 
 impl CallerThread {
@@ -83,5 +101,33 @@ impl CallerThread {
     /// Whether this thread has entered the isolate.
     pub fn is_this_thread(&self) -> bool {
         self.thread.load(Ordering::Acquire) == context::thread()
+    }
+
+    /// The job `serial` waits for a call into `peer` that runs on this thread.
+    pub fn await_peer(&self, serial: u64, peer: Weak<dyn Peer>, completion: &Arc<dyn Completion>) {
+        let call = PeerCall { serial, peer, completion: Arc::clone(completion) };
+        lock(&self.peer_calls).push(call);
+    }
+
+    /// It does not wait for it any more, or the call runs elsewhere.
+    pub fn forget_peer(&self, completion: &Arc<dyn Completion>) {
+        let mut calls = lock(&self.peer_calls);
+        let place = calls.iter().rposition(|call| Arc::ptr_eq(&call.completion, completion));
+        let forgotten = place.map(|place| calls.remove(place));
+        drop(calls);
+        drop(forgotten);
+    }
+
+    /// Ends the calls that the job `serial` and those nested in it wait for: they cannot continue before.
+    pub fn abort_peers(&self, serial: u64) {
+        let mut calls = lock(&self.peer_calls);
+        let first = calls.iter().position(|call| call.serial >= serial).unwrap_or(calls.len());
+        let ended = calls.split_off(first);
+        drop(calls);
+        for PeerCall { peer, completion, .. } in ended.into_iter().rev() {
+            if let Some(peer) = peer.upgrade() {
+                peer.end_call(&completion);
+            }
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::isolate::guest::Guest;
 use crate::isolate::job::{IsolateScope, Job, Kind, Limits};
 use crate::isolate::policy;
 use crate::isolate::remote::Remote;
+use crate::isolate::remote::caller::Peer;
 use crate::isolate::remote::lifecycle::Event;
 use crate::isolate::remote::reason::Expired;
 use crate::isolate::remote::running_jobs::{Enforcer, Interrupted};
@@ -36,8 +37,15 @@ impl Enforcer for Remote {
         let action = self.lifecycle.transition(Event::Expire).action;
         self.execution.interrupt(on_interrupt);
         drop(stack);
+        self.execution.caller.abort_peers(serial);
         self.execution.perform(action);
         self.abandon_after(Some(serial), Grace::begin(&self.execution.thread));
+    }
+}
+
+impl Peer for Remote {
+    fn end_call(self: Arc<Self>, completion: &Arc<dyn Completion>) {
+        self.abort(completion);
     }
 }
 
