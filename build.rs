@@ -35,7 +35,7 @@ fn main() {
         //
         // - the ends of the process: `engine/abort.rs`
         // - heaps and their pages: `engine/heap/`; the heap of C++ objects: `engine/cpp_heap.rs`; stub caches: `engine/stub_cache.rs`
-        // - WebAssembly: `engine/wasm/`; scripts of snapshots: `engine/snapshot_scripts.rs`; Maglev: `engine/maglev.rs`; the young generation: `engine/generations.rs`
+        // - WebAssembly: `engine/wasm/`; scripts and views of snapshots: `engine/snapshot_scripts.rs`, `engine/snapshot_views.rs`; Maglev: `engine/maglev.rs`; the young generation: `engine/generations.rs`
         // - microtasks: `engine/microtasks.rs`
         // - the platform: `engine/worker.rs`; CPU profiles: `engine/cpu_profiles.rs`; stack traces of the inspector: `engine/inspector_frames.rs`
         // - the bounds of a stack, and the number of a thread: `engine/fibers/`
@@ -77,6 +77,7 @@ fn main() {
             "_ZN2v88internal7Factory24NewJSDisposableStackBaseEv",
             "_ZN2v88internal22CanCompileWithBaselineEPNS0_7IsolateENS0_6TaggedINS0_18SharedFunctionInfoEEE",
             "_ZN2v88internal12BackingStore13ResizeInPlaceEPNS0_7IsolateEm",
+            "_ZN2v88internal13JSArrayBuffer5SetupENS_4base11StrongAliasINS0_13SharedFlagTagEbEENS3_INS0_16ResizableFlagTagEbEENSt4__Cr10shared_ptrINS0_12BackingStoreEEEPNS0_7IsolateENS0_6TaggedINS0_5UnionIJNS0_3SmiENS0_10HeapObjectENS0_4WeakISH_EEEEEEE",
         ];
         let maglev =
             ["_ZN2v88internal6maglev14MaglevCompiler7CompileEPNS0_12LocalIsolateEPNS1_21MaglevCompilationInfoE"];

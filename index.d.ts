@@ -920,7 +920,8 @@ declare namespace ivm {
      *   `Unsupported type` (a symbol), and for buffers that cannot be moved
      * @throws {TypeError} `ERR_INVALID_ARG` without a value, for options of wrong types, and for members of `transferList` that are no
      *   ArrayBuffers
-     * @throws {RangeError} `ERR_ISOLATE_LIMIT` inside isolates, if the guest's copies take more than its memory limit
+     * @throws {RangeError} `ERR_ISOLATE_LIMIT` for copies that are nested more than 64 levels deep, and inside isolates, if the guest's
+     *   copies take more than its memory limit
      */
     constructor(value: T, options?: ExternalCopyOptions);
 

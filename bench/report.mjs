@@ -1,9 +1,10 @@
-// Writes results as a Markdown table between the host's markers in docs/benchmarks/tables.md, and as data in BENCHMARKS.json.
+// Writes results as a table of docs/benchmarks/tables.md, and as data in BENCHMARKS.json.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../scripts/process.mjs';
 import { OURS, PEER } from './libraries.mjs';
+import { arranged } from './tables.mjs';
 
 const markdownFile = join(root, 'docs/benchmarks/tables.md');
 const dataFile = join(root, 'BENCHMARKS.json');
@@ -34,23 +35,13 @@ function callsTable({ host, versions, cpus, cpu, platform, rows }) {
   ].join('\n');
 }
 
-/** Replaces the text between the markers of `key`, or adds it at the end. */
-function replaceBetweenMarkers(text, key, content) {
-  const [begin, end] = [`<!-- bench:${key} -->`, `<!-- /bench:${key} -->`];
-  const block = `${begin}\n${content}\n${end}`;
-  const from = text.indexOf(begin);
-  const to = text.indexOf(end);
-  if (from < 0 || to < from) return `${text.trimEnd()}\n\n${block}\n`;
-  return text.slice(0, from) + block + text.slice(to + end.length);
-}
-
 /** Stores results under `key`, as data and as a table. */
 export function publish(key, results, table) {
   const data = existsSync(dataFile) ? JSON.parse(readFileSync(dataFile, 'utf8')) : {};
   data[key] = results;
   writeFileSync(dataFile, `${JSON.stringify(data, null, 2)}\n`);
-  const text = existsSync(markdownFile) ? readFileSync(markdownFile, 'utf8') : '# Tables of the benchmarks\n';
-  writeFileSync(markdownFile, replaceBetweenMarkers(text, key, table));
+  const text = existsSync(markdownFile) ? readFileSync(markdownFile, 'utf8') : '';
+  writeFileSync(markdownFile, arranged(text, key, table));
 }
 
 export const publishCalls = (host, results) => publish(host, results, callsTable(results));

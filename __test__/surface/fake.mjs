@@ -53,6 +53,8 @@ export function fake(answer) {
       abort(request) {
         notes.aborted.push(request);
       },
+      keepContext() {},
+      dropContext() {},
       limits: () => [Infinity, Infinity],
       disowned: () => notes.disowned.splice(0),
       // On a slow machine, replies wait for a later turn.

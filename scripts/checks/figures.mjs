@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
 import { ratioChart } from '../../bench/chart.mjs';
+import { arranged } from '../../bench/tables.mjs';
 import { root } from '../process.mjs';
 
 const OURS = 'isolated-v8';
@@ -86,12 +87,18 @@ function readerOf(data) {
   const scale = (host, library, key) => COUNTS.map((count) => part(`scale-${host}`)[library][count][key]);
   const turns = WITH_IVM.flatMap((host) => scale(host, OURS, 'evalSyncMs').map((ms, i) => ms / scale(host, IVM, 'evalSyncMs')[i]));
   const onCaller = (ids) => WITH_IVM.flatMap((host) => part(`sync-${host}`).free.caller.filter(({ id }) => ids.includes(id)));
+  const valueRatios = (isMeant) => WITH_IVM.flatMap((host) => part(`values-${host}`))
+    .filter(({ id, ratio: found }) => found !== undefined && isMeant(id)).map(({ ratio: found }) => found);
   /** Ratios of values of many shapes, but not of large texts and buffers. */
-  const shapes = (direction) => WITH_IVM.flatMap((host) => part(`values-${host}`))
-    .filter(({ id, ratio: found }) => id.endsWith(direction) && !id.includes('MB') && found !== undefined).map(({ ratio: found }) => found);
+  const shapes = (direction) => valueRatios((id) => id.endsWith(direction) && !id.includes('MB'));
+  const largeValues = (direction) => valueRatios((id) => id.endsWith(direction) && id.includes('MB'));
+  const programs = (key) => part('programs-node24').map(({ times }) => times[IVM][key]);
+  /** From the beginning of `require` to a first result. */
+  const firstResults = (key) => WITH_IVM.flatMap((host) => ['evalSync', 'createSandbox'].map((id) => part(`cold-${host}`)[id]))
+    .map((times) => times[OURS][key] / times[IVM][key]);
   const processes = (kind) => ['node24', 'bun'].map((host) => part(`subprocess-${host}`)[kind].median);
   const others = (titles, way) => HOSTS.flatMap((host) => titles.map((title) => part(`others-${host}`)[title][way]));
-  return { part, row, medians, ratios, kernels, footprint, footprintRatios, scale, shapes, turns, onCaller, processes, others };
+  return { part, row, medians, ratios, kernels, footprint, footprintRatios, scale, shapes, largeValues, programs, firstResults, turns, onCaller, processes, others };
 }
 
 /** @returns {never} */
@@ -101,7 +108,9 @@ function fail(message) {
 
 /** All figures by name, each as text. */
 export function figuresOf(data) {
-  const { part, medians, ratios, kernels, footprint, footprintRatios, scale, shapes, turns, onCaller, processes, others } = readerOf(data);
+  const {
+    part, medians, ratios, kernels, footprint, footprintRatios, scale, shapes, largeValues, programs, firstResults, turns, onCaller, processes, others,
+  } = readerOf(data);
   const beside = (name, ids) => ({ [`${name}-vs-ivm`]: ratio(ratios(ids)), [`${name}-cpu-vs-ivm`]: ratio(ratios(ids, WITH_IVM, IVM, 'cpuRatio')) });
   const besideOnCaller = Object.entries(ON_CALLER).flatMap(([name, ids]) => [
     [`${name}-on-caller-vs-ivm`, ratio(onCaller(ids).map((row) => row.ratio))],
@@ -153,6 +162,13 @@ export function figuresOf(data) {
     'turns-vs-ivm': ratio(turns),
     'shapes-in-vs-ivm': ratio(shapes('-in')),
     'shapes-out-vs-ivm': ratio(shapes('-out')),
+    'shapes-vs-ivm': ratio([...shapes('-in'), ...shapes('-out')]),
+    'large-in-vs-ivm': ratio(largeValues('-in')),
+    'large-out-vs-ivm': ratio(largeValues('-out')),
+    'programs-vs-ivm': ratio(programs('ratio')),
+    'programs-cpu-vs-ivm': ratio(programs('cpuRatio')),
+    'first-result-vs-ivm': ratio(firstResults('median')),
+    'first-result-cpu-vs-ivm': ratio(firstResults('cpu')),
     'require-vs-ivm': ratio(footprintRatios('requireMs')),
     'memory-vs-ivm': ratio(footprintRatios('perIsolate')),
     'guest-code-vs-quickjs': ratio(ratios(kernels, ['bun'], QUICKJS).map((value) => 1 / value)),
@@ -246,7 +262,7 @@ function main() {
   for (const page of pages) {
     const text = readFileSync(join(root, page), 'utf8');
     count += [...text.matchAll(MARK)].length;
-    update(page, text, withFigures(text, figures));
+    update(page, text, page === TABLES ? arranged(text) : withFigures(text, figures));
     if (page !== TABLES) complaints.push(...unmarkedIn(text).map((sentence) => `${page}: a figure without a mark: ${sentence}`));
   }
   const chart = join(root, CHART_FILE);

@@ -95,7 +95,12 @@ impl Memory {
     /// Moves the bytes if this is the last reference to them. Otherwise copies them, because the guest may write to its own bytes.
     fn of(bytes: Bytes, exchange: &dyn Exchange) -> Option<Self> {
         match bytes {
-            Bytes::Own(bytes) => Some(Self::Own(Arc::unwrap_or_clone(bytes))),
+            Bytes::Own(bytes) => {
+                let mut bytes = Arc::unwrap_or_clone(bytes);
+                // Memory that was used before may be larger than what the budget is charged.
+                bytes.shrink_to_fit();
+                Some(Self::Own(bytes))
+            }
             Bytes::Host(memory) => match Arc::try_unwrap(memory) {
                 Ok(memory) => {
                     // Before the memory is taken, because from then on the host waits for the isolate's thread.

@@ -7,7 +7,7 @@ use super::exchange::Exchange;
 use super::fault::fault_from_caught;
 use super::host_object::{self, Sought};
 use super::primitive::primitive_from_v8;
-use super::text::{room, too_large};
+use super::text::{block_room, too_large};
 use super::{bounds, cap, short_list};
 use crate::protocol::{MAX_INLINE, message};
 use crate::value::{Bytes, Fault, Payload, TableEntry, Value};
@@ -138,7 +138,7 @@ fn empty(buffers: &[v8::Local<'_, v8::ArrayBuffer>], table: &mut [TableEntry], l
 
 fn contents(buffer: &v8::ArrayBuffer, limit: usize) -> Result<Vec<u8>, Fault> {
     let length = buffer.byte_length();
-    let mut bytes = room(length, limit)?;
+    let mut bytes = block_room(length, limit)?;
     if let Some(data) = buffer.data() {
         // SAFETY: a fixed, attached buffer of `length` bytes; this thread holds the isolate, so no guest code writes to it during the copy,
         // and the vector has room for it.

@@ -27,14 +27,16 @@ fn new_string<'s>(
 pub fn text_from_v8(scope: &mut v8::Isolate, string: v8::Local<'_, v8::String>, limit: usize) -> Result<Text, Fault> {
     let length = string.length();
     if string.is_onebyte() {
-        let mut bytes = text_room(length, limit)?;
+        let mut bytes = block_room(length, limit)?;
         append_one_byte(scope, string, length, &mut bytes);
         Ok(Text::Latin1(bytes))
     } else {
-        let mut units = text_room(length, limit)?;
+        let mut units = block_room(length, limit)?;
         // Nothing here allocates in V8's heap, which would move the string.
-        if let v8::ValueViewData::TwoByte(all) = v8::ValueView::new(scope, string).data() {
-            units.extend_from_slice(all);
+        match v8::ValueView::new(scope, string).data() {
+            v8::ValueViewData::TwoByte(all) => units.extend_from_slice(all),
+            // It consisted of a string that V8 has replaced by an equal one.
+            v8::ValueViewData::OneByte(all) => units.extend(all.iter().copied().map(u16::from)),
         }
         Ok(Text::from_utf16(units))
     }
@@ -48,8 +50,8 @@ pub fn append_one_byte(scope: &v8::Isolate, string: v8::Local<'_, v8::String>, l
     unsafe { bytes.set_len(bytes.len() + length) };
 }
 
-/// As [`room`], perhaps with memory of an earlier text.
-fn text_room<T: block_pool::Unit>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
+/// As [`room`], perhaps with memory of an earlier value.
+pub fn block_room<T: block_pool::Unit>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
     if count.saturating_mul(size_of::<T>()) <= limit
         && let Some(vector) = block_pool::take(count)
     {
@@ -59,7 +61,7 @@ fn text_room<T: block_pool::Unit>(count: usize, limit: usize) -> Result<Vec<T>, 
 }
 
 /// An empty vector with room for `count` values, which may take at most `limit` bytes.
-pub fn room<T>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
+fn room<T>(count: usize, limit: usize) -> Result<Vec<T>, Fault> {
     let mut vector = Vec::new();
     if count.saturating_mul(size_of::<T>()) > limit || vector.try_reserve_exact(count).is_err() {
         return Err(too_large(limit));

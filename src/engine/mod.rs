@@ -39,6 +39,7 @@ mod read_only_heap;
 mod seal;
 mod snapshot;
 mod snapshot_scripts;
+mod snapshot_views;
 mod start;
 mod stub_cache;
 #[cfg_attr(
@@ -87,6 +88,7 @@ pub use pool::{run_on_pool, threads};
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, SnapshotSource};
 pub use snapshot_scripts::{have_shrunk_buffers, run_for_snapshot};
+pub use snapshot_views::may_lose_views;
 pub use start::Unavailable;
 pub use user_snapshot::{Size, Snapshot};
 pub use wasm::began_compiling;

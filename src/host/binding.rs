@@ -149,5 +149,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"maxAnswers", function(js, environment, c"maxAnswers", replies::max_answers)?),
         (c"isAwaited", function(js, environment, c"isAwaited", replies::is_awaited)?),
         (c"disowned", function(js, environment, c"disowned", call::disowned)?),
+        (c"keepContext", function(js, environment, c"keepContext", call::keep_context)?),
+        (c"dropContext", function(js, environment, c"dropContext", call::drop_context)?),
     ])
 }

@@ -249,25 +249,41 @@ pub fn run_as_actor<'a>(js: Js<'a>, environment: &'static Environment, args: &[J
     finish(js, environment, mode::ASYNC, request, sandbox::run_as_actor(&context, script))
 }
 
-/// `adoptModule(request, context, code, file)`: settles `request` with the specifier by which the code, named `file` in stacks, is
-/// imported, if it is a module.
+/// `adoptModule(request, context, code, file, timeout, deadline)`: settles `request` with the specifier by which the code, named `file` in stacks,
+/// is imported, if it is a module.
 pub fn adopt<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
-    let [request, context, code, file, ..] = args else { return Err(Refused) };
+    let [request, context, code, file, timeout, deadline, ..] = args else { return Err(Refused) };
     let request = js.read_number(*request)? as i64;
     let context = environment.handle(js.read_number(*context)? as usize);
     let (code, file) = (carrier::read(js, environment, *code)?, carrier::read(js, environment, *file)?);
+    let [timeout, deadline] = [*timeout, *deadline].map(|limit| js.read_number(limit).map(ops::milliseconds));
+    let limits = Limits::new(timeout?, deadline?);
     let (Some(Value::Handle(Handle::Context(context))), Ok(Value::String(code)), Ok(Value::String(file))) =
         (context, code, file)
     else {
         return Err(Refused);
     };
-    finish(js, environment, mode::ASYNC, request, sandbox::adopt(&context, code, file))
+    finish(js, environment, mode::ASYNC, request, sandbox::adopt(&context, code, file, limits))
 }
 
 /// `abort(request)`: aborts a call whose number has the bit `ABORTABLE`, or the promise that resulted from it.
 pub fn abort<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [request, ..] = args else { return Err(Refused) };
     environment.abort(js.read_number(*request)? as i64);
+    js.undefined()
+}
+
+/// `keepContext(request)`: keeps the async context of the caller for a call that begins.
+pub fn keep_context<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, ..] = args else { return Err(Refused) };
+    environment.context.async_contexts.begin(js, js.read_number(*request)? as i64)?;
+    js.undefined()
+}
+
+/// `dropContext(request)`: the call has settled.
+pub fn drop_context<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, ..] = args else { return Err(Refused) };
+    environment.context.async_contexts.end(js, js.read_number(*request)? as i64);
     js.undefined()
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::environment::Environment;
 use super::js::{Js, JsResult, JsType, JsValue};
-use super::{shared_memory, strings};
+use super::{blocks, shared_memory, strings};
 use crate::ops::Transfer;
 use crate::protocol::{
     DEREF_SOURCE, SENT_ID, arrived_shared, copy_into, detail, fault, function, handle, message, ordered, reference,
@@ -75,10 +75,10 @@ fn read_tagged(js: Js<'_>, environment: &Environment, array: JsValue<'_>) -> JsR
             }))))
         }
         tag::COPY => match read(js, environment, js.element(array, 1)?)? {
-            Ok(value) if environment.serves_guest() => {
-                Some(Value::Handle(Handle::ExternalCopy(ExternalCopy::of_guest(value))))
+            Ok(value) => {
+                let copy = if environment.serves_guest() { ExternalCopy::of_guest } else { ExternalCopy::of_host };
+                return Ok(copy(value).map(|copy| Value::Handle(Handle::ExternalCopy(copy))));
             }
-            Ok(value) => Some(Value::Handle(Handle::ExternalCopy(ExternalCopy::new(value)))),
             Err(fault) => return Ok(Err(fault)),
         },
         tag::PROMISE => {
@@ -306,7 +306,10 @@ fn write_entry<'a>(js: Js<'a>, environment: &Environment, entry: TableEntry) -> 
     match entry {
         TableEntry::Value(value) => write_value(js, environment, value),
         TableEntry::Buffer(bytes) => match bytes.read(|bytes| js.buffer(bytes)) {
-            Some(bytes) => js.array(&[js.number(f64::from(tag::BUFFER))?, bytes?]),
+            Some(buffer) => {
+                blocks::keep_bytes(bytes);
+                js.array(&[js.number(f64::from(tag::BUFFER))?, buffer?])
+            }
             None => write_fault(js, environment, Fault::environment_gone()),
         },
         TableEntry::Shared(memory) => {

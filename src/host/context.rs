@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::async_contexts::AsyncContexts;
 use super::environment_handle::EnvironmentHandle;
 use super::streams::Retained;
 use crate::isolate::caller_thread::DirectCaller;
@@ -63,6 +64,8 @@ pub struct CallContext {
     pub interrupted: Cell<bool>,
     /// Limits of the sync call that waits. Its deadline applies to all sync calls that are made meanwhile, and all of them to what is read.
     pub waiting: Cell<Limits>,
+    /// Those of pending calls.
+    pub async_contexts: AsyncContexts,
     /// The chain of the sync call that this thread is in.
     pub chain: RefCell<Option<Chain>>,
     /// A chain and a reply for the next sync call.

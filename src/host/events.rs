@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use napi_sys as sys;
 
 use super::answers::PendingRequest;
+use super::async_contexts::AsyncContext;
 use super::carrier;
 use super::context::Current;
 use super::environment::Environment;
@@ -225,6 +226,9 @@ impl Environment {
         let waits = chain.waits_in(self.handle.id);
         // The stack has the stores of the call that waits. The guest may act on behalf of another one, which awaits the callee's promise.
         let caller = if waits && call == self.context.request() { 0 } else { call };
+        let context = self.context.async_contexts.get(caller);
+        // Either this side enters the caller's context, or the surface does.
+        let caller = if context.is_some() { 0 } else { caller };
         let head = [caller as f64, number as f64, f64::from(op), f64::from(slot.index())];
         let outer = self.context.chain.replace(waits.then_some(chain));
         let limits = self.context.limits.get();
@@ -232,7 +236,7 @@ impl Environment {
             Err(Refused)
         } else {
             // Frees released slots first, so that a guest that calls repeatedly in one turn of the event loop has no more than it holds.
-            self.disown(js).and_then(|()| self.call_serve(js, waits, head, args))
+            self.disown(js).and_then(|()| self.call_serve(js, waits, context, head, args))
         };
         let carried = carried.and_then(|carrier| match self.read_answer(js, requester.as_ref(), carrier)? {
             Ok(Value::Undefined) => Ok(None),
@@ -258,7 +262,14 @@ impl Environment {
 
     /// `waits`: a sync call waits for the answer. `head`: the async call of this environment on whose behalf the request was made, if the stack does
     /// not have its stores, or 0; the number of the request, the operation and the slot.
-    fn call_serve<'a>(&self, js: Js<'a>, waits: bool, head: [f64; 4], args: Vec<Value>) -> JsResult<JsValue<'a>> {
+    fn call_serve<'a>(
+        &self,
+        js: Js<'a>,
+        waits: bool,
+        context: Option<AsyncContext>,
+        head: [f64; 4],
+        args: Vec<Value>,
+    ) -> JsResult<JsValue<'a>> {
         let mut values = Vec::with_capacity(args.len() + head.len());
         for number in head {
             values.push(js.number(number)?);
@@ -268,7 +279,7 @@ impl Environment {
             values.push(carrier::write_or_refuse(js, self, Ok(arg))?);
         }
         let serve = if waits { &self.functions.serve } else { &self.functions.serve_later };
-        js.call(js.dereference(serve)?, &values)
+        js.call_in(context, js.dereference(serve)?, &values)
     }
 }
 

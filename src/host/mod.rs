@@ -3,7 +3,9 @@
 mod abortable;
 mod answers;
 mod arena;
+mod async_contexts;
 mod binding;
+mod blocks;
 mod call;
 mod call_info;
 mod carrier;

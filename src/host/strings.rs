@@ -5,15 +5,14 @@ use std::ffi::{c_char, c_void};
 use std::mem::transmute;
 use std::ptr;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use napi_sys as sys;
 
+use super::blocks;
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::shared_memory::{Adopted, External};
 use crate::engine::library;
-use crate::isolate::clock;
-use crate::value::{Text, block_pool};
+use crate::value::Text;
 
 /// The smallest text, in bytes, that is not copied. The host's collector has to free each external string.
 const MIN_EXTERNAL: usize = 64 << 10;
@@ -66,7 +65,9 @@ pub fn is_copied(adopted: &Adopted, text: &Text) -> bool {
 /// A string of the host.
 pub fn write<'a>(js: Js<'a>, adopted: &Adopted, text: Text) -> JsResult<JsValue<'a>> {
     if is_copied(adopted, &text) {
-        return js.text(&text);
+        let value = js.text(&text);
+        blocks::keep_text(text);
+        return value;
     }
     let value = match (&text, creators()) {
         (Text::Latin1(_), Creators { latin1: Some(create), .. }) => {
@@ -114,18 +115,5 @@ unsafe fn external<'a, T>(
 unsafe extern "C" fn free(_env: sys::napi_env, _characters: *mut c_void, owner: *mut c_void) {
     // SAFETY: the box that `external` gave away.
     let text = unsafe { Box::from_raw(owner.cast::<External<Text>>()) }.into_memory();
-    if block_pool::keep(text) {
-        expire_later();
-    }
-}
-
-/// How long memory is kept without use.
-const KEPT_FOR: Duration = Duration::from_secs(1);
-
-fn expire_later() {
-    clock::after(KEPT_FOR, || {
-        if block_pool::expire() {
-            expire_later();
-        }
-    });
+    blocks::keep_text(text);
 }

@@ -5,7 +5,7 @@ use super::{Args, Prepared};
 use crate::value::{ExternalCopy, Fault, Handle, Value};
 
 pub fn create(mut args: Args) -> Result<Prepared, Fault> {
-    let copy = ExternalCopy::of_guest(args.value());
+    let copy = ExternalCopy::of_guest(args.value())?;
     Ok(Prepared::Done(Ok(Value::Handle(Handle::ExternalCopy(copy)))))
 }
 

@@ -60,6 +60,7 @@ pub fn compile(target: Option<Value>, mut args: Args) -> Result<Prepared, Fault>
                 imports: Vec::new().into(),
                 evaluation: None.into(),
                 begun_by: None.into(),
+                cut_off: false.into(),
             };
             let slot = guest.new_slot(SlotValue::Module(Rc::new(compiled)))?;
             if has_meta {
@@ -250,14 +251,18 @@ fn finish<'s>(
         return Ok(Value::Undefined);
     }
     let reason = promise.result(scope);
-    // The error is reported here, so it is not an unhandled rejection.
+    handle(scope, promise);
+    Err(convert::fault_from_exception(scope, reason))
+}
+
+/// The error of the promise is reported, so it is no unhandled rejection.
+fn handle(scope: &mut v8::PinScope<'_, '_>, promise: v8::Local<'_, v8::Promise>) {
     if let Some(noop) = v8::Function::new(
         scope,
         |_: &mut v8::PinScope<'_, '_>, _: v8::FunctionCallbackArguments<'_>, _: v8::ReturnValue<'_, v8::Value>| {},
     ) {
         let _ = promise.catch(scope, noop);
     }
-    Err(convert::fault_from_exception(scope, reason))
 }
 
 /// Evaluates an instantiated module in the current context. The promise is rejected if a limit stops the evaluation.
@@ -279,14 +284,25 @@ fn evaluate_within<'s>(
     compiled: &Rc<CompiledModule>,
 ) -> Result<v8::Local<'s, v8::Promise>, Fault> {
     let module = v8::Local::new(scope, &compiled.module);
-    let promise = evaluate(scope, module)?;
+    let promise = evaluate(scope, module).inspect_err(|fault| {
+        if matches!(fault, Fault::Stopped) {
+            guest.modules.note_cut_off(scope, compiled);
+        }
+    })?;
+    if promise.state() == v8::PromiseState::Rejected
+        && promise.result(scope).is_null()
+        && guest.modules.waits_for_stopped(scope, compiled)
+    {
+        handle(scope, promise);
+        return Err(Fault::module_stopped());
+    }
     if promise.state() != v8::PromiseState::Pending {
         return Ok(promise);
     }
     if let Some(evaluation) = &*compiled.evaluation.borrow() {
         return evaluation.promise(scope);
     }
-    if compiled.waits_for_stopped(scope) {
+    if guest.modules.waits_for_stopped(scope, compiled) {
         return Err(Fault::module_stopped());
     }
     guest.modules.follow(scope, compiled, promise)?.promise(scope)

@@ -62,7 +62,7 @@ pub fn transfer_out<'s>(
         Transfer::COPY => convert::clone_from_v8(scope, at, value),
         Transfer::EXTERNAL_COPY => {
             let copy = convert::clone_from_v8(scope, at, value)?;
-            Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::of_guest(copy))))
+            Ok(Value::Handle(Handle::ExternalCopy(ExternalCopy::of_guest(copy)?)))
         }
         Transfer::REFERENCE => reference_out(scope, at, value, transfer),
         _ => by_type(scope, at, value, transfer),

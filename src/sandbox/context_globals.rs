@@ -140,7 +140,7 @@ fn check_names(
 
 /// If code is a module rather than a script, returns the name by which it can be imported; undefined for a script. For a context that has
 /// modules. `file` is the code's name in stacks.
-pub fn adopt(context: &ContextHandle, code: Text, file: Text) -> Prepared {
+pub fn adopt(context: &ContextHandle, code: Text, file: Text, limits: Limits) -> Prepared {
     let Some(remote) = Remote::from_owner(context.slot.owner()) else {
         return Prepared::from(ops::malformed());
     };
@@ -156,7 +156,7 @@ pub fn adopt(context: &ContextHandle, code: Text, file: Text) -> Prepared {
             Err(_) => Ok(Value::Undefined),
         }
     });
-    Prepared::Enter { remote, limits: Limits::standard(), work }
+    Prepared::Enter { remote, limits, work }
 }
 
 /// Reports failures to the host, as long as the host keeps up.

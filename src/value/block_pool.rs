@@ -1,9 +1,8 @@
-//! Reuses the memory of long texts. To get new memory takes several times as long as to write a text to it, because the system clears the
-//! memory first, page by page.
+//! Reuses the memory of long texts and large buffers. To get new memory takes several times as long as to write a value to it, because the
+//! system clears the memory first, page by page.
 
 use std::sync::Mutex;
 
-use super::Text;
 use crate::native::lock;
 
 /// Sizes of blocks that are kept, and of all of them together, in bytes.
@@ -13,8 +12,9 @@ const MAX_POOL: usize = 32 << 20;
 
 #[derive(Default)]
 pub struct BlockPool {
-    latin1: Vec<Vec<u8>>,
-    utf16: Vec<Vec<u16>>,
+    /// Of texts of one byte per character, and of buffers.
+    narrow: Vec<Vec<u8>>,
+    wide: Vec<Vec<u16>>,
     bytes: usize,
     /// A block was taken since the last call of [`expire`].
     used: bool,
@@ -23,22 +23,22 @@ pub struct BlockPool {
 }
 
 static POOL: Mutex<BlockPool> =
-    Mutex::new(BlockPool { latin1: Vec::new(), utf16: Vec::new(), bytes: 0, used: false, expires: false });
+    Mutex::new(BlockPool { narrow: Vec::new(), wide: Vec::new(), bytes: 0, used: false, expires: false });
 
-/// A code unit of texts.
+/// A code unit of texts, or a byte.
 pub trait Unit: Sized {
     fn blocks(pool: &mut BlockPool) -> &mut Vec<Vec<Self>>;
 }
 
 impl Unit for u8 {
     fn blocks(pool: &mut BlockPool) -> &mut Vec<Vec<Self>> {
-        &mut pool.latin1
+        &mut pool.narrow
     }
 }
 
 impl Unit for u16 {
     fn blocks(pool: &mut BlockPool) -> &mut Vec<Vec<Self>> {
-        &mut pool.utf16
+        &mut pool.wide
     }
 }
 
@@ -71,13 +71,13 @@ pub fn take<T: Unit>(count: usize) -> Option<Vec<T>> {
     if count * size_of::<T>() < MIN_BLOCK { None } else { lock(&POOL).take(count) }
 }
 
-/// Keeps the memory of `text`, or frees it. True if the caller must see to it that [`expire`] is called after a while.
-pub fn keep(text: Text) -> bool {
+/// Keeps the memory of `block`, or frees it. True if the caller must see to it that [`expire`] is called after a while.
+pub fn keep<T: Unit>(block: Vec<T>) -> bool {
+    if block.capacity() * size_of::<T>() < MIN_BLOCK {
+        return false;
+    }
     let mut pool = lock(&POOL);
-    let unkept = match text {
-        Text::Latin1(bytes) => pool.keep(bytes).map(Text::Latin1),
-        Text::Utf16(units) => pool.keep(units).map(Text::Utf16),
-    };
+    let unkept = pool.keep(block);
     let must_expire = pool.bytes > 0 && !std::mem::replace(&mut pool.expires, true);
     // Without the lock: the system takes a while to free a large block.
     drop(pool);
@@ -123,6 +123,6 @@ mod tests {
         for _ in 0..8 {
             pool.keep(Vec::<u16>::with_capacity(MAX_BLOCK / 2));
         }
-        assert_eq!((pool.bytes, pool.utf16.len()), (MAX_POOL, MAX_POOL / MAX_BLOCK));
+        assert_eq!((pool.bytes, pool.wide.len()), (MAX_POOL, MAX_POOL / MAX_BLOCK));
     }
 }

@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::protocol::{callback, kind};
+use crate::protocol::{MAX_COPIES, callback, kind};
 
-use super::{Budget, Charge, Code, ErrorClass, Fault, ModuleHandle, Owner, Slot, Text, Value};
+use super::{Budget, Charge, Code, ErrorClass, Fault, ModuleHandle, Owner, Slot, TableEntry, Text, Value};
 use crate::native::lock;
 
 /// An `ivm` object in transit.
@@ -163,6 +163,8 @@ pub struct Callable {
 pub struct ExternalCopy {
     value: Mutex<Option<Value>>,
     size: usize,
+    /// Copies in each other, this one included.
+    depth: u32,
     /// Created by a guest: the first guest that holds it is charged for it.
     of_guest: bool,
     charge: OnceLock<Charge>,
@@ -175,23 +177,31 @@ const COST_OF_COPY: usize = 512;
 static TOTAL_EXTERNAL_SIZE: AtomicUsize = AtomicUsize::new(0);
 
 impl ExternalCopy {
+    /// A copy of a value of this library.
     pub fn new(value: Value) -> Arc<Self> {
-        Self::create(value, false)
+        Self::create(value, 1, false)
+    }
+
+    /// A copy that a host creates.
+    pub fn of_host(value: Value) -> Result<Arc<Self>, Fault> {
+        let depth = depth_around(&value)?;
+        Ok(Self::create(value, depth, false))
     }
 
     /// A copy that a guest creates.
-    pub fn of_guest(value: Value) -> Arc<Self> {
-        Self::create(value, true)
+    pub fn of_guest(value: Value) -> Result<Arc<Self>, Fault> {
+        let depth = depth_around(&value)?;
+        Ok(Self::create(value, depth, true))
     }
 
-    fn create(value: Value, of_guest: bool) -> Arc<Self> {
+    fn create(value: Value, depth: u32, of_guest: bool) -> Arc<Self> {
         // Only strings count, as in isolated-vm.
         let size = match &value {
             Value::String(text) => text.byte_len(),
             _ => 0,
         };
         TOTAL_EXTERNAL_SIZE.fetch_add(size, Ordering::Relaxed);
-        Arc::new(Self { value: Mutex::new(Some(value)), size, of_guest, charge: OnceLock::new() })
+        Arc::new(Self { value: Mutex::new(Some(value)), size, depth, of_guest, charge: OnceLock::new() })
     }
 
     /// The value for a realm that copies it in. With `transfer_in`, its buffers are moved there, which leaves the copy empty. A value
@@ -227,6 +237,24 @@ impl ExternalCopy {
     pub fn total_size() -> usize {
         TOTAL_EXTERNAL_SIZE.load(Ordering::Relaxed)
     }
+}
+
+/// The depth of a copy of this value. What is done to one, such as dropping it, recurses into those in its table.
+fn depth_around(value: &Value) -> Result<u32, Fault> {
+    let of_copy = |value: &Value| match value {
+        Value::Handle(Handle::ExternalCopy(copy)) | Value::CopyInto { copy, .. } => copy.depth,
+        _ => 0,
+    };
+    let of_row = |row: &TableEntry| if let TableEntry::Value(value) = row { of_copy(value) } else { 0 };
+    let inner = match value {
+        Value::Payload(payload) => payload.table.iter().map(of_row).max().unwrap_or(0),
+        value => of_copy(value),
+    };
+    let depth = inner + 1;
+    if depth > MAX_COPIES {
+        return Err(Fault::beyond(&format!("Copies are nested too deeply: the limit is {MAX_COPIES} levels")));
+    }
+    Ok(depth)
 }
 
 impl Drop for ExternalCopy {

@@ -29,7 +29,7 @@ function createHostBinding(native, sandboxes) {
   const bound = {};
   const lifecycle = createLifecycle(bound);
   const owned = new Owned(() => bound.disowned());
-  const callers = new Callers(owned);
+  const callers = new Callers(owned, bound);
 
   /** @type {ReturnType<typeof import('./incoming.js').createIncoming> | undefined} */
   let received;
@@ -48,14 +48,15 @@ function createHostBinding(native, sandboxes) {
   /**
    * @param {any} carrier
    * @param {Function} [method] the public method that was called
+   * @param {import('./values/unpack.js').Together} [together] the other arguments of the call that it is an argument of
    */
-  function unpack(carrier, method) {
+  function unpack(carrier, method, together) {
     if (typeof carrier !== 'object' || carrier === null) {
       return carrier;
     }
     return carrier[0] === TAG.HANDLE
       ? surface.adopt(carrier[HANDLE.KIND], carrier[HANDLE.ID], carrier[HANDLE.OWN], carrier[HANDLE.TYPE_OF], carrier[HANDLE.FLAGS])
-      : incoming().unpackObject(carrier, method);
+      : incoming().unpackObject(carrier, method, together);
   }
 
   /**

@@ -17,14 +17,13 @@ const { createUnpack } = require('./values/unpack.js');
  * @param {() => ReturnType<typeof import('./outgoing.js').createOutgoing>} host.outgoing
  */
 function createIncoming({ native, owned, callers, surface, unpack, settle, failed, outgoing }) {
-  const { hooks, release, skip, together, unpackObject } = createUnpack({ native, owned, surface, unpack, failed, outgoing });
+  const { hooks, release, skip, unpackObject } = createUnpack({ native, owned, surface, unpack, failed, outgoing });
   /** @param {number} caller @param {[number, number, number, ...any[]]} args */
   const serveFor = (caller, args) => callers.run(caller, outgoing().serve, args);
   return Object.freeze({
     arrivals: createArrivals({ native, hooks, settle, serveFor, outgoing, release }),
     release,
     skip,
-    together,
     unpackObject,
   });
 }

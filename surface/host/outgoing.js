@@ -15,7 +15,6 @@ const { Work } = require('./work.js');
  * @typedef {object} Reading
  * @property {(carriers: any[]) => void} release
  * @property {(carrier: any) => void} skip
- * @property {<T>(read: () => T) => T} together
  */
 
 /**
@@ -23,7 +22,7 @@ const { Work } = require('./work.js');
  * @param {any} host.native
  * @param {import('./values/owned.js').Table} host.owned
  * @param {() => ReturnType<typeof import('../index.js')>} host.surface
- * @param {(carrier: any, method?: Function) => any} host.unpack
+ * @param {(carrier: any, method?: Function, together?: import('./values/unpack.js').Together) => any} host.unpack
  * @param {() => Reading} host.incoming
  */
 function createOutgoing({ native, owned, surface, unpack, incoming }) {
@@ -38,7 +37,7 @@ function createOutgoing({ native, owned, surface, unpack, incoming }) {
     isAwaited: (request) => native.isAwaited(request),
   });
   const { delegateTo, local } = createLocal({ native, surface, unpack });
-  const { release, skip, together } = incoming();
+  const { release, skip } = incoming();
   return Object.freeze({
     delegateTo,
     local: Object.freeze(local),
@@ -50,8 +49,8 @@ function createOutgoing({ native, owned, surface, unpack, incoming }) {
      * @param {unknown} error
      */
     refuse: (error) => packThrown(error, 0, ORIGIN.CALLBACK),
-    serve: createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack, release }),
-    serveDirectCalls: createServeDirectCalls({ native, owned, packAnswer, small, packThrown, together, unpack, skip }),
+    serve: createServe({ owned, reply, pack, packResult, packThrown, answerWith, unpack, release }),
+    serveDirectCalls: createServeDirectCalls({ native, owned, packAnswer, small, packThrown, unpack, skip }),
     signals: createSignals(native),
     startWork: () => new Work(),
     /** @param {any} value */

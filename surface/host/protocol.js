@@ -189,6 +189,9 @@ const MAX_INLINE = 2048;
 /** Most elements of a list that is written and read without a serializer and a reader. */
 const MAX_SHORT_LIST = 8;
 
+/** Most copies (`ExternalCopy`) in each other. */
+const MAX_COPIES = 64;
+
 /**
  * How a number describes a call of a guest on the host's own thread: the sum of bits of TRANSFER and OP, and of these, some of them times a
  * number.
@@ -226,4 +229,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ DIRECT_CALL, CONSOLE_METHOD, CONTEXT_GLOBALS, EXECUTION, FLAG, FORM, FORM_PART, LEVELS, LIMIT, MAIN_FILE, MAX_INLINE, MAX_OUTCOME, MAX_SHORT_LIST, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ DIRECT_CALL, CONSOLE_METHOD, CONTEXT_GLOBALS, EXECUTION, FLAG, FORM, FORM_PART, LEVELS, LIMIT, MAIN_FILE, MAX_COPIES, MAX_INLINE, MAX_OUTCOME, MAX_SHORT_LIST, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });

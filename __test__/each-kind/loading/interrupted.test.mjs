@@ -1,4 +1,5 @@
-// A time limit of `node:vm`, which ends JavaScript without `catch` and `finally`: while files of the package are loaded, and between two native calls.
+// A time limit of `node:vm`, which ends JavaScript without `catch` and `finally`: while files of the package are loaded, between two native calls, and
+// in functions that guests call.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -96,4 +97,73 @@ test('a session of the inspector still responds', { skip: !host.startsWith('node
     }
     console.log('responded');`);
   assert.equal(stdout.trim(), 'responded', stderr);
+});
+
+const onlyNode = { skip: !host.startsWith('node') && 'only Node has such limits' };
+
+test('the process continues after a limit has ended a function that was called for another call', onlyNode, async () => {
+  const { stdout, stderr } = await run(`
+    import { AsyncLocalStorage } from 'node:async_hooks';
+    import { runInNewContext } from 'node:vm';
+    const storage = new AsyncLocalStorage();
+    const stores = [];
+    const context = new ivm.Isolate().createContextSync();
+    context.global.setSync('endless', new ivm.Callback(() => { stores.push(storage.getStore()); for (;;); }));
+    for (let round = 0; round < 3; round += 1) {
+      const code = 'new Promise((resolve) => { globalThis.go = resolve; }).then(() => { for (;;) { try { endless(); } catch {} } })';
+      storage.run('waiting', () => context.eval(code, { promise: true })).catch(() => {});
+      await context.eval('1');
+      await new Promise((resolve) => {
+        setTimeout(() => storage.run('sync', () => {
+          try {
+            runInNewContext('first()', { first: () => context.evalSync('go()') }, { timeout: 50 });
+          } catch (error) {
+            stores.push(error.code, storage.getStore());
+          }
+          resolve();
+        }), 1);
+      });
+      await new Promise(setImmediate);
+      stores.push(storage.getStore());
+    }
+    console.log(JSON.stringify(stores));`);
+  const round = ['waiting', 'ERR_SCRIPT_EXECUTION_TIMEOUT', 'sync', null];
+  assert.equal(stdout.trim(), JSON.stringify([...round, ...round, ...round]), stderr);
+});
+
+test('functions of guests can be called after a limit has ended a conversion', onlyNode, async () => {
+  const { stdout, stderr } = await run(`
+    import { runInNewContext } from 'node:vm';
+    const context = new ivm.Isolate().createContextSync();
+    const seven = context.evalClosureSync('return () => 7');
+    // Its stack is read for the guest.
+    const error = Object.defineProperty(new Error('x'), 'stack', { get: () => { for (;;); } });
+    context.global.setSync('fail', new ivm.Callback(() => { throw error; }));
+    try {
+      runInNewContext('first()', { first: () => context.evalSync('fail()') }, { timeout: 50 });
+    } catch ({ code }) {
+      console.log(code);
+    }
+    await new Promise(setImmediate);
+    console.log(seven());`);
+  assert.equal(stdout, 'ERR_SCRIPT_EXECUTION_TIMEOUT\n7\n', stderr);
+});
+
+// In optimized code, V8 ends nothing there.
+test('the limit of stacks is as before after a limit has ended the reading of errors', onlyNode, async () => {
+  const { stdout, stderr } = await run(`
+    import { runInNewContext } from 'node:vm';
+    const { newError } = requireOf(import.meta.url)(${JSON.stringify(`${root}/surface/host/wire/errors.js`)});
+    const { stackTraceLimit } = Error;
+    const read = () => { for (;;) newError(0, 'x', false); };
+    do {
+      try {
+        runInNewContext('read()', { read }, { timeout: 5 });
+      } catch ({ code }) {
+        if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw new Error(code);
+      }
+    } while (Error.stackTraceLimit === stackTraceLimit);
+    await new Promise(setImmediate);
+    console.log(Error.stackTraceLimit === stackTraceLimit);`, { hostArgs: ['--no-opt', '--no-maglev'] });
+  assert.equal(stdout.trim(), 'true', stderr);
 });

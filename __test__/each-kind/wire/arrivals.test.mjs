@@ -73,6 +73,27 @@ test('together they take no more memory than one may', async () => {
   assert.ok(readers.size > COUNT && readers.size < 2 * COUNT, `${readers.size}`);
 });
 
+test('a small message with a large copy in its table is read in turns', async () => {
+  const { bytes } = write(Array.from({ length: OBJECTS }, (_, index) => ({ index })));
+  // A list of row 0.
+  const list = new Uint8Array([0xff, 16, 0x41, 1, 0x5c, 0, 0x24, 0, 1]);
+  const settled = [];
+  let paused = 0;
+  const arrivals = createArrivals({
+    native: { pause: () => (paused += 1), wanted: () => WANTED.YES, resume: () => {}, drain: () => {}, limits: () => [Infinity, Infinity] },
+    hooks: { resolve: () => assert.fail('a copy') },
+    settle: (request, [tag, value]) => { settled.push([request, tag, value[0].length]); },
+    serveFor: () => {},
+    release: () => {},
+  });
+  arrivals.settle(1, [TAG.WIRE, list, [[TAG.WIRE, bytes, []]]]);
+  assert.deepStrictEqual([paused, settled], [1, []]);
+  while (settled.length === 0) await new Promise((resolve) => { setImmediate(resolve); });
+  assert.deepStrictEqual(settled, [[1, TAG.VALUE, OBJECTS]]);
+  // The native side may use the memory again.
+  assert.deepStrictEqual([list[0], bytes[0]], [0, 0]);
+});
+
 test('abandoned requests are dropped', async () => {
   const { settled, released, resumed } = await receive(2, OBJECTS, { wanted: (number) => number !== 101 });
   assert.deepStrictEqual(settled, [[1, TAG.FAULT], [2, OBJECTS]]);

@@ -99,6 +99,15 @@ group('host → guest → host', () => {
   });
   after(() => isolate.dispose());
 
+  test('BigInts of each number of digits', () => {
+    const near = Array.from({ length: 300 }, (_, bits) => [0n, 1n, -1n, 5n].map((more) => (1n << BigInt(bits)) + more)).flat();
+    const values = near.flatMap((value) => [value, -value]);
+    const texts = context.evalSync('(values) => values.map(String)', { reference: true }).applySync(undefined, [values], { arguments: { copy: true }, result: { copy: true } });
+    assert.deepEqual(texts, values.map(String));
+    const made = context.evalSync('(texts) => texts.map(BigInt)', { reference: true }).applySync(undefined, [texts], { arguments: { copy: true }, result: { copy: true } });
+    assert.deepEqual(made, values);
+  });
+
   /** All ways to send a value and get it back. */
   const ways = {
     'ExternalCopy, copyInto, Reference.copySync': (sent) => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert';
 import { test } from 'node:test';
-import { arrived, difference, encoding, read, readHooks, Reader, write } from '../../wire/helper.mjs';
+import { arrived, CARRIER, difference, encoding, read, readHooks, Reader, write } from '../../wire/helper.mjs';
 
 /** Reads with an interruption at every possible point. */
 function inBits(bytes, table = []) {
@@ -67,6 +67,39 @@ for (const [name, value] of Object.entries(values)) {
     assert.strictEqual(difference(found, value), undefined);
   });
 }
+
+/** A list of the rows of a table. */
+const listOfRows = (count) => encoding('A', [count], ...Array.from({ length: count }, (_, index) => ['\\', [index]]).flat(), '$', [0, count]);
+const copyOf = (value) => [CARRIER.WIRE, write(value).bytes, []];
+
+test('copies in a table', () => {
+  const parts = [values.objects, values.leaves, { small: [1] }];
+  const { value, bits } = inBits(listOfRows(parts.length), parts.map(copyOf));
+  assert.ok(bits > 2, `${bits} bits`);
+  assert.strictEqual(difference(value, parts), undefined);
+});
+
+test('copies in each other', () => {
+  let inner = copyOf(values.objects);
+  for (let depth = 1; depth < 64; depth++) inner = [CARRIER.WIRE, listOfRows(1), [inner]];
+  const { value, bits } = inBits(listOfRows(1), [inner]);
+  assert.ok(bits > 2, `${bits} bits`);
+  let innermost = value;
+  for (let depth = 0; depth < 64; depth++) [innermost] = innermost;
+  assert.strictEqual(difference(innermost, values.objects), undefined);
+  assert.throws(() => inBits(listOfRows(1), [[CARRIER.WIRE, listOfRows(1), [inner]]]), { message: /nested too deeply/, code: 'ERR_ISOLATE_LIMIT' });
+});
+
+test('copies in a table take memory and time of the value', () => {
+  const copy = many((index) => ({ index }));
+  const hooks = { maxWeight: copy.length * 250 };
+  assert.strictEqual(read(listOfRows(2), [copy, copy].map(copyOf), hooks).length, 2);
+  assert.throws(() => read(listOfRows(3), [copy, copy, copy].map(copyOf), hooks), { message: /too much memory/, code: 'ERR_ISOLATE_LIMIT' });
+  // Each of them is accepted alone.
+  const costly = new RegExp('\\p{RGI_Emoji}'.repeat(4), 'iv');
+  assert.ok(read(listOfRows(1), [copyOf(costly)])[0] instanceof RegExp);
+  assert.throws(() => read(listOfRows(20), Array.from({ length: 20 }, () => copyOf(costly))), { message: /take too long/, code: 'ERR_ISOLATE_TRANSFER' });
+});
 
 test('a value with an error in its middle', () => {
   const { bytes } = write(values.objects);

@@ -92,6 +92,48 @@ describe('a script that V8 cannot run or write there', () => {
     assert.equal(context_.evalSync('b.resize(2); b.resize(64); c[1] = 5; [c.length, c[0], c[1], d.length, d[1], v.getUint8(1)].join()'), '60,0,5,4,5,5');`));
 });
 
+describe('views of buffers in a snapshot', () => {
+  test('keep their memory, wherever V8 finds them first', () => passes(`${PRELUDE}
+    const begin = 'var all = []; for (const options of [undefined, { maxByteLength: 64 }]) { const b = new ArrayBuffer(16, options); ';
+    const cases = [
+      'all.push(b, new DataView(b, 4))', 'all.push(new DataView(b, 4), b)', 'b.view = new DataView(b, 4); all.push(b, b.view)',
+      'b.inner = [{ view: new DataView(b, 4, 8) }]; all.push(b, b.inner[0].view)', 'b[0] = new DataView(b, 4); all.push(b, b[0])',
+      'const views = [4, 4].map((at) => new DataView(b, at)); all.push(b, views[0])',
+      'class Buffer extends ArrayBuffer {} const c = new Buffer(16); all.push(c, new DataView(c, 4))',
+      'let deep = { view: new DataView(b, 4) }; all.push(b, deep.view); for (let i = 0; i < 500; i += 1) deep = { deep }; b.deep = deep',
+    ];
+    // V8's optimized code takes the address from the view, other code from the buffer. A function of its own for each view, so that it is optimized.
+    const use = \`all.filter((it) => ArrayBuffer.isView(it)).map((it) => {
+      const bytes = new Uint8Array(it.buffer);
+      bytes[4] = 7;
+      const [get, set] = it instanceof DataView ? ['it.getUint8(0)', 'it.setUint8(0, value)'] : ['it[0]', 'it[0] = value'];
+      const use = new Function('it', 'value', 'const before = ' + get + '; ' + set + '; return before');
+      const seen = new Set();
+      for (let i = 0; i < 300_000; i += 1) seen.add(use(it, 7));
+      use(it, 8);
+      return [...seen, bytes[4], it.byteOffset].join();
+    }).join(' ')\`;
+    for (const code of cases) {
+      const made = new ivm.Isolate({ snapshot: create(begin + code + '; }') });
+      for (const context_ of [made.createContextSync(), await made.createContext()]) {
+        assert.equal(context_.evalSync(use), '7,8,4 7,8,4', code);
+      }
+      made.dispose();
+    }`, { timeout: 60_000 }));
+
+  test('are refused if their buffer has several, and properties that may lead to them', () => passes(`${PRELUDE}
+    const begin = 'var b = new ArrayBuffer(16), v = new DataView(b), w = new DataView(b);';
+    for (const code of [
+      'b.v = v', 'b[0] = v', 'Object.defineProperty(b, Symbol(), { value: { v } })', 'for (let i = 0; i < 2000; i += 1) b["k" + i] = v',
+      'class Stamp { constructor() { return b } } new (class extends Stamp { #v = v })()',
+      'b = new (class extends ArrayBuffer { v = new DataView(this); w = new DataView(this) })(16)',
+    ]) {
+      refused(begin + code, 'ERR_ISOLATE_UNSUPPORTED');
+      assert.match(syncError(() => create(begin + code)).message, /several views and properties/);
+    }
+    create(begin);`));
+});
+
 describe('a script that exceeds its memory limit', () => {
   test('is stopped at the memory limit', () => passes(`${PRELUDE}
     refused('var a = []; for (;;) a.push(new Array(1000).fill({}))', 'ERR_ISOLATE_MEMORY', undefined, { memoryLimit: 32 });

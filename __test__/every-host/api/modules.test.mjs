@@ -440,7 +440,8 @@ describe('evaluate', () => {
     assert.throws(() => modules.b.evaluateSync(), stopped);
     await assert.rejects(modules.b.evaluate({ promise: true }), stopped);
     modules.a.instantiateSync(context, resolve);
-    assert.throws(() => modules.a.evaluateSync(), (thrown) => thrown === null);
+    assert.throws(() => modules.a.evaluateSync(), stopped);
+    await assert.rejects(modules.a.evaluate({ promise: true }), stopped);
   }));
 });
 

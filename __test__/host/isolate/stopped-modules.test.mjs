@@ -45,6 +45,22 @@ describe('a stopped module is not evaluated again', () => {
       await isStopped(module);`));
   }
 
+  test('stopped when it began, as a dependency', () => holds(`
+    modules.dependency = isolate.compileModuleSync('for (;;);');
+    modules.between = isolate.compileModuleSync('import "dependency"');
+    const root = make('import "between"');
+    assert.throws(() => root.evaluateSync({ timeout: 100 }), TIMEOUT);
+    for (const module of [modules.dependency, modules.between, root, make('import "dependency"'), make('import "between"; await g()')]) {
+      await assert.rejects(module.evaluate({ promise: true }), STOPPED);
+      assert.throws(() => module.evaluateSync(), STOPPED);
+      modules.it = module;
+      await assert.rejects(make('await import("it")').evaluate({ promise: true }), { message: STOPPED.message });
+    }
+    // Unlike one that throws the same value as V8 for these.
+    const module = make('throw null');
+    for (const evaluate of [() => module.evaluateSync(), () => module.evaluate()]) assert.equal(await errorOf(evaluate), null);
+    clearTimeout(alive);`));
+
   test('stopped by a deadline', () => holds(`
     const module = make('await 1; for (;;);');
     await assert.rejects(module.evaluate({ promise: true, deadline: 100 }), { code: 'ERR_ISOLATE_DEADLINE' });
@@ -206,3 +222,16 @@ test('a module with more than 100,000 imports is refused', () => holds(`
   importer.instantiateSync(context, () => isolate.compileModule(many));
   await assert.rejects(importer.evaluate({ promise: true }), { message: LIMIT.message });
   clearTimeout(alive);`));
+
+test('stopping a call takes no longer if many evaluations wait for modules with many imports', () => holds(`
+  modules.leaf = isolate.compileModuleSync('export default 1');
+  const hub = isolate.compileModuleSync(Array.from({ length: 50_000 }, (_, index) => 'import "' + index + '"').join(';'));
+  hub.instantiateSync(context, () => modules.leaf);
+  modules.hub = hub;
+  for (let count = 0; count < 2500; count += 1) make('import "hub"; await new Promise(() => {})').evaluateSync();
+  const module = make('import "hub"; await 1; for (;;);');
+  const before = process.cpuUsage();
+  assert.throws(() => module.evaluateSync({ timeout: 50 }), TIMEOUT);
+  const { user, system } = process.cpuUsage(before);
+  assert.ok(user + system < 400_000, String(user + system));
+  await isStopped(module);`));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { root } from '../../harness.mjs';
+import { arranged } from '../../../bench/tables.mjs';
 import { experimentsOf, figuresOf, unmarkedIn, withFigures } from '../../../scripts/checks/figures.mjs';
 
 const data = JSON.parse(readFileSync(join(root, 'BENCHMARKS.json'), 'utf8'));
@@ -33,6 +34,24 @@ describe('figures', () => {
     assert.ok(packages);
     assert.throws(() => figuresOf(less), /no part 'packages'/);
   });
+});
+
+describe('the page of tables', () => {
+  const tableOf = (key) => `<!-- bench:${key} -->\n$& of ${key}\n<!-- /bench:${key} -->`;
+
+  test('has each table in its section, in the order of the hosts', () => {
+    const page = arranged([tableOf('values-deno'), tableOf('packages'), tableOf('bun')].join('\n\n'), 'values-node24', '$1');
+    const found = Array.from(page.matchAll(/^## .*|(?<=bench:)[\w-]+/gm), ([text]) => text);
+    assert.deepEqual([...new Set(found)], [
+      '## Isolates, calls and code of guests', 'bun', '## Values of many shapes', 'values-node24', 'values-deno', '## Packages', 'packages',
+    ]);
+    assert.match(page, /^- \[Values of many shapes\]\(#values-of-many-shapes\): node24, deno$/m);
+    assert.ok(page.includes(tableOf('values-deno')) && page.includes(tableOf('bun')) && page.includes('-->\n$1\n<!--'), page);
+    assert.equal(arranged(page), page);
+    assert.equal(arranged(page, 'bun', 'new').includes(tableOf('bun')), false);
+  });
+
+  test('has a section for every table', () => assert.throws(() => arranged('', 'unknown-bun', ''), /no section has all of the tables unknown-bun/));
 });
 
 describe('experiments', () => {

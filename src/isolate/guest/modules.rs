@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::iter;
 use std::num::NonZeroI32;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -31,25 +32,33 @@ pub struct CompiledModule {
     pub evaluation: RefCell<Option<Rc<Evaluation>>>,
     /// The evaluation during which it began to run: its own, or that of a module that imports it.
     pub begun_by: RefCell<Option<Rc<Evaluation>>>,
+    /// A limit has stopped it before it returned for the first time. V8 makes others that evaluate it throw `null`.
+    pub cut_off: Cell<bool>,
 }
 
 impl CompiledModule {
-    /// This module and all that it imports, directly or indirectly.
-    fn reachable(self: &Rc<Self>) -> Vec<Rc<Self>> {
-        let mut found = vec![Rc::clone(self)];
-        let mut seen = HashSet::from([self.number]);
-        let mut position = 0;
-        while let Some(module) = found.get(position).cloned() {
-            let imports = module.imports.borrow();
-            found.extend(imports.iter().filter_map(Weak::upgrade).filter(|import| seen.insert(import.number)));
-            position += 1;
+    /// Records that this module and all that it imports, directly or indirectly, have begun to run, unless they have begun before. What has begun
+    /// before has begun together with what it imports.
+    fn begin(self: &Rc<Self>, evaluation: &Rc<Evaluation>) {
+        let begins = |module: &Rc<Self>| {
+            let mut begun_by = module.begun_by.borrow_mut();
+            let begins = begun_by.is_none();
+            begun_by.get_or_insert_with(|| Rc::clone(evaluation));
+            begins
+        };
+        let mut begun = vec![Rc::clone(self)];
+        begun.retain(begins);
+        while let Some(module) = begun.pop() {
+            begun.extend(module.imports.borrow().iter().filter_map(Weak::upgrade).filter(begins));
         }
-        found
     }
 
     /// Whether a limit has stopped this module, so that it never ends. V8 settles the promise of an evaluation that has ended.
     fn is_stopped(&self, scope: &mut v8::PinScope<'_, '_>) -> bool {
         use v8::ModuleStatus::{Errored, Evaluated};
+        if self.cut_off.get() {
+            return true;
+        }
         if !self.begun_by.borrow().as_ref().is_some_and(|evaluation| evaluation.stopped.get()) {
             return false;
         }
@@ -59,11 +68,52 @@ impl CompiledModule {
         let promise = promise.and_then(|promise| v8::Local::<v8::Promise>::try_from(promise).ok());
         promise.is_some_and(|promise| promise.state() == v8::PromiseState::Pending)
     }
+}
 
-    /// Whether its evaluation waits for a module that a limit has stopped.
-    pub fn waits_for_stopped(self: &Rc<Self>, scope: &mut v8::PinScope<'_, '_>) -> bool {
-        self.reachable().iter().any(|module| module.is_stopped(scope))
+/// Modules, and the numbers of those that import each of them, by its number.
+type Importers = (Vec<Rc<CompiledModule>>, HashMap<u32, Vec<u32>>);
+
+/// `roots` and all that they import, directly or indirectly.
+fn with_imports(roots: impl Iterator<Item = Rc<CompiledModule>>) -> Importers {
+    let mut found = Vec::new();
+    let mut importers = HashMap::<u32, Vec<u32>>::new();
+    let mut find = |module: Rc<CompiledModule>, importer: Option<u32>, found: &mut Vec<Rc<CompiledModule>>| {
+        let known = importers.entry(module.number).or_insert_with(|| {
+            found.push(module);
+            Vec::new()
+        });
+        // A module may import another one often.
+        if importer.is_some() && known.last().copied() != importer {
+            known.extend(importer);
+        }
+    };
+    for root in roots {
+        find(root, None, &mut found);
     }
+    let mut position = 0;
+    while let Some(module) = found.get(position).cloned() {
+        for import in module.imports.borrow().iter().filter_map(Weak::upgrade) {
+            find(import, Some(module.number), &mut found);
+        }
+        position += 1;
+    }
+    (found, importers)
+}
+
+/// The numbers of the modules that a limit has stopped, and of those that wait for one of them, among `roots` and all that these import.
+fn waiting_for_stopped(
+    scope: &mut v8::PinScope<'_, '_>,
+    roots: impl Iterator<Item = Rc<CompiledModule>>,
+) -> HashSet<u32> {
+    let (found, mut importers) = with_imports(roots);
+    let mut waiting: Vec<u32> =
+        found.iter().filter(|module| module.is_stopped(scope)).map(|module| module.number).collect();
+    let mut all: HashSet<u32> = waiting.iter().copied().collect();
+    while let Some(number) = waiting.pop() {
+        let of_module = importers.remove(&number).unwrap_or_default();
+        waiting.extend(of_module.into_iter().filter(|importer| all.insert(*importer)));
+    }
+    all
 }
 
 /// The evaluation of a module that awaits something. V8's own promise never settles if a limit stops the evaluation, so callers get another
@@ -169,6 +219,8 @@ pub struct Modules {
     /// Evaluations that have not ended, and some that have.
     evaluations: RefCell<Vec<Rc<Evaluation>>>,
     last_evaluation: Cell<i64>,
+    /// A limit has stopped a module.
+    has_stopped: Cell<bool>,
 }
 
 impl Modules {
@@ -237,15 +289,29 @@ impl Modules {
             stopped: Cell::new(false),
         });
         *module.evaluation.borrow_mut() = Some(Rc::clone(&evaluation));
-        for begun in module.reachable() {
-            begun.begun_by.borrow_mut().get_or_insert_with(|| Rc::clone(&evaluation));
-        }
+        module.begin(&evaluation);
         let mut evaluations = self.evaluations.borrow_mut();
         if evaluations.len().is_power_of_two() {
             evaluations.retain(|each| each.is_pending(scope));
         }
         evaluations.push(Rc::clone(&evaluation));
         Ok(evaluation)
+    }
+
+    /// Whether the evaluation of `module` waits for a module that a limit has stopped.
+    pub fn waits_for_stopped(&self, scope: &mut v8::PinScope<'_, '_>, module: &Rc<CompiledModule>) -> bool {
+        self.has_stopped.get() && waiting_for_stopped(scope, iter::once(Rc::clone(module))).contains(&module.number)
+    }
+
+    /// A limit has stopped the evaluation of `module` before it returned. V8 records that for each module that had begun and not returned.
+    pub fn note_cut_off(&self, scope: &v8::PinScope<'_, '_>, module: &Rc<CompiledModule>) {
+        self.has_stopped.set(true);
+        for module in with_imports(iter::once(Rc::clone(module))).0 {
+            let it = v8::Local::new(scope, &module.module);
+            if it.get_status() == v8::ModuleStatus::Errored && it.get_exception().is_null() {
+                module.cut_off.set(true);
+            }
+        }
     }
 
     /// A limit has stopped code of `owner`, an async call or an evaluation, so what it evaluates may never end. Returns false if it evaluates
@@ -259,11 +325,14 @@ impl Modules {
         v8::scope!(let scope, scope);
         let context = v8::Local::new(scope, &realm.context);
         let scope = &mut v8::ContextScope::new(scope, context);
+        self.has_stopped.set(true);
         for evaluation in &stopped {
             evaluation.stop(scope);
         }
+        // In one search: thousands of evaluations may wait for modules that import as many others.
+        let waiting = waiting_for_stopped(scope, others.iter().filter_map(|evaluation| evaluation.module.upgrade()));
         for evaluation in others {
-            if evaluation.module.upgrade().is_some_and(|module| module.waits_for_stopped(scope)) {
+            if evaluation.module.upgrade().is_some_and(|module| waiting.contains(&module.number)) {
                 evaluation.stop(scope);
             } else {
                 self.evaluations.borrow_mut().push(evaluation);

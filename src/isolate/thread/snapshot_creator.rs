@@ -22,6 +22,7 @@ use crate::value::{Budget, Code, Completion, ErrorClass, ExternalCopy, Fault, Ha
 
 const USING: &str = "The scripts of a snapshot must not use `using`";
 const SHRUNK: &str = "The scripts of a snapshot must not make a resizable buffer smaller";
+const VIEWS: &str = "A buffer in a snapshot must not have several views and properties of its own";
 
 /// The outcome of the job, for this thread. The caller gets the snapshot instead.
 #[derive(Default)]
@@ -174,8 +175,8 @@ fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Resu
         }
         engine::forget_isolate(address_of(&isolate));
     };
-    engine::with_prepaid_space(&budget, space, prepaid, || budget.overdraw(start));
-    Ok(())
+    let start = || engine::with_prepaid_space(&budget, space, prepaid, || budget.overdraw(start));
+    if engine::may_lose_views(start) { Err(unsupported(VIEWS)) } else { Ok(()) }
 }
 
 /// What an isolate has before any code runs in it.

@@ -6,19 +6,29 @@
 const { AsyncResource } = require('node:async_hooks');
 const { TAG } = require('../../core/protocol.js');
 
+/** In Node, the native side keeps the contexts of calls, and enters them (`src/host/async_contexts.rs`). */
+const isKeptByNative = process.versions.bun === undefined && process.versions.deno === undefined;
+
 /** Captures the current context. The destroy event is emitted by `#drop`, and not by the garbage collector, which costs more. */
 const capture = () => new AsyncResource('isolated-v8', { requireManualDestroy: true });
 
 class Callers {
   #owned;
-  /** @type {Map<number, AsyncResource>} by request */
+  #native;
+  /** By request; undefined for those that the native side keeps. @type {Map<number, AsyncResource | undefined>} */
   #contexts = new Map();
   /** @type {Map<number, number>} the requests that returned promises, by the promises' numbers */
   #promised = new Map();
 
-  /** @param {import('../values/owned.js').Table} owned */
-  constructor(owned) {
+  /**
+   * @param {import('../values/owned.js').Table} owned
+   * @param {object} native
+   * @param {(request: number) => void} native.keepContext keeps the current context
+   * @param {(request: number) => void} native.dropContext
+   */
+  constructor(owned, native) {
     this.#owned = owned;
+    this.#native = native;
   }
 
   /**
@@ -28,7 +38,8 @@ class Callers {
   begun(request) {
     // Guests that hold no values of this host cannot call it.
     if (!this.#owned.isEmpty) {
-      this.#contexts.set(request, capture());
+      this.#contexts.set(request, isKeptByNative ? undefined : capture());
+      if (isKeptByNative) this.#native.keepContext(request);
     }
   }
 
@@ -59,9 +70,9 @@ class Callers {
    */
   #drop(request) {
     const context = this.#contexts.get(request);
-    if (context !== undefined) {
-      this.#contexts.delete(request);
-      context.emitDestroy();
+    if (this.#contexts.delete(request)) {
+      if (context === undefined) this.#native.dropContext(request);
+      else context.emitDestroy();
     }
   }
 
@@ -85,7 +96,7 @@ class Callers {
  * @returns {(...args: any[]) => any}
  */
 function bind(target) {
-  const context = capture();
+  const context = new AsyncResource('isolated-v8');
   return (...args) => context.runInAsyncScope(target, undefined, ...args);
 }
 

@@ -7,10 +7,11 @@ const { now, setImmediate } = require('../clock.js');
 const { codec } = require('../values/codec.js');
 const { CODE, coded } = require('../../core/error.js');
 const { MESSAGE, TAG } = require('../../core/protocol.js');
+const { bind } = require('../calls/callers.js');
 const { runMicrotasks } = require('../calls/microtasks.js');
 const { LIMIT, WANTED } = require('../protocol.js');
 
-/** Messages of up to this many bytes are read at once, since that takes negligible time, unless they have regular expressions. */
+/** Messages of up to this many bytes are read at once, since that takes negligible time, unless they have regular expressions or copies. */
 const SMALL = 4096;
 /** Milliseconds of reading in one turn of the event loop. */
 const TURN = 16;
@@ -54,18 +55,19 @@ const wiresIn = (carriers) => carriers.flatMap((carrier) => {
 });
 
 /**
+ * Whether values have regular expressions, or copies with bytes of their own.
  * @param {any[]} carriers of up to SMALL bytes
  * @returns {boolean}
  */
-const haveRegexps = (carriers) => carriers.some((carrier) => {
-  if (isList(carrier)) return haveRegexps(carrier);
-  return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && codec().mayHaveRegexps(carrier[1]);
+const mayTakeLong = (carriers) => carriers.some((carrier) => {
+  if (isList(carrier)) return mayTakeLong(carrier);
+  return typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && (codec().hasCopies(carrier[2]) || codec().mayHaveRegexps(carrier[1]));
 });
 
 /** @param {any[]} carriers */
 const isSmall = (carriers) => {
   const bytes = weightOf(carriers);
-  return bytes <= SMALL && (bytes === 0 || !haveRegexps(carriers));
+  return bytes <= SMALL && (bytes === 0 || !mayTakeLong(carriers));
 };
 
 /** @typedef {import('./message.js').ReadLimits} ReadLimits */
@@ -277,7 +279,7 @@ function createArrivals({ native, hooks, settle, serveFor, outgoing, release, ma
         }
         if (carrier !== undefined) native.reply(args[0], carrier);
       };
-      return isSmall(args) || isRead(args, answerLater, () => {}) ? serveDirectly(caller, args) : undefined;
+      return isSmall(args) || isRead(args, bind(answerLater), () => {}) ? serveDirectly(caller, args) : undefined;
     },
     /**
      * Serves a request of a synchronous call. The event loop is blocked until the request is answered, so `hold` returns undefined, even if a

@@ -118,7 +118,7 @@ class Message {
   #finish() {
     this.#wires.forEach((wire, index) => {
       // Reading does not restart any more, so the native side may use the memory again.
-      wire[1][0] = 0;
+      codec().free(wire[1], wire[2]);
       wire.splice(0, Infinity, ...this.#results[index]);
     });
     return true;

@@ -19,15 +19,17 @@ const AGAIN = Object.freeze([TAG.AGAIN]);
  * @param {(value: unknown, bits: number, origin: string) => any} host.packAnswer
  * @param {{ readonly length: number }} host.small what that returns if the native side has the value already, with its length
  * @param {(error: unknown, bits: number, origin: string) => any} host.packThrown
- * @param {<T>(read: () => T) => T} host.together reads the arguments of one call
- * @param {(carrier: any) => any} host.unpack
+ * @param {(carrier: any, method?: undefined, together?: import('../values/unpack.js').Together) => any} host.unpack
  * @param {(carrier: any) => void} host.skip
  */
-function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, together, unpack, skip }) {
+function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, unpack, skip }) {
   const { answer, answerBytes, answerSmall, answerText, directCall, directCallValue } = native;
 
-  /** @param {any} carrier */
-  const receive = (carrier) => (typeof carrier === 'object' && carrier !== null ? unpack(carrier) : carrier);
+  /**
+   * @param {any} carrier
+   * @param {import('../values/unpack.js').Together} [together]
+   */
+  const receive = (carrier, together) => (typeof carrier === 'object' && carrier !== null ? unpack(carrier, undefined, together) : carrier);
 
   /**
    * All arguments of the call.
@@ -36,10 +38,11 @@ function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, 
    */
   function valuesOf(count, first) {
     if (count === 0) return [];
-    if (count === 2) return [receive(first), receive(directCallValue(2))];
-    const args = [receive(first)];
+    const together = { work: undefined };
+    if (count === 2) return [receive(first, together), receive(directCallValue(2), together)];
+    const args = [receive(first, together)];
     for (let index = 2; index <= count; index += 1) {
-      args.push(receive(directCallValue(index)));
+      args.push(receive(directCallValue(index), together));
     }
     return args;
   }
@@ -71,7 +74,7 @@ function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, 
     try {
       const result = count === 1 && (rest & DIRECT_CALL.RECEIVER) === 0
         ? target(receive(first))
-        : Reflect.apply(target, (rest & DIRECT_CALL.RECEIVER) === 0 ? undefined : directCallValue(0), together(() => valuesOf(count, first)));
+        : Reflect.apply(target, (rest & DIRECT_CALL.RECEIVER) === 0 ? undefined : directCallValue(0), valuesOf(count, first));
       return (bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(result) ? result : packAnswer(result, bits, origin);
     } catch (error) {
       return packThrown(error, bits & OP.SHOWS_STACKS, origin);

@@ -19,11 +19,10 @@ const { read, remove, write } = require('../values/reflect.js');
  * @param {(value: unknown, bits: number, origin: string) => any} host.packResult
  * @param {(error: unknown, bits: number, origin: string, map?: (error: unknown) => unknown) => any} host.packThrown
  * @param {(promise: PromiseLike<unknown>, bits: number, request: number, origin: string, thrown?: (error: unknown) => unknown) => Promise<void>} host.answerWith
- * @param {<T>(read: () => T) => T} host.together reads the arguments of one call
- * @param {(carrier: any) => any} host.unpack
+ * @param {(carrier: any, method: undefined, together: import('../values/unpack.js').Together) => any} host.unpack
  * @param {(carriers: any[]) => void} host.release releases what is in carriers that are not read
  */
-function createServe({ owned, reply, pack, packResult, packThrown, answerWith, together, unpack, release }) {
+function createServe({ owned, reply, pack, packResult, packThrown, answerWith, unpack, release }) {
   /**
    * @param {number} request
    * @param {number} asked an operation, optionally with OP.SHOWS_STACKS and OP.DISCARDED
@@ -85,7 +84,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
         return (bits & TRANSFER.ACCESSORS) === 0 ? pack(value, bits) : packResult(value, bits, ORIGIN.REFERENCE);
       }
       case OP.REF_SET:
-        return write(owned.value(slot), args[0], () => take(args, 1));
+        return write(owned.value(slot), args[0], () => take(args, 1, { work: undefined }));
       case OP.REF_DELETE:
         return remove(owned.value(slot), args[0]);
       case OP.REF_COPY:
@@ -102,12 +101,13 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
   /**
    * Unpacks a value that a guest sent. If it is a promise, it gets a handler: an unhandled rejection would end a Node process.
    * @param {any} carrier
+   * @param {import('../values/unpack.js').Together} together
    */
-  function receive(carrier) {
+  function receive(carrier, together) {
     if (typeof carrier !== 'object' || carrier === null) {
       return carrier;
     }
-    const value = unpack(carrier);
+    const value = unpack(carrier, undefined, together);
     if (carrier[0] === TAG.PROMISE) {
       value.catch(() => {});
     }
@@ -118,21 +118,23 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
    * Unpacks an argument. Those that are left in `args` were not read.
    * @param {any[]} args
    * @param {number} index
+   * @param {import('../values/unpack.js').Together} together
    */
-  function take(args, index) {
+  function take(args, index, together) {
     const carrier = args[index];
     args[index] = undefined;
-    return receive(carrier);
+    return receive(carrier, together);
   }
 
   /**
    * @param {any[]} args
    * @param {number} first
+   * @param {import('../values/unpack.js').Together} together
    */
-  function takeAll(args, first) {
+  function takeAll(args, first, together) {
     const values = [];
     for (let index = first; index < args.length; index += 1) {
-      values.push(take(args, index));
+      values.push(take(args, index, together));
     }
     return values;
   }
@@ -148,7 +150,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
   function call(request, slot, args, awaited, shows, discarded) {
     const target = /** @type {Function} */ (owned.value(slot));
     const mode = owned.note(slot);
-    const values = args.length > 1 ? together(() => takeAll(args, 0)) : takeAll(args, 0);
+    const values = takeAll(args, 0, { work: undefined });
     const isIgnored = discarded || mode === CALLBACK.IGNORED;
     if (isIgnored && !answeringLater.has(target)) {
       notify(ORIGIN.CALLBACK, target, undefined, values);
@@ -173,7 +175,8 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, t
     if (typeof target !== 'function') {
       throw invalid(MESSAGE.NOT_A_FUNCTION);
     }
-    return together(() => ({ target, receiver: take(args, 3), list: takeAll(args, 4) }));
+    const together = { work: undefined };
+    return { target, receiver: take(args, 3, together), list: takeAll(args, 4, together) };
   }
 
   /**

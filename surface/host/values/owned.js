@@ -39,11 +39,12 @@ class Owned {
     this.#lastTicket += 1;
     this.#offers.set(this.#lastTicket, value);
     if (!this.#endsTurn) {
-      this.#endsTurn = true;
+      // First: a time limit of `node:vm` can end JavaScript where a function begins.
       queueMicrotask(() => {
         this.#endsTurn = false;
         this.#offers.clear();
       });
+      this.#endsTurn = true;
     }
     return this.#lastTicket;
   }

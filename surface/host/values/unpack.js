@@ -54,6 +54,11 @@ function delegate(name, length, run) {
 }
 
 /**
+ * The arguments of one call, which share a budget.
+ * @typedef {{ work: import('../work.js').WorkBudget | undefined }} Together
+ */
+
+/**
  * What functions need, when they are called or come back.
  * @typedef {object} Outgoing
  * @property {(value: unknown) => any} packArgument packs an argument of a function of another realm
@@ -73,14 +78,15 @@ function createUnpack({ native, owned, surface, unpack, failed, outgoing }) {
   /**
    * @param {any} carrier of anything but a primitive or a handle
    * @param {Function} [method] the public method that was called
+   * @param {Together} [together] the other arguments of the call that it is an argument of
    * @returns {any}
    */
-  function unpackObject(carrier, method) {
+  function unpackObject(carrier, method, together) {
     switch (carrier[0]) {
       case TAG.WIRE:
-        return wire(carrier[1], carrier[2]);
+        return wire(carrier[1], carrier[2], together);
       case TAG.OUTCOME:
-        return outcome();
+        return outcome(together);
       case TAG.VALUE:
         return carrier[1];
       case TAG.FUNCTION:
@@ -110,18 +116,18 @@ function createUnpack({ native, owned, surface, unpack, failed, outgoing }) {
   /**
    * @param {Uint8Array} bytes
    * @param {unknown[]} table
+   * @param {Together} [together]
    */
-  function wire(bytes, table) {
-    const hasWork = bytes.length > SMALL || codec().mayHaveRegexps(bytes);
+  function wire(bytes, table, together) {
+    const hasWork = bytes.length > SMALL || codec().hasCopies(table) || codec().mayHaveRegexps(bytes);
     let value;
     try {
-      value = codec().deserialize(bytes, table, hooks, hasWork ? workOfCall() : undefined);
+      value = codec().deserialize(bytes, table, hooks, hasWork ? workOfCall(together) : undefined);
     } catch (error) {
       release(table);
       throw error;
     }
-    // The native side may use the memory again.
-    bytes[0] = 0;
+    codec().free(bytes, table);
     return value;
   }
 
@@ -157,14 +163,15 @@ function createUnpack({ native, owned, surface, unpack, failed, outgoing }) {
   /** The buffer for small outcomes. @type {Uint8Array | undefined} */
   let outcomes;
 
-  function outcome() {
+  /** @param {Together} [together] */
+  function outcome(together) {
     outcomes ??= new Uint8Array(native.outcome);
     try {
       const length = outcomes[MAX_OUTCOME] | (outcomes[MAX_OUTCOME + 1] << 8);
       const list = codec().shortList(outcomes, length);
       if (list !== undefined) return list;
       // A view of its own: what is left of a longer value is not part of this one.
-      return wire(new Uint8Array(native.outcome, 0, length), NO_TABLE);
+      return wire(new Uint8Array(native.outcome, 0, length), NO_TABLE, together);
     } finally {
       // Also after an error, so that the native side may use the buffer again.
       outcomes[0] = 0;
@@ -181,36 +188,11 @@ function createUnpack({ native, owned, surface, unpack, failed, outgoing }) {
     outcomes[0] = 0;
   }
 
-  /** Whether the values that are read now are arguments of one call, and their budget. */
-  let isList = false;
-  /** @type {import('../work.js').WorkBudget | undefined} */
-  let workOfList;
-
   /**
-   * Reads the arguments of one call, which share a budget.
-   * @template T
-   * @param {() => T} read
-   * @returns {T}
+   * The budget for a value that is read while its caller waits. The limits of the call apply.
+   * @param {Together} [together]
    */
-  function together(read) {
-    isList = true;
-    workOfList = undefined;
-    try {
-      return read();
-    } finally {
-      isList = false;
-      workOfList = undefined;
-    }
-  }
-
-  /** The budget for a value that is read while its caller waits. The limits of the call apply. */
-  function workOfCall() {
-    if (!isList) {
-      return newWork();
-    }
-    workOfList ??= newWork();
-    return workOfList;
-  }
+  const workOfCall = (together) => (together === undefined ? newWork() : (together.work ??= newWork()));
 
   function newWork() {
     const { [LIMIT.LEFT]: left, [LIMIT.TIMEOUT]: timeout } = native.limits();
@@ -302,7 +284,7 @@ function createUnpack({ native, owned, surface, unpack, failed, outgoing }) {
     },
   });
 
-  return { hooks, release, skip, together, unpackObject };
+  return { hooks, release, skip, unpackObject };
 }
 
 module.exports = { createUnpack, delegate, Unreadable };

@@ -3,9 +3,11 @@
 // `Callback`. A call of it takes as long as the guest likes, so functions of guests refuse calls during such a conversion.
 
 const { freeze } = require('../../core/primordials.js');
+const { EndOfTurn } = require('./end-of-turn.js');
 
 /** Conversions that are nested in each other. */
 let depth = 0;
+const endOfTurn = new EndOfTurn(() => { depth = 0; });
 
 /**
  * Converts a value.
@@ -17,6 +19,7 @@ let depth = 0;
  * @throws what `convert` throws
  */
 function converted(convert, value) {
+  endOfTurn.expect();
   depth += 1;
   try {
     return convert(value);

@@ -2,6 +2,7 @@
 // Creates errors from their parts.
 
 const { define, ownKeys } = require('../../core/primordials.js');
+const { EndOfTurn } = require('./end-of-turn.js');
 const { ERROR_PROTOTYPES, ERROR_TAG } = require('./tags.js');
 
 const { hasOwn: isOwn } = Object;
@@ -28,14 +29,28 @@ const seenBit = (tag) => (tag === ERROR_TAG.CAUSE ? SEEN_CAUSE : tag === ERROR_T
  * @returns {any}
  */
 function withoutFrames(Class, message, options) {
-  const { stackTraceLimit } = Error;
+  endOfTurn.expect();
+  if (!isLimited) limit = Error.stackTraceLimit;
+  isLimited = true;
   limitFrames(undefined);
   try {
     return new Class(message, options);
   } finally {
-    limitFrames(stackTraceLimit);
+    restoreLimit();
   }
 }
+
+/** The host's `Error.stackTraceLimit`, and whether this file has replaced it. @type {number | undefined} */
+let limit;
+let isLimited = false;
+
+function restoreLimit() {
+  if (!isLimited) return;
+  limitFrames(limit);
+  isLimited = false;
+}
+
+const endOfTurn = new EndOfTurn(restoreLimit);
 
 /** @param {number | undefined} frames */
 function limitFrames(frames) {

@@ -2,6 +2,7 @@
 // The host's codec for the wire format, in which values cross between engines: V8's structured-clone format, version 16, with a table of
 // carriers beside the bytes. `t` (ArrayBuffer), `u` (SharedArrayBuffer) and `\` (anything else) are followed by an index into the table.
 
+const { free, hasCopies } = require('./copies.js');
 const { Reader } = require('./reader.js');
 const { FIXED_TIME, MAX_WEIGHT } = require('./reading-limits.js');
 const { mayHaveRegexps } = require('./regexp-cost.js');
@@ -71,4 +72,4 @@ function deserialize(bytes, table, hooks, work) {
   return value;
 }
 
-module.exports = { deserialize, FIXED_TIME, isOneByte, MAX_WEIGHT, mayHaveRegexps, placeIn, Reader, serialize, serializeAt, shortList };
+module.exports = { deserialize, FIXED_TIME, free, hasCopies, isOneByte, MAX_WEIGHT, mayHaveRegexps, placeIn, Reader, serialize, serializeAt, shortList };

@@ -255,12 +255,6 @@ class LeafReader extends Source {
     return this.table[index];
   }
 
-  hostObject() {
-    const id = this.count;
-    this.register(UNFINISHED);
-    return (this.objects[id] = this.hooks.resolve(this.carrier()));
-  }
-
   sharedBuffer() {
     const buffer = this.hooks.resolve(this.carrier());
     if (!isSharedArrayBuffer(buffer)) throw malformed('no shared buffer at this index of the table');
@@ -390,4 +384,4 @@ class LeafReader extends Source {
   }
 }
 
-module.exports = { LeafReader, list };
+module.exports = { LeafReader, list, UNFINISHED };

@@ -2,26 +2,28 @@
 // A reader that can pause and continue. Nothing recurses deeper than RECURSION_LEVELS: at that depth, as in the writer, the containers in
 // progress are put aside and continued later. A pause puts them aside in the same way.
 
-const { list } = require('./leaf-reader.js');
+const { MAX_COPIES } = require('../protocol.js');
+const { isCopy } = require('./copies.js');
+const { list, UNFINISHED } = require('./leaf-reader.js');
 const { noteTree, noteWeight } = require('./notes.js');
 const { PropertyReader } = require('./property-reader.js');
 const { FIXED_TIME, TIME_PER_BYTE } = require('./reading-limits.js');
-const { malformed } = require('./refusal.js');
+const { malformed, tooDeep, unreadable } = require('./refusal.js');
 const { Work } = require('../work.js');
 const { DEFAULT_MAX_DEPTH, RECURSION_LEVELS } = require('./tags.js');
 
 /**
- * @typedef {object} Frame a container, or a long BigInt, that was put aside
+ * @typedef {object} Frame a container, a long BigInt, or the reader of a copy in the table, that was put aside
  * @property {number} kind one of `KIND`
  * @property {any} target
  * @property {boolean} waiting for a value; otherwise it is not started, or was interrupted between two values
- * @property {any} key that the value belongs to, or the parts of an error that were read
+ * @property {any} key that the value belongs to; the parts of an error that were read; the number of a copy
  * @property {number} index of the value, or the number of entries before it; at the end of an array, the number of its elements so far
  * @property {number} length of an array; the shape of an object; the parts of an error that were read before it was created
  * @property {any[]} pairs keys and values of an array, read after its elements
  */
 
-const KIND = Object.freeze({ OBJECT: 0, ELEMENTS: 1, SPARSE: 2, DENSE_END: 3, MAP: 4, MAP_VALUE: 5, SET: 6, ERROR: 7, PAIRS: 8, BIGINT: 9, BIGINT_OBJECT: 10, SPARSE_END: 11 });
+const KIND = Object.freeze({ OBJECT: 0, ELEMENTS: 1, SPARSE: 2, DENSE_END: 3, MAP: 4, MAP_VALUE: 5, SET: 6, ERROR: 7, PAIRS: 8, BIGINT: 9, BIGINT_OBJECT: 10, SPARSE_END: 11, COPY: 12 });
 
 /** Returned in place of a value that was put aside. */
 const PUT_ASIDE = Object.freeze({});
@@ -64,6 +66,8 @@ class PausableReader extends PropertyReader {
     this.allowance = Infinity;
     this.mark = STRETCH;
     this.isInterrupted = false;
+    /** The number of copies around this one. */
+    this.around = 0;
   }
 
   /** Reads the whole value. Nothing may be called after this. */
@@ -151,6 +155,79 @@ class PausableReader extends PropertyReader {
   /** @override */
   checkTime() {
     this.isLate();
+  }
+
+  /** @param {number} kind KIND.BIGINT or KIND.BIGINT_OBJECT */
+  bigintOrAside(kind) {
+    const value = this.bigint();
+    return typeof value === 'bigint' ? this.bigintAs(kind, value) : this.putAside(kind, value, false, 0, 0, 0, NONE);
+  }
+
+  /**
+   * @param {number} kind
+   * @param {bigint} value
+   */
+  bigintAs(kind, value) {
+    return kind === KIND.BIGINT ? value : this.register(Object(value));
+  }
+
+  /**
+   * @param {import('./long-bigint.js').Long} long
+   * @param {number} kind
+   */
+  longBigint(long, kind) {
+    for (;;) {
+      const value = long.step();
+      if (value !== undefined) return this.bigintAs(kind, value);
+      if (this.isLate()) return this.putAside(kind, long, false, 0, 0, 0, NONE);
+    }
+  }
+
+  /** A handle, a function or a copy in the table. */
+  hostObjectOrAside() {
+    const id = this.count;
+    this.register(UNFINISHED);
+    const carrier = this.carrier();
+    if (typeof carrier !== 'object') throw unreadable('a copy of a primitive value inside another value');
+    if (!isCopy(carrier)) return (this.objects[id] = this.hooks.resolve(carrier));
+    if (this.around === MAX_COPIES) throw tooDeep(MAX_COPIES);
+    const reader = this.readerOf(carrier[1], carrier[2]);
+    reader.around = this.around + 1;
+    reader.reserved = this.reserved;
+    reader.cost = this.cost;
+    return this.putAside(KIND.COPY, reader, false, id, 0, 0, NONE);
+  }
+
+  /**
+   * Reads a copy within the budgets of this value.
+   * @param {any} reader
+   * @param {number} id
+   */
+  copy(reader, id) {
+    const { allowed, weight } = reader;
+    const isRead = reader.readUntil(this.until, this.allowance);
+    // For the other part of its weight, no time has been allowed yet.
+    this.allowed += Math.min(reader.allowed - allowed, reader.weight - weight);
+    this.weight = reader.weight;
+    this.reserved = reader.reserved;
+    this.cost = reader.cost;
+    this.work = reader.work;
+    // It may have taken long: the clock is checked before the next part.
+    this.mark = this.position;
+    if (isRead) return (this.objects[id] = reader.result);
+    this.isInterrupted = true;
+    return this.putAside(KIND.COPY, reader, false, id, 0, 0, NONE);
+  }
+
+  /**
+   * A reader for a copy in the table. Defined by the reader of containers.
+   * @abstract
+   * @param {Uint8Array} _bytes
+   * @param {unknown[]} _table
+   * @returns {any}
+   */
+  readerOf(_bytes, _table) {
+    return this;
   }
 
   /**

@@ -1,12 +1,15 @@
 'use strict';
-// Large arrays of primitives. To find out in JavaScript that an array has no properties besides its elements, all their keys must be listed,
-// which takes several times as long as writing them. If the host's engine is V8, its own serializer writes the array; otherwise, the keys of
-// a copy without elements are listed.
+// Arrays without other properties. To find out in JavaScript that an array has no properties besides its elements, all their keys must be listed,
+// which takes several times as long as writing them. If the host's engine is V8, its own serializer writes large arrays of primitives. Otherwise,
+// the keys of a copy without elements are listed if the elements are numbers or many short strings, and those of other arrays are counted.
 
-const { ownKeys, uncurryThis } = require('../../core/primordials.js');
+const { uncurryThis } = require('../../core/primordials.js');
+const { ObjectPrototype } = require('./brand.js');
 const { TAG } = require('./tags.js');
 
 const { structuredClone: clone } = globalThis;
+const { getPrototypeOf, keys: ownEnumerableKeys } = Object;
+const ArrayPrototype = Array.prototype;
 
 /** Arrays of fewer elements are not worth it: creating a serializer takes as long as listing this many keys. */
 const MIN_LENGTH = 256;
@@ -18,6 +21,9 @@ const serialize = Deno?.[Deno.internal]?.core?.serialize;
 
 /** Whether the host's engine is V8. Its format for arrays of primitives is the same in all versions that are supported. */
 const isSupported = Deno === undefined ? process.versions.bun === undefined && process.versions.v8 !== undefined : typeof serialize === 'function';
+
+/** JavaScriptCore lists the keys of arrays of fewer elements as fast as it counts them. */
+const MIN_COUNTED = 8;
 
 /** Bytes of the header: a tag and the version of the format. */
 const HEADER_BYTES = 2;
@@ -66,6 +72,36 @@ function bytesOf(array) {
     bytes += ELEMENT_BYTES;
   }
   return bytes;
+}
+
+/** JavaScriptCore clones strings of up to this many bytes in less time than it counts keys, if there are this many. */
+const SHORT_STRING = 64;
+const MANY_STRINGS = 4096;
+
+/**
+ * Whether an array is cloned in less time than its keys are counted.
+ * @param {unknown[]} array
+ */
+function clonesFast(array) {
+  const most = array.length < MANY_STRINGS ? ELEMENT_BYTES : SHORT_STRING;
+  return bytesOf(array) <= Math.min(MAX_BYTES, most * array.length);
+}
+
+/**
+ * Whether an array has as many enumerable properties as elements, and the last element is the last of them: then it has no others. Inherited
+ * properties count as well.
+ * @param {unknown[]} array with the prototype `Array.prototype`
+ */
+function hasOnlyIndices(array) {
+  // A proxy would observe the loop.
+  if (getPrototypeOf(ArrayPrototype) !== ObjectPrototype) return false;
+  let count = 0;
+  let last = '';
+  for (const key in array) {
+    count++;
+    last = key;
+  }
+  return count === array.length && last === `${count - 1}`;
 }
 
 /**
@@ -126,14 +162,14 @@ class PrimitiveArrays {
 
   /**
    * Whether an array is known to have no enumerable properties besides its elements.
-   * @param {unknown[]} array of at least `MIN_LENGTH` elements
+   * @param {unknown[]} array of at least `MIN_COUNTED` elements, with the prototype `Array.prototype`
    */
   haveOnlyElements(array) {
-    if (isSupported || this.#isOver || typeof clone !== 'function' || bytesOf(array) > MAX_BYTES) return false;
+    if (this.#isOver || typeof clone !== 'function' || !clonesFast(array)) return hasOnlyIndices(array);
     try {
       const copy = clone(array);
       copy.length = 0;
-      this.#isOver = ownKeys(copy).length > 1;
+      this.#isOver = ownEnumerableKeys(copy).length > 0;
     } catch {
       // Another property cannot be cloned.
       this.#isOver = true;
@@ -142,4 +178,4 @@ class PrimitiveArrays {
   }
 }
 
-module.exports = { HEADER_BYTES, MIN_LENGTH, PrimitiveArrays };
+module.exports = { HEADER_BYTES, isSupported, MIN_COUNTED, MIN_LENGTH, PrimitiveArrays };

@@ -160,7 +160,7 @@ class PropertyReader extends LeafReader {
     this.require(length);
     const { bytes, position: start } = this;
     this.position = start + length;
-    if (length > SHORT_NAME) return this.nameOf(latin1Slice(bytes, start, this.position));
+    if (length > SHORT_NAME) return this.nameOf(latin1Slice.call(bytes, start, this.position));
     let hash = length;
     for (let index = 0; index < length; index++) hash = (hash * 31 + bytes[start + index]) | 0;
     const place = (hash & (NAMES / 2 - 1)) * 2;

@@ -65,6 +65,7 @@ class Reader extends PausableReader {
       case KIND.PAIRS: return this.pairs(target, pairs, index, length);
       case KIND.BIGINT:
       case KIND.BIGINT_OBJECT: return this.longBigint(target, kind);
+      case KIND.COPY: return this.copy(target, key);
       case KIND.MAP:
         return waiting ? this.mapValue(target, value, index, 0) : this.map(target, index, 0);
       case KIND.MAP_VALUE:
@@ -138,7 +139,7 @@ class Reader extends PausableReader {
       case TAG.ARRAY_BUFFER: return this.smallArray() ?? this.viewOn(this.inlineBuffer(tag));
       case TAG.IMMUTABLE_ARRAY_BUFFER:
       case TAG.RESIZABLE_ARRAY_BUFFER: return this.viewOn(this.inlineBuffer(tag));
-      case TAG.HOST_OBJECT: return this.hostObject();
+      case TAG.HOST_OBJECT: return this.hostObjectOrAside();
       case TAG.TRUE_OBJECT: return this.register(Object(true));
       case TAG.FALSE_OBJECT: return this.register(Object(false));
       case TAG.NUMBER_OBJECT: return this.register(Object(this.double()));
@@ -152,30 +153,13 @@ class Reader extends PausableReader {
     }
   }
 
-  /** @param {number} kind KIND.BIGINT or KIND.BIGINT_OBJECT */
-  bigintOrAside(kind) {
-    const value = this.bigint();
-    return typeof value === 'bigint' ? this.bigintAs(kind, value) : this.putAside(kind, value, false, 0, 0, 0, NONE);
-  }
-
   /**
-   * @param {number} kind
-   * @param {bigint} value
+   * @override
+   * @param {Uint8Array} bytes
+   * @param {unknown[]} table
    */
-  bigintAs(kind, value) {
-    return kind === KIND.BIGINT ? value : this.register(Object(value));
-  }
-
-  /**
-   * @param {import('./long-bigint.js').Long} long
-   * @param {number} kind
-   */
-  longBigint(long, kind) {
-    for (;;) {
-      const value = long.step();
-      if (value !== undefined) return this.bigintAs(kind, value);
-      if (this.isLate()) return this.putAside(kind, long, false, 0, 0, 0, NONE);
-    }
+  readerOf(bytes, table) {
+    return new Reader(bytes, table, this.hooks, this.weight, this.work);
   }
 
   /**

@@ -2,10 +2,9 @@
 // Texts of one-byte characters.
 
 const { Buffer } = require('node:buffer');
-const { uncurryThis } = require('../../core/primordials.js');
-
 const { fromCharCode } = String;
-const latin1Slice = uncurryThis(Buffer.prototype.latin1Slice);
+// Called with `call`, as in brand.js.
+const { latin1Slice } = /** @type {any} */ (Buffer.prototype);
 
 /** Up to this length, JavaScript creates a string faster than a call into the host does. */
 const SHORT = 12;
@@ -16,7 +15,7 @@ const SHORT = 12;
  * @param {number} length
  * @returns {string} the characters
  */
-const oneByteText = (b, at, length) => (length > SHORT ? latin1Slice(b, at, at + length) : shortText(b, at, length));
+const oneByteText = (b, at, length) => (length > SHORT ? latin1Slice.call(b, at, at + length) : shortText(b, at, length));
 
 /**
  * @param {Uint8Array} b

@@ -10,8 +10,8 @@ const { TAG, VERSION } = require('./tags.js');
 
 const bigintToString = uncurryThis(BigInt.prototype.toString);
 const { asUintN } = BigInt;
-const latin1Write = uncurryThis(Buffer.prototype.latin1Write);
-const ucs2Write = uncurryThis(Buffer.prototype.ucs2Write);
+// Called with `call`, as in brand.js.
+const { latin1Write, ucs2Write } = /** @type {any} */ (Buffer.prototype);
 const hexWrite = uncurryThis(Buffer.prototype.hexWrite);
 const copyOf = uncurryThis(Uint8Array.prototype.slice);
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
@@ -281,7 +281,7 @@ class Sink {
       this.twoByteString(text);
       return;
     }
-    latin1Write(this.bytes, text, this.position, length);
+    latin1Write.call(this.bytes, text, this.position, length);
     this.position += length;
   }
 
@@ -301,7 +301,7 @@ class Sink {
       const units = new Uint16Array(this.bytes.buffer, this.position, text.length);
       for (let index = 0; index < text.length; index++) units[index] = text.charCodeAt(index);
     } else {
-      ucs2Write(this.bytes, text, this.position, length);
+      ucs2Write.call(this.bytes, text, this.position, length);
     }
     this.position += length;
   }
@@ -330,6 +330,15 @@ class Sink {
       this.reserve(8);
       if (length !== 0) this.data.setBigUint64(this.position, magnitude, true);
       this.position += length;
+      return;
+    }
+    const high = magnitude >> 64n;
+    if (high === asUintN(64, high)) {
+      this.varint(2 * 16 + (negative ? 1 : 0));
+      this.reserve(16);
+      this.data.setBigUint64(this.position, asUintN(64, magnitude), true);
+      this.data.setBigUint64(this.position + 8, high, true);
+      this.position += 16;
       return;
     }
     const hex = bigintToString(magnitude, 16);

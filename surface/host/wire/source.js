@@ -10,7 +10,8 @@ const { malformed, unreadable } = require('./refusal.js');
 const { oneByteText } = require('./short-text.js');
 const { TAG, VERSION } = require('./tags.js');
 
-const ucs2Slice = uncurryThis(Buffer.prototype.ucs2Slice);
+// Called with `call`, as in brand.js.
+const { ucs2Slice } = /** @type {any} */ (Buffer.prototype);
 const subarray = uncurryThis(Uint8Array.prototype.subarray);
 const decode = uncurryThis(TextDecoder.prototype.decode);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -182,6 +183,12 @@ class Source {
       const digit = this.digit();
       return isNegative ? -digit : digit;
     }
+    if (length === 16) {
+      this.position = start;
+      const low = this.digit();
+      const magnitude = (this.digit() << 64n) | low;
+      return isNegative ? -magnitude : magnitude;
+    }
     if (length > PIECE) return new LongBigInt(this.bytes, start, this.position, isNegative);
     const magnitude = magnitudeOf(this.bytes, start, this.position);
     return isNegative ? -magnitude : magnitude;
@@ -201,7 +208,7 @@ class Source {
     this.require(length);
     const start = this.position;
     this.position += length;
-    return ucs2Slice(this.bytes, start, this.position);
+    return ucs2Slice.call(this.bytes, start, this.position);
   }
 
   utf8String() {

@@ -12,7 +12,7 @@ const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = requi
 const { BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { inheritElements, MAX_LOOKUPS } = require('./indices.js');
 const { LeafWriter } = require('./leaf-writer.js');
-const { HEADER_BYTES, MIN_LENGTH, PrimitiveArrays } = require('./primitive-array.js');
+const { HEADER_BYTES, isSupported, MIN_COUNTED, MIN_LENGTH, PrimitiveArrays } = require('./primitive-array.js');
 const { messageWithoutSource, tooDeep, uncloneable } = require('./refusal.js');
 const { DEFAULT_MAX_DEPTH, ERROR_PROTOTYPES, ERROR_TAG, RECURSION_LEVELS, TAG } = require('./tags.js');
 
@@ -378,7 +378,7 @@ class Writer extends LeafWriter {
         return this.putAside(KIND.ELEMENTS, array, [], index + 1, 0, 0, length);
       }
     }
-    const isBare = length >= MIN_LENGTH && (this.primitiveArrays ??= new PrimitiveArrays()).haveOnlyElements(array);
+    const isBare = !isSupported && plain && length >= MIN_COUNTED && (this.primitiveArrays ??= new PrimitiveArrays()).haveOnlyElements(array);
     const keys = isBare ? NO_KEYS : ownEnumerableKeys(array);
     let named = keys.length;
     // Indices come first. So the last of them, at its place, shows that there are no others.

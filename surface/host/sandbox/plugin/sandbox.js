@@ -58,6 +58,13 @@ const codeOf = (error) => (error instanceof Error ? own(error, 'code') : undefin
 const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : thrownText(thrown));
 
 /**
+ * Whether an error is the reason for which an execution was aborted.
+ * @param {unknown} error
+ * @param {any} signal from `readSignal`
+ */
+const isReason = (error, signal) => signal?.aborted === true && Object.is(error, signal.reason);
+
+/**
  * What a program can write to its log together with the error: a long BigInt would take minutes.
  * @param {unknown} thrown
  */
@@ -128,13 +135,14 @@ function createPluginSandbox(core, classes, readRuntime) {
     /**
      * @param {Entry} entry
      * @param {import('./isolate/isolate.js').Running} running
+     * @param {import('./isolate/isolate.js').Ending} [ending] of the execution for which it is
      */
-    async #start(entry, running) {
+    async #start(entry, running, ending) {
       try {
-        await running.start();
+        await running.start(ending?.until, ending?.signal);
       } catch (error) {
         running.dispose();
-        throw this.#located(running.begin(''), this.#failed(entry, running, error), error);
+        throw isReason(error, ending?.signal) ? error : this.#located(running.begin(''), this.#failed(entry, running, error, ending?.deadline), error);
       }
     }
 
@@ -173,10 +181,16 @@ function createPluginSandbox(core, classes, readRuntime) {
       if (deadline > MAX_TIME) {
         throw wrong('deadline', `at most ${MAX_TIME}`);
       }
-      const ending = { deadline: Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage', 'ON_USAGE') };
-      const check = this.#checkMemory(entry);
+      const called = now();
+      const ending = {
+        deadline: Math.ceil(deadline), until: called + Math.ceil(deadline), signal: readSignal(settings), onUsage: readListener(settings, 'onUsage', 'ON_USAGE'),
+      };
+      const check = this.#checkMemory(entry, ending);
       if (check !== undefined) {
         await check;
+        if (this.#find(isolate) !== entry) {
+          throw new NotFoundError('Isolate', isolate.id);
+        }
       }
       const start = now();
       let value;
@@ -205,7 +219,7 @@ function createPluginSandbox(core, classes, readRuntime) {
         (error) => this.#failed(entry, fresh, error));
       entry.fresh.add(fresh);
       try {
-        await this.#start(entry, fresh);
+        await this.#start(entry, fresh, ending);
         return await this.#execute(entry, fresh, code, context, ending);
       } finally {
         entry.fresh.delete(fresh);
@@ -222,7 +236,7 @@ function createPluginSandbox(core, classes, readRuntime) {
      */
     async #execute(entry, running, code, context, ending) {
       const { pluginId, memoryLimit } = entry.handle;
-      const ended = startExecution('PluginSandbox', { timeout: ending.deadline ?? running.deadline, memoryLimit, pluginId }, code);
+      const ended = startExecution('PluginSandbox', { timeout: ending.deadline, memoryLimit, pluginId }, code);
       /** @type {import('../../diagnostics.js').Result['failure']} */
       let failure;
       const execution = running.begin(code);
@@ -230,7 +244,7 @@ function createPluginSandbox(core, classes, readRuntime) {
         return await running.execute(execution, code, context, ending);
       } catch (error) {
         failure = ended && failureOf(error);
-        if (ending.signal?.aborted === true && Object.is(error, ending.signal.reason)) {
+        if (isReason(error, ending.signal)) {
           throw error;
         }
         const message = this.#runtime.describe(error, messageOf(error), code);
@@ -321,20 +335,27 @@ function createPluginSandbox(core, classes, readRuntime) {
 
     /**
      * @param {Entry} entry
+     * @param {import('./isolate/isolate.js').Ending} ending of the execution that is about to begin
      * @returns {Promise<void> | undefined} undefined if there is memory left
      */
-    #checkMemory(entry) {
+    #checkMemory(entry, ending) {
       if (entry.reported !== undefined) {
         this.#warnOfMemory(entry);
       }
-      return this.#usage(entry) < entry.handle.memoryLimit ? undefined : this.#refuseUnlessGarbage(entry);
+      return this.#usage(entry) < entry.handle.memoryLimit ? undefined : this.#refuseUnlessGarbage(entry, ending);
     }
 
-    /** @param {Entry} entry */
-    async #refuseUnlessGarbage(entry) {
+    /**
+     * @param {Entry} entry
+     * @param {import('./isolate/isolate.js').Ending} ending
+     */
+    async #refuseUnlessGarbage(entry, { until, signal }) {
       const { pluginId, memoryLimit } = entry.handle;
       if (entry.reported === undefined) {
-        await entry.own.collect();
+        await entry.own.collect(until, signal);
+      }
+      if (signal?.aborted === true) {
+        throw signal.reason;
       }
       const usage = this.#usage(entry);
       if (usage >= memoryLimit) {

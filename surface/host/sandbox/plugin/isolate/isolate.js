@@ -17,7 +17,7 @@ const { disposeOf } = require('../../common/disposal.js');
 const { plain } = require('../../common/plain.js');
 const { ArgumentBudget, refusalOf } = require('../../common/quota.js');
 const { RecentlyUsed } = require('./recently-used.js');
-const { clearTimeout, now, setTimeout } = require('../../../clock.js');
+const { clearTimeout, setTimeout } = require('../../../clock.js');
 const { types } = require('node:util');
 const { CODE, coded, released } = require('../../../../core/error.js');
 const { bare, member } = require('../../common/options.js');
@@ -25,6 +25,7 @@ const { Execution } = require('./execution.js');
 const { errorOf } = require('./failure.js');
 const { entryLimits, Shown } = require('../context/log.js');
 const { createInTurns } = require('./turns.js');
+const { leftUntil, withinLimits } = require('./waiting.js');
 
 /** Milliseconds that an execution may take by default, including everything that it waits for. */
 const DEADLINE = 30_000;
@@ -43,10 +44,10 @@ const MAX_EVENT_BYTES = 64 * 2 ** 20;
 /**
  * @typedef {object} Ending how an execution may end, and the listener for its usage
  * @property {any} signal from `readSignal`
- * @property {number | undefined} deadline milliseconds
+ * @property {number} deadline milliseconds
+ * @property {number} until when the deadline is over, as a value of `now()` in clock.js
  * @property {((usage: import('../../common/execution.js').Usage) => void) | undefined} onUsage
  */
-
 
 /** @typedef {{ ExternalCopy: any }} Classes */
 
@@ -120,8 +121,16 @@ class PluginIsolate {
     return this.#isolate.isDisposed;
   }
 
-  /** Creates the realm. Nothing else works before. */
-  async start() {
+  /**
+   * Creates the realm. Nothing else works before.
+   * @param {number} [until] when to stop waiting for it, as a value of `now()` in clock.js
+   * @param {any} [signal] from `readSignal`
+   */
+  async start(until = Infinity, signal = undefined) {
+    await withinLimits(this.#start(), until, signal);
+  }
+
+  async #start() {
     this.#context = await this.#isolate.createContext();
     const { ExternalCopy } = this.#ivm;
     const report = answeredLater((/** @type {string} */ level, /** @type {unknown[]} */ args, /** @type {string | undefined} */ message) =>
@@ -189,14 +198,14 @@ class PluginIsolate {
     this.#underWay += 1;
     execution.actor.underWay += 1;
     try {
-      const { signal, deadline = this.deadline } = ending;
-      const found = this.#runtime.read(code, execution.file, { timeout: deadline, signal });
+      const { signal, until } = ending;
+      const found = this.#runtime.read(code, execution.file, { timeout: leftUntil(until), signal });
       // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
       if (reading.failure !== undefined) {
         throw errorOf(reading.failure);
       }
-      return await this.#run(execution, reading, context, signal, Math.ceil(reading.left));
+      return await this.#run(execution, reading, context, ending);
     } finally {
       execution.actor.underWay -= 1;
       this.#underWay -= 1;
@@ -207,10 +216,9 @@ class PluginIsolate {
    * @param {import('./execution.js').PluginExecution} execution
    * @param {import('../../common/reading.js').Reading} reading
    * @param {any} context
-   * @param {any} signal
-   * @param {number} deadline milliseconds
+   * @param {Ending} ending
    */
-  async #run(execution, reading, context, signal, deadline) {
+  async #run(execution, reading, context, { signal, until }) {
     const gate = new Gate(context, this.#permissions, this.#storage, this.#listeners, this.#budget, this.#argumentBudget, this.#inTurns);
     const data = {
       number: execution.actor.number,
@@ -221,16 +229,16 @@ class PluginIsolate {
       allowedDomains: [...this.#plugin.domains],
     };
     const timeout = this.#plugin.cpuLimit;
-    const until = now() + deadline;
-    this.#begin(deadline);
+    const limits = () => ({ timeout, deadline: leftUntil(until), signal });
+    this.#begin(leftUntil(until));
     try {
       if (this.#sending !== undefined) {
         // Events that were emitted earlier come first.
-        await this.#sending;
+        await withinLimits(this.#sending, until, signal);
       }
-      const name = reading.modules && await this.#runtime.moduleOf(this.#context, reading, execution.file);
+      const name = reading.modules && await this.#runtime.moduleOf(this.#context, reading, execution.file, limits());
       const [text, file] = name === undefined ? [reading.body.text, execution.file] : [runnerOf(name), '<plugin>'];
-      const value = await this.#runtime.runAsActor(this.#context, this.#enter, [ENTER.BEGIN, data], { text, file }, { timeout, deadline, signal });
+      const value = await this.#runtime.runAsActor(this.#context, this.#enter, [ENTER.BEGIN, data], { text, file }, limits());
       const refusal = await refusalOf(value, this.#quota.output, { signal, until, isGone: () => this.#isolate.isDisposed });
       if (refusal !== undefined) {
         throw coded(refusal.code === CODE.LIMIT ? /** @type {ErrorConstructor} */ (RangeError) : Error, refusal.value, refusal.code);
@@ -398,24 +406,31 @@ class PluginIsolate {
     await this.#within(MEASURE_TIMEOUT, (signal) => this.#isolate.getHeapStatistics(bare({ signal })));
   }
 
-  /** Collects garbage and updates `used`, if the plugin is not busy for too long. */
-  async collect() {
-    await this.#within(COLLECT_TIMEOUT, (signal) => this.#runtime.collect(this.#isolate, signal));
+  /**
+   * Collects garbage and updates `used`, if the plugin is not busy for too long.
+   * @param {number} until when to stop waiting for it, as a value of `now()` in clock.js
+   * @param {any} signal from `readSignal`
+   */
+  async collect(until, signal) {
+    await this.#within(Math.min(COLLECT_TIMEOUT, leftUntil(until)), (own) => this.#runtime.collect(this.#isolate, own), signal);
   }
 
   /**
    * @param {number} timeout milliseconds
    * @param {(signal: AbortSignal) => Promise<unknown>} ask
+   * @param {any} [outer] a signal from `readSignal`
    */
-  async #within(timeout, ask) {
+  async #within(timeout, ask, outer) {
     const controller = new AbortController();
     const timer = setTimeout(() => controller.abort(), timeout);
+    const unfollow = outer?.follow(() => controller.abort());
     try {
       await ask(controller.signal);
     } catch {
       // The plugin is busy, or has ended. The last figures remain.
     } finally {
       clearTimeout(timer);
+      unfollow?.();
     }
   }
 

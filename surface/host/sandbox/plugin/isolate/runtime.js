@@ -35,8 +35,8 @@ const MODULES_DEADLINE = 30_000;
  *   Reference to a function, creates from the arguments; resolves to a clone of its last value, which is awaited if it is a promise
  * @property {(code: string, file: string, ending: { timeout: number, signal: any }) =>
  *   import('../../common/reading.js').Reading | Promise<import('../../common/reading.js').Reading>} read
- * @property {(context: object, reading: import('../../common/reading.js').Reading, file: string) => Promise<string | undefined> | undefined} moduleOf
- *   the name by which to import code that is a module
+ * @property {(context: object, reading: import('../../common/reading.js').Reading, file: string, ending: { timeout: number, deadline: number, signal: any }) =>
+ *   Promise<string | undefined> | undefined} moduleOf the name by which to import code that is a module
  * @property {(thrown: unknown, message: string, code: string) => string} describe explains the message of what `code` failed with
  */
 
@@ -114,13 +114,14 @@ function createReadRuntime(core, environment, strip, readSnapshot) {
         readingOf({ code, name: file, bodyOf: (text) => ({ text, line: 0, column: 0, script: file }), typescript, modules, timeout, signal }, strip),
       describe: (thrown, message, code) => (thrown instanceof SyntaxError
         ? String(namingOption({ ok: false, name: 'SyntaxError', value: message, logs: [], lost: 0 }, code, typescript).value) : message),
-      moduleOf(context, { body, isModule, modules: importable }, file) {
+      moduleOf(context, { body, isModule, modules: importable }, file, { timeout, deadline, signal }) {
         if (importable === undefined) {
           return undefined;
         }
-        const call = core.calls.begin(readRuntime);
-        environment.adoptModule(call.request, recordOf(context, KIND.CONTEXT).entry.id, isModule ? importable.main.text : body.text, file);
-        return call.promise;
+        const call = /** @type {import('../../../../core/calls.js').Waiting} */ (core.begin(MODE.ASYNC, readRuntime, signal));
+        const carrier = environment.adoptModule(call.request, recordOf(context, KIND.CONTEXT).entry.id, isModule ? importable.main.text : body.text, file,
+          timeout, deadline);
+        return core.conclude(MODE.ASYNC, call, carrier, readRuntime);
       },
     });
   };
