@@ -221,7 +221,7 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, prepared: 
                 Some(prepared) => prepared.dispatch(Kind::Call, chain, Charge::default(), completion),
                 None => {
                     let outcome = at.guest.wait(scope, &*reply, false);
-                    remote.forget_peer(&completion);
+                    remote.forget_peer(&completion, matches!(outcome, Err(Fault::Stopped)));
                     return outcome;
                 }
             }

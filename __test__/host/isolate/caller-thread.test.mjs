@@ -225,6 +225,16 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
       assert.equal(await to.eval('6 * 7'), 42);`));
   }
 
+  test('end long chains of calls between guests on a small stack', () => passes(`${ON_CALLER}
+    const all = Array.from({ length: 300 }, () => new ivm.Isolate({ memoryLimit: 8 }).createContextSync());
+    let first = all[0].evalSync('() => { for (;;); }', { reference: true });
+    for (const each of all.slice(1)) {
+      each.global.setSync('next', first);
+      first = each.evalSync('() => next.applySync()', { reference: true });
+    }
+    assert.throws(() => first.applySync(undefined, [], { timeout: 1_000 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+    assert.deepEqual([all.at(-1).evalSync('6 * 7'), all[0].evalSync('6 * 7')], [42, 42]);`, { timeout: 60_000, env: { RUST_MIN_STACK: '98304' } }));
+
   test('leave an isolate to other threads, and get it back', () => here(`
     // More than V8's lock is kept for.
     for (let round = 0; round < 2_500; round += 1) assert.equal(context.evalSync('6 * 7'), 42);

@@ -89,6 +89,9 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Fibers that a thread keeps. Each takes the memory that the deepest guest has used.
 const MAX_SPARE: usize = 4;
 
+/// With this many guests on a thread, calls between them are messages. What stops the first of them stops all, one inside the other on its stack.
+const MAX_BESIDE: usize = 64;
+
 impl Remote {
     /// Begins `job` on this thread, if the isolate is idle. Returns the job if it is not. [`resume`] must follow until it is done.
     pub fn begin_on_caller(self: &Arc<Self>, job: Box<Job>) -> Result<(), Box<Job>> {
@@ -174,16 +177,17 @@ fn fiber_of(remote: &Remote) -> Option<Rc<GuestFiber>> {
     found.ok().flatten()
 }
 
-/// Resumes the guests that have begun on this thread since there were `begun`, and were stopped while they waited, until they have returned.
+/// Resumes the guests that have begun on this thread since there were `begun`, and were stopped while they waited, until they have returned, the last
+/// first.
 pub fn unwind(begun: u64) {
-    let last = || {
-        let found = FIBERS.with(|fibers| fibers.taken.borrow().last().map(Rc::clone))?;
-        let is_stopping = found.guest.remote.borrow().as_ref().is_some_and(|remote| remote.is_stopping());
-        (is_stopping && found.number.get() > begun).then_some(found)
-    };
     if !fiber::exist() {
         return;
     }
+    let is_stopping = |fiber: &Rc<GuestFiber>| {
+        fiber.number.get() > begun && fiber.guest.remote.borrow().as_ref().is_some_and(|remote| remote.is_stopping())
+    };
+    let last =
+        || FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| is_stopping(fiber)).map(Rc::clone));
     while let Some(fiber) = last() {
         fiber.guest.polls_host.set(false);
         fiber.resume();
@@ -214,7 +218,8 @@ pub fn resume() -> Progress {
         FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find_map(|fiber| fiber.guest.take_peer_call()));
     if let Some(call) = peer_call {
         let PeerCall { caller, peer, job } = *call;
-        if let Err(job) = peer.begin_on_caller(job) {
+        let is_deep = FIBERS.with(|fibers| fibers.taken.borrow().len() >= MAX_BESIDE);
+        if let Err(job) = if is_deep { Err(job) } else { peer.begin_on_caller(job) } {
             caller.execution.caller.forget_peer(&job.completion);
             peer.post(*job);
         }

@@ -30,14 +30,21 @@ impl Enforcer for Remote {
     /// First stage: the running code is interrupted.
     fn expire(self: Arc<Self>, serial: u64, expired: Expired) {
         let mut stack = self.running_jobs.lock();
-        if !stack.expire(serial, expired) {
+        if !stack.runs(Some(serial)) {
             return;
+        }
+        // Under the lock: jobs that begin later make calls of their own.
+        let peer_calls = self.execution.caller.peer_calls(serial);
+        if !stack.expire(serial, expired) {
+            drop(stack);
+            // Another thread has stopped the job, but perhaps not yet these.
+            return peer_calls.end();
         }
         // V8 does not wake a guest that waits in Rust.
         let action = self.lifecycle.transition(Event::Expire).action;
         self.execution.interrupt(on_interrupt);
         drop(stack);
-        self.execution.caller.abort_peers(serial);
+        peer_calls.end();
         self.execution.perform(action);
         self.abandon_after(Some(serial), Grace::begin(&self.execution.thread));
     }

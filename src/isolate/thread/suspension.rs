@@ -159,9 +159,10 @@ impl Remote {
         Ok(())
     }
 
-    /// The guest does not wait any more for the call into another isolate that `completion` belongs to.
-    pub fn forget_peer(&self, completion: &Arc<dyn Completion>) {
-        self.execution.caller.forget_peer(completion);
+    /// The guest does not wait any more for the call into another isolate that `completion` belongs to. If it was `stopped`, the call ends here at the
+    /// latest: once this guest has returned, nothing resumes one that still runs for it.
+    pub fn forget_peer(&self, completion: &Arc<dyn Completion>, stopped: bool) {
+        let forgotten = self.execution.caller.forget_peer(completion);
         let fiber = running().filter(|fiber| fiber.is_of(self.id()));
         // Still there if the guest was stopped before it was suspended.
         if let Some(fiber) = fiber
@@ -169,6 +170,9 @@ impl Remote {
             && !Arc::ptr_eq(&call.job.completion, completion)
         {
             fiber.peer_call.set(Some(call));
+        }
+        if let Some(call) = forgotten.filter(|_| stopped) {
+            call.end();
         }
     }
 
