@@ -225,6 +225,15 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
       assert.equal(await to.eval('6 * 7'), 42);`));
   }
 
+  test('end with what their host runs nested in their calls', () => here(`
+    const other = new ivm.Isolate().createContextSync();
+    let nested;
+    other.global.setSync('host', new ivm.Callback(() => { nested = syncError(() => other.evalSync('for (;;);')).code; }));
+    context.global.setSync('call', other.evalSync('() => host()', { reference: true }));
+    assert.throws(() => context.evalSync('call.applySync()', { timeout: 100 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+    assert.equal(nested, 'ERR_ISOLATE_ABORTED');
+    assert.deepEqual([context.evalSync('6 * 7'), other.evalSync('6 * 7'), await other.eval('6 * 7')], [42, 42, 42]);`));
+
   test('end long chains of calls between guests on a small stack', () => passes(`${ON_CALLER}
     const all = Array.from({ length: 300 }, () => new ivm.Isolate({ memoryLimit: 8 }).createContextSync());
     let first = all[0].evalSync('() => { for (;;); }', { reference: true });
