@@ -8,6 +8,7 @@ const { beginning } = require('./outcome.js');
 
 const TIMEOUT = 60_000;
 const MAX_TIME = 0x7fff_ffff;
+const ABORTED = 'ERR_ISOLATE_ABORTED';
 /** Arguments of one call of a tool. */
 const MAX_ARGUMENTS = 10_000;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
@@ -57,13 +58,17 @@ function createExecutor(options) {
   const settings = { ...options, timeout };
   const sandbox = new AgentSandbox(settings);
 
+  // A debugger may pause the code, and its time.
+  const debugging = (options?.inspector ?? false) !== false;
+  const timedOut = `Execution timeout after ${timeout}ms`;
+
   /**
    * The code as the text of a function. To parse it may take as long as to run it.
    * @param {string} code
+   * @param {AbortSignal} signal
    * @returns {Promise<string | undefined>} undefined if it takes too long
    */
-  async function functionOf(code) {
-    const signal = AbortSignal.timeout(Math.min(Math.ceil(timeout), MAX_TIME));
+  async function functionOf(code, signal) {
     try {
       return await normalizeCode(code, { async: true, signal });
     } catch (error) {
@@ -83,14 +88,17 @@ function createExecutor(options) {
     let count = 0;
     const inside = providers.map(({ name, fns: own, prelude = '' }) =>
       `const ${name} = { ${Object.keys(own).map((key) => `['${identifier(key)}']: (...args) => $host.f${count++}(args)`)} };\n${prelude};\n`);
+    // For both, parsing and running.
+    const signal = AbortSignal.timeout(Math.min(Math.ceil(timeout), MAX_TIME));
     // A function with types is called here: it is not parsed.
-    const main = await functionOf(code);
-    if (main === undefined) return { result: undefined, error: `Execution timeout after ${timeout}ms` };
+    const main = await functionOf(code, signal);
+    if (main === undefined) return { result: undefined, error: timedOut };
     const body = `${inside.join('')}const $main = await (${main}\n)(); return typeof $main === 'function' ? $main() : $main;`;
     const approving = withNames(settings, (name) => names[indexOf(name)]);
-    const { result, error, logs } = await (approving === settings ? sandbox : new AgentSandbox(approving))
-      .execute(body, tools, async (name, args) => fns[indexOf(name)](...checkArguments(args)));
-    return error === undefined ? { result, logs } : { result: undefined, error: beginning(error), logs };
+    const { result, error, failure, logs } = await (approving === settings ? sandbox : new AgentSandbox(approving))
+      .execute(body, tools, async (name, args) => fns[indexOf(name)](...checkArguments(args)), debugging ? {} : { signal });
+    if (error === undefined) return { result, logs };
+    return { result: undefined, error: failure?.code === ABORTED ? timedOut : beginning(error), logs };
   }
   return { execute };
 }

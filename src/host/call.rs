@@ -160,6 +160,7 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
         // All calls that wait on this stack end, the innermost first.
         if environment.context.interrupted.get() && !std::mem::replace(&mut stopped, true) {
             abort();
+            environment.reply_to_interrupted(js);
             continue;
         }
         if let Some((requester, direct)) = caller_thread::DirectCaller::find(host_id) {
@@ -182,6 +183,7 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
             abort();
         }
     };
+    environment.reply_to_interrupted(js);
     // If one was stopped, its call was answered before its guest has returned.
     caller_thread::unwind(before);
     *environment.context.chain.borrow_mut() = outer;

@@ -9,7 +9,7 @@ use super::environment_handle::EnvironmentHandle;
 use super::streams::Retained;
 use crate::isolate::caller_thread::DirectCaller;
 use crate::isolate::{Limits, Remote};
-use crate::value::{Chain, DirectCall, Reply};
+use crate::value::{Chain, DirectCall, Fault, Reply};
 
 /// The event that is being handled, for what results from it.
 #[derive(Clone, Copy, Default)]
@@ -62,6 +62,8 @@ pub struct CallContext {
     /// The host has stopped the JavaScript that a guest called while a sync call waits, for example because of a time limit of `node:vm`. The
     /// host forgets this as soon as that JavaScript has ended.
     pub interrupted: Cell<bool>,
+    /// Requests whose JavaScript the host has stopped, and their outcomes. The call that waits ends first: the guest must not ask again.
+    pub interrupted_requests: RefCell<Vec<(i64, Fault)>>,
     /// Limits of the sync call that waits. Its deadline applies to all sync calls that are made meanwhile, and all of them to what is read.
     pub waiting: Cell<Limits>,
     /// Those of pending calls.

@@ -256,7 +256,13 @@ impl Environment {
             // `undefined`: the surface calls `reply` itself.
             Ok(None) => {}
             Ok(Some(outcome)) => self.reply(js, number, outcome),
-            Err(_) => self.reply(js, number, Err(self.failure(js))),
+            Err(_) => {
+                let fault = self.failure(js);
+                if waits && self.context.interrupted.get() {
+                    return self.context.interrupted_requests.borrow_mut().push((number, fault));
+                }
+                self.reply(js, number, Err(fault));
+            }
         }
     }
 

@@ -38,6 +38,13 @@ impl Environment {
         !completion.is_complete() && !remote.is_some_and(|remote| remote.is_disposed())
     }
 
+    /// Answers the requests whose JavaScript the host has stopped.
+    pub fn reply_to_interrupted(&self, js: Js<'_>) {
+        for (request, fault) in self.context.interrupted_requests.take() {
+            self.reply(js, request, Err(fault));
+        }
+    }
+
     /// The surface answers a request, or settles a promise.
     pub fn reply(&self, js: Js<'_>, request: i64, outcome: Outcome) {
         let Some(PendingRequest { completion, .. }) = self.answers.take(request) else { return };

@@ -116,7 +116,7 @@ test('the process continues after a limit has ended a function that was called f
       await new Promise((resolve) => {
         setTimeout(() => storage.run('sync', () => {
           try {
-            runInNewContext('first()', { first: () => context.evalSync('go()') }, { timeout: 50 });
+            runInNewContext('first()', { first: () => context.evalSync('go()') }, { timeout: 500 });
           } catch (error) {
             stores.push(error.code, storage.getStore());
           }
@@ -130,6 +130,30 @@ test('the process continues after a limit has ended a function that was called f
   const round = ['waiting', 'ERR_SCRIPT_EXECUTION_TIMEOUT', 'sync', null];
   assert.equal(stdout.trim(), JSON.stringify([...round, ...round, ...round]), stderr);
 });
+
+for (const syncCalls of ['caller', 'thread']) {
+  test(`a guest does not call its host again after a limit has ended the function that it called (${syncCalls})`, onlyNode, async () => {
+    const { stdout, stderr } = await run(`
+      import { runInNewContext } from 'node:vm';
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      const calls = [];
+      for (let round = 0; round < 20; round += 1) {
+        const context = new ivm.Isolate().createContextSync();
+        let count = 0;
+        context.global.setSync('host', new ivm.Callback(() => { count += 1; while (count === 1); }));
+        const first = () => context.evalSync('for (;;) { try { host(); } catch {} }', { deadline: 10_000 });
+        try {
+          runInNewContext('first()', { first }, { timeout: 40 });
+        } catch ({ code }) {
+          if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw new Error(code);
+        }
+        await new Promise((resolve) => { setTimeout(resolve, 5); });
+        calls.push(count);
+      }
+      console.log(Math.max(...calls));`);
+    assert.equal(stdout.trim(), '1', stderr);
+  });
+}
 
 test('functions of guests can be called after a limit has ended a conversion', onlyNode, async () => {
   const { stdout, stderr } = await run(`

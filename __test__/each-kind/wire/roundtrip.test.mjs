@@ -101,7 +101,7 @@ group('host → guest → host', () => {
 
   test('BigInts of each number of digits', () => {
     const near = Array.from({ length: 300 }, (_, bits) => [0n, 1n, -1n, 5n].map((more) => (1n << BigInt(bits)) + more)).flat();
-    const values = near.flatMap((value) => [value, -value]);
+    const values = near.flatMap((each) => [each, -each]);
     const texts = context.evalSync('(values) => values.map(String)', { reference: true }).applySync(undefined, [values], { arguments: { copy: true }, result: { copy: true } });
     assert.deepEqual(texts, values.map(String));
     const made = context.evalSync('(texts) => texts.map(BigInt)', { reference: true }).applySync(undefined, [texts], { arguments: { copy: true }, result: { copy: true } });

@@ -165,3 +165,17 @@ test('code that is slow to parse does not block the event loop', async () => {
   assert.ok(performance.now() - start < 1_000);
   assert.deepEqual(await execution, { result: undefined, error: 'Execution timeout after 200ms' });
 });
+
+test('parsing and running have one time limit together', async (t) => {
+  const controller = new AbortController();
+  const limits = [];
+  t.mock.method(AbortSignal, 'timeout', (limit) => {
+    limits.push(limit);
+    return controller.signal;
+  });
+  // As if parsing had taken nearly all of it.
+  const fns = { begin: async () => { controller.abort(new DOMException('over', 'TimeoutError')); } };
+  const execution = createExecutor({ timeout: 40_000 }).execute('async () => { await codemode.begin(); for (;;); }', fns);
+  const outcome = await Promise.race([execution, new Promise((resolve) => { setTimeout(resolve, 20_000, 'it still runs').unref(); })]);
+  assert.deepEqual([outcome, limits], [{ result: undefined, error: 'Execution timeout after 40000ms', logs: [] }, [40_000]]);
+});

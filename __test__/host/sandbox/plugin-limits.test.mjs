@@ -74,6 +74,19 @@ describe('while the memory of a busy plugin is checked, an execution', () => {
   }
 });
 
+test('a plugin that does not stop is reported with the limit that it has exceeded', async () => {
+  const endless = '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)';
+  for (const [limits, deadline, exceeded] of [[{ cpuMs: 20_000 }, 150, 150], [{ cpuMs: 100 }, 20_000, 100]]) {
+    const sandbox = new IsolatedVmSandbox();
+    const isolate = await sandbox.createIsolate(manifest({ limits }));
+    const error = await errorOf(sandbox.executeInSandbox(isolate, endless, {}, { deadline }));
+    assert.deepEqual([error.kind, error.message], ['CPU', `Plugin execution exceeded ${exceeded}ms timeout`]);
+    // A limit on processor time may also end the isolate first.
+    assert.ok(exceeded !== deadline || error.cause.code === 'ERR_ISOLATE_UNRESPONSIVE', error.cause.code);
+    sandbox.disposeAll();
+  }
+});
+
 describe('waiting within limits', () => {
   const never = new Promise(() => {});
 

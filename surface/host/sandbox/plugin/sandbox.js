@@ -142,7 +142,7 @@ function createPluginSandbox(core, classes, readRuntime) {
         await running.start(ending?.until, ending?.signal);
       } catch (error) {
         running.dispose();
-        throw isReason(error, ending?.signal) ? error : this.#located(running.begin(''), this.#failed(entry, running, error, ending?.deadline), error);
+        throw isReason(error, ending?.signal) ? error : this.#located(running.begin(''), this.#failed(entry, running, error, ending), error);
       }
     }
 
@@ -248,7 +248,7 @@ function createPluginSandbox(core, classes, readRuntime) {
           throw error;
         }
         const message = this.#runtime.describe(error, messageOf(error), code);
-        throw this.#located(execution, this.#failed(entry, running, error, ending.deadline, message), error, message);
+        throw this.#located(execution, this.#failed(entry, running, error, ending, message), error, message);
       } finally {
         await running.measure();
         ended?.({ failure, usage: execution.usage });
@@ -265,11 +265,11 @@ function createPluginSandbox(core, classes, readRuntime) {
      * @param {Entry} entry
      * @param {import('./isolate/isolate.js').Running} running
      * @param {unknown} error
-     * @param {number} [deadline] milliseconds
+     * @param {import('./isolate/isolate.js').Ending} [ending] of the execution
      * @param {string} [message]
      * @returns {Error}
      */
-    #failed(entry, running, error, deadline = running.deadline, message = messageOf(error)) {
+    #failed(entry, running, error, ending = undefined, message = messageOf(error)) {
       if (error instanceof PluginError || error instanceof SandboxViolationError) {
         return error;
       }
@@ -281,12 +281,14 @@ function createPluginSandbox(core, classes, readRuntime) {
       if (running.isExhausted) {
         return new SandboxViolationError(pluginId, 'CPU', `Plugin execution exceeded ${cpuLimit}ms timeout`, error);
       }
+      // A plugin that does not stop has passed one of its limits before its grace period.
+      const isLate = code === CODE.DEADLINE || (ending !== undefined && now() >= ending.until);
       switch (code) {
-        case CODE.TIMEOUT:
         case CODE.UNRESPONSIVE:
-          return new SandboxViolationError(pluginId, 'CPU', `Plugin execution exceeded ${cpuLimit}ms timeout`, error);
         case CODE.DEADLINE:
-          return new SandboxViolationError(pluginId, 'CPU', `Plugin execution exceeded ${deadline}ms timeout`, error);
+          return new SandboxViolationError(pluginId, 'CPU', `Plugin execution exceeded ${isLate ? ending?.deadline ?? running.deadline : cpuLimit}ms timeout`, error);
+        case CODE.TIMEOUT:
+          return new SandboxViolationError(pluginId, 'CPU', `Plugin execution exceeded ${cpuLimit}ms timeout`, error);
         case CODE.MEMORY:
           return new SandboxViolationError(pluginId, 'MEMORY', `Plugin exceeded ${memoryLimit}MB memory limit`, error);
         case CODE.DISPOSED:
