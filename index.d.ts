@@ -2590,8 +2590,8 @@ declare namespace ivm {
      * Where guests of `…Sync` calls run. With `'thread'`, on threads of the library. With `'caller'`, on the thread that makes the call, on a
      * stack of their own, which takes less time. `'caller'` requires x64 Linux (`ERR_ISOLATE_UNSUPPORTED`), and differs in what
      * `docs/performance.md` lists. Isolates that are busy, that can be inspected, that start from a snapshot of yours, or whose profile is
-     * taken, calls without a limit in worker threads, and calls of guests into other isolates use a thread of the library nevertheless.
-     * Default `'caller'` on x64 Linux, `'thread'` elsewhere.
+     * taken, and calls without a limit in worker threads, use a thread of the library nevertheless. Default `'caller'` on x64 Linux,
+     * `'thread'` elsewhere.
      */
     syncCalls?: 'thread' | 'caller' | null;
     /**

@@ -127,6 +127,13 @@ export default [
     give: (ivm) => new ivm.Reference((one) => one),
     expression: 'host.applySync(undefined, [1])',
   }),
+  fromGuest({
+    id: 'reference-guest',
+    title: '`Reference` of another isolate, `applySync` with a number',
+    target: OBJECT,
+    give: (ivm) => new ivm.Isolate().createContextSync().evalSync('(one) => one', { reference: true }),
+    expression: 'host.applySync(undefined, [1])',
+  }),
   { id: 'object-in', title: 'small object in', target: OBJECT, expected: 1, prepare: copyIn(() => ({ id: 1, name: 'name', at: { x: 1, y: 2 } }), 'value.id') },
   { id: 'object-out', title: 'small object out', target: OBJECT, expected: { id: 1, name: 'name', at: { x: 1, y: 2 } }, prepare: copyOut("{ id: 1, name: 'name', at: { x: 1, y: 2 } }") },
 ];

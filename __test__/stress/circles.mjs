@@ -187,6 +187,8 @@ async function child() {
   const fail = (what) => { console.log(`PROBLEM in round ${round} of seed ${seed}${isMainThread ? '' : ' in a worker'}: ${what}`); process.exit(3); };
 
   let [trace, ignored] = [[], []];
+  /** Whether calls may end with a guest that waits for them. */
+  let ends = LOSES;
   /** Calls whose text lies in the host's `gate` or in a guest's `text`, with those that they make. A guest whose caller has ended may find the text of another call there, and repeat that. */
   const sharing = new Set();
   const share = (node) => { sharing.add(node.id); node.kids.forEach(share); };
@@ -235,7 +237,7 @@ async function child() {
   const expected = (node, error) => {
     const code = error?.code;
     if (node.vm && !LOSES) return code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' || ENDED.has(code);
-    return code !== 'ERR_ISOLATE_ABORTED';
+    return ends || code !== 'ERR_ISOLATE_ABORTED';
   };
   function runHost(node) {
     // A guest whose caller has ended in an earlier round.
@@ -276,6 +278,7 @@ async function child() {
     root.end = undefined;
     const model = new Model();
     const promised = model.try(() => model.host(root));
+    ends = LOSES || model.loose;
     sharing.clear();
     [trace, ignored] = [[], Array.from({ length: ISOLATES }, () => [])];
     const since = Date.now();

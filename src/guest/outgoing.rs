@@ -217,7 +217,14 @@ pub fn wait_anyway(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, prepared: 
             // A host that waits at the root of the chain does not wait for this guest.
             let chain = if !host && remote.has_answered_all() { chain.not_awaited() } else { chain };
             let prepared = prepared.requested_by(&remote);
-            prepared.dispatch(Kind::Call, chain, Charge::default(), completion);
+            match prepared.begin_beside(&remote, &chain, &completion) {
+                Some(prepared) => prepared.dispatch(Kind::Call, chain, Charge::default(), completion),
+                None => {
+                    let outcome = at.guest.wait(scope, &*reply, false);
+                    remote.forget_peer(&completion, matches!(outcome, Err(Fault::Stopped)));
+                    return outcome;
+                }
+            }
         }
     }
     at.guest.wait(scope, &*reply, host)

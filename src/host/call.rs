@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use super::environment::{Environment, Next};
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::{carrier, execution};
-use crate::engine;
 use crate::isolate::caller_thread::{self, Progress};
 use crate::isolate::{Kind, Limits, Remote, Settings};
 use crate::ops::{self, Caller, Prepared};
@@ -126,15 +125,6 @@ fn write_result<'a>(js: Js<'a>, environment: &Environment, outcome: Outcome) -> 
     carrier
 }
 
-/// Whether a guest on this thread ends when the host does. A worker cannot be terminated while its thread is in a built-in function of V8
-/// that does not end, and neither can the process; so there has to be a limit.
-fn ends_with_host(prepared: &Prepared) -> bool {
-    engine::is_main_thread()
-        || prepared.limits().is_some()
-        // Runs only code of the library.
-        || matches!(prepared, Prepared::MakeContext { .. })
-}
-
 /// Waits for the outcome on this thread, and serves the callee's requests meanwhile.
 fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, prepared: Prepared) -> Outcome {
     if let Prepared::Done(outcome) = prepared {
@@ -149,7 +139,8 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
     let outer = environment.context.chain.replace(Some(chain.clone()));
     let receiver = Arc::clone(&completion) as Arc<dyn Completion>;
     let host = Arc::as_ptr(&environment.handle).cast();
-    let may_enter = caller_thread::is_wanted() && ends_with_host(&prepared);
+    let before = caller_thread::begun();
+    let may_enter = caller_thread::is_wanted() && prepared.ends_with_host();
     if let Some(prepared) = if may_enter { prepared.begin_on_caller(host, &chain, &receiver) } else { Some(prepared) } {
         prepared.dispatch(Kind::Call, chain.clone(), Charge::default(), Arc::clone(&receiver));
     }
@@ -193,12 +184,8 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
         }
     };
     environment.reply_to_interrupted(js);
-    if caller_thread::any()
-        && let Some(remote) = callee.upgrade()
-    {
-        // It was stopped: its call was answered before its guest has returned.
-        caller_thread::unwind(&remote);
-    }
+    // If one was stopped, its call was answered before its guest has returned.
+    caller_thread::unwind(before);
     *environment.context.chain.borrow_mut() = outer;
     drop(receiver);
     // Otherwise something else may still look at it, such as the alarm of a deadline, or a guest that was abandoned.

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::isolate::{Job, Kind, Limits, Remote, Stop, Work};
+use crate::engine;
+use crate::isolate::{Job, Kind, Limits, Remote, Stop, Work, caller_thread};
 use crate::protocol::op;
 use crate::value::{
     Chain, Charge, Completion, ContextHandle, Fault, Handle, Host, Outcome, Owner, Reference, Request, Slot, TypeOf,
@@ -55,6 +56,43 @@ impl Prepared {
         let begun = if is_own { remote.begin_on_caller(job) } else { Err(job) };
         begun.err().map(|job| {
             let work = job.work;
+            if makes_context {
+                Prepared::MakeContext { remote, work }
+            } else {
+                Prepared::Enter { remote, limits, work }
+            }
+        })
+    }
+
+    /// Whether a guest on this thread, of a host, ends when the host does. A worker cannot be terminated while its thread is in a built-in function of V8
+    /// that does not end, and neither can the process; so there has to be a limit.
+    pub fn ends_with_host(&self) -> bool {
+        engine::is_main_thread()
+            || self.limits().is_some()
+            // Runs only code of the library.
+            || matches!(self, Prepared::MakeContext { .. })
+    }
+
+    /// Begins the call on the thread of the guest of `caller`, which waits for it next, if that is a thread of the host of both; `None` then. Returns the
+    /// call otherwise.
+    pub fn begin_beside(self, caller: &Arc<Remote>, chain: &Chain, completion: &Arc<dyn Completion>) -> Option<Self> {
+        if !caller_thread::is_wanted() || !chain.is_awaited() || !self.ends_with_host() {
+            return Some(self);
+        }
+        let (peer, limits, work, makes_context) = match self {
+            Prepared::Enter { remote, limits, work } => (remote, limits, work, false),
+            Prepared::MakeContext { remote, work } => (remote, Limits::standard(), work, true),
+            prepared => return Some(prepared),
+        };
+        let job = Job::new(Kind::Call, Arc::clone(completion), work).limited(limits).in_chain(chain.clone());
+        let has_same_host = match (&caller.settings.host, &peer.settings.host) {
+            (Some(host), Some(other)) => Weak::ptr_eq(host, other),
+            _ => false,
+        };
+        let job = Box::new(job);
+        let begun = if has_same_host { caller.call_beside(&peer, job) } else { Err(job) };
+        begun.err().map(|job| {
+            let (remote, work) = (peer, job.work);
             if makes_context {
                 Prepared::MakeContext { remote, work }
             } else {

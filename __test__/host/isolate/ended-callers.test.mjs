@@ -4,7 +4,8 @@ import { describe, test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 
 const PRELUDE = `
-  const [ending, lasting, target] = [1, 2, 3].map(() => new ivm.Isolate({ memoryLimit: 32 }));
+  // One that can be inspected has a thread of its own, so its guest outlives the call that waits for it.
+  const [ending, lasting, target] = [false, true, false].map((inspector) => new ivm.Isolate({ memoryLimit: 32, inspector }));
   const [caller, callee, awaited] = [ending, lasting, target].map((isolate) => isolate.createContextSync());
   let calls = 0;
   awaited.global.setSync('work', new ivm.Callback(() => { calls += 1; return 2; }));

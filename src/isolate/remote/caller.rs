@@ -1,11 +1,28 @@
 //! The thread of a host that has entered an isolate, as other threads see it. `thread/caller_thread.rs` enters isolates.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
-use crate::native::context;
+use crate::native::{context, lock};
+use crate::value::Completion;
 
 /// A number that no thread has.
 const NO_THREAD: usize = usize::MAX;
+
+/// An isolate that another one calls.
+pub trait Peer: Send + Sync {
+    /// The caller no longer waits for `completion`.
+    fn end_call(self: Arc<Self>, completion: &Arc<dyn Completion>);
+}
+
+/// A call into another isolate that the guest waits for and that runs on the same thread.
+#[derive(Clone)]
+pub struct PeerCall {
+    /// The job that waits for it.
+    serial: u64,
+    peer: Weak<dyn Peer>,
+    completion: Arc<dyn Completion>,
+}
 
 /// The thread of a host that works for the isolate: a loop on it resumes the guest.
 #[derive(Default)]
@@ -24,6 +41,8 @@ pub struct CallerThread {
     pub watched: AtomicBool,
     /// The guest was asked to let its host look around.
     pub polls_host: AtomicBool,
+    /// The calls into other isolates that run on this thread for the guest, the innermost last.
+    peer_calls: Mutex<Vec<PeerCall>>,
 }
 
 impl CallerThread {
@@ -83,5 +102,99 @@ impl CallerThread {
     /// Whether this thread has entered the isolate.
     pub fn is_this_thread(&self) -> bool {
         self.thread.load(Ordering::Acquire) == context::thread()
+    }
+
+    /// The job `serial` waits for a call into `peer` that runs on this thread.
+    pub fn await_peer(&self, serial: u64, peer: Weak<dyn Peer>, completion: &Arc<dyn Completion>) {
+        let call = PeerCall { serial, peer, completion: Arc::clone(completion) };
+        lock(&self.peer_calls).push(call);
+    }
+
+    /// It does not wait for it any more, or the call runs elsewhere. Returns the call, if it has waited for it.
+    pub fn forget_peer(&self, completion: &Arc<dyn Completion>) -> Option<PeerCall> {
+        let mut calls = lock(&self.peer_calls);
+        let place = calls.iter().rposition(|call| Arc::ptr_eq(&call.completion, completion))?;
+        Some(calls.remove(place))
+    }
+
+    /// The calls that the job `serial` and those nested in it wait for: they cannot continue before. They stay known here, because these jobs end
+    /// them as well if they are faster.
+    pub fn peer_calls(&self, serial: u64) -> PeerCalls {
+        PeerCalls(lock(&self.peer_calls).iter().filter(|call| call.serial >= serial).cloned().collect())
+    }
+}
+
+/// Calls into other isolates, the innermost last.
+pub struct PeerCalls(Vec<PeerCall>);
+
+impl PeerCalls {
+    pub fn end(self) {
+        self.0.into_iter().rev().for_each(PeerCall::end);
+    }
+}
+
+impl PeerCall {
+    /// Stops it, unless it is over.
+    pub fn end(self) {
+        if let Some(peer) = self.peer.upgrade() {
+            peer.end_call(&self.completion);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex, Weak};
+
+    use super::{CallerThread, Peer};
+    use crate::native::lock;
+    use crate::value::{Completion, Reply, Wake};
+
+    /// The calls that have been ended.
+    #[derive(Default)]
+    struct Called(Mutex<Vec<Arc<dyn Completion>>>);
+
+    impl Peer for Called {
+        fn end_call(self: Arc<Self>, completion: &Arc<dyn Completion>) {
+            lock(&self.0).push(Arc::clone(completion));
+        }
+    }
+
+    struct NoThread;
+
+    impl Wake for NoThread {
+        fn wake(&self) {}
+    }
+
+    #[test]
+    fn calls_are_ended_with_the_jobs_that_wait_and_by_them() {
+        let called = Arc::<Called>::default();
+        let peer: Weak<dyn Peer> = Arc::<Called>::downgrade(&called);
+        let caller = CallerThread::default();
+        let [outer, inner, sent] = std::array::from_fn(|_| Reply::<NoThread>::new(Weak::new()) as Arc<dyn Completion>);
+        let ended = || std::mem::take(&mut *lock(&called.0));
+        let are = |ended: &[Arc<dyn Completion>], expected: &[&Arc<dyn Completion>]| {
+            ended.len() == expected.len() && ended.iter().zip(expected).all(|(one, other)| Arc::ptr_eq(one, other))
+        };
+        caller.await_peer(1, Weak::clone(&peer), &outer);
+        caller.await_peer(3, Weak::clone(&peer), &sent);
+        // It runs elsewhere.
+        assert!(caller.forget_peer(&sent).is_some());
+        caller.await_peer(3, peer, &inner);
+        caller.peer_calls(4).end();
+        assert!(ended().is_empty());
+        caller.peer_calls(2).end();
+        assert!(are(&ended(), &[&inner]));
+        let stopping = caller.peer_calls(0);
+        // The guest continues before another thread has ended them.
+        let known = caller.forget_peer(&inner);
+        assert!(known.is_some() && ended().is_empty());
+        known.unwrap().end();
+        assert!(are(&ended(), &[&inner]));
+        stopping.end();
+        assert!(are(&ended(), &[&inner, &outer]));
+        assert!(caller.forget_peer(&outer).is_some() && caller.forget_peer(&outer).is_none());
+        caller.peer_calls(0).end();
+        assert!(ended().is_empty());
     }
 }

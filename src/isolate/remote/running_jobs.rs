@@ -230,6 +230,11 @@ impl RunningJobs {
         serial
     }
 
+    /// The serial of the innermost job; 0 if there is none.
+    pub fn innermost(&self) -> u64 {
+        self.lock().jobs.last().map_or(0, |job| job.serial)
+    }
+
     /// The serial of the job whose outcome `completion` gets.
     pub fn of(&self, completion: &Arc<dyn Completion>) -> Option<u64> {
         let stack = self.lock();

@@ -14,7 +14,7 @@ use super::heap_tasks;
 use super::host_polls;
 use super::job_execution;
 use super::run;
-use super::suspension::FiberGuest;
+use super::suspension::{FiberGuest, PeerCall};
 use crate::engine::{self, Entered};
 use crate::isolate::guest::Guest;
 use crate::isolate::job::{Deadline, Job};
@@ -37,6 +37,8 @@ struct GuestFiber {
     job: Cell<Option<(Box<Body>, Box<Job>)>>,
     /// What it returns.
     body: Cell<Option<Box<Body>>>,
+    /// How many guests had begun on this thread with its own.
+    number: Cell<u64>,
     /// V8 works for its guest whenever it works on this thread, although the guest waits.
     current: Cell<bool>,
 }
@@ -57,6 +59,8 @@ struct GuestFibers {
     /// Those with a guest, in the order in which they were taken. Their guests wait, except one that runs now.
     taken: RefCell<Vec<Rc<GuestFiber>>>,
     spare: RefCell<Vec<Rc<GuestFiber>>>,
+    /// How many have been taken.
+    begun: Cell<u64>,
     /// What V8 allows code on this thread to do when no guest runs on it.
     allowed: Cell<Option<engine::Allowed>>,
 }
@@ -85,6 +89,9 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Fibers that a thread keeps. Each takes the memory that the deepest guest has used.
 const MAX_SPARE: usize = 4;
 
+/// With this many guests on a thread, calls between them are messages. What stops the first of them stops all, one inside the other on its stack.
+const MAX_BESIDE: usize = 64;
+
 impl Remote {
     /// Begins `job` on this thread, if the isolate is idle. Returns the job if it is not. [`resume`] must follow until it is done.
     pub fn begin_on_caller(self: &Arc<Self>, job: Box<Job>) -> Result<(), Box<Job>> {
@@ -100,7 +107,11 @@ impl Remote {
         };
         host_polls::watch(self);
         fiber.begin(self, body, job);
-        FIBERS.with(|fibers| fibers.taken.borrow_mut().push(Rc::clone(&fiber)));
+        FIBERS.with(|fibers| {
+            fiber.number.set(fibers.begun.get() + 1);
+            fibers.begun.set(fiber.number.get());
+            fibers.taken.borrow_mut().push(Rc::clone(&fiber));
+        });
         fiber.resume();
         Ok(())
     }
@@ -166,17 +177,26 @@ fn fiber_of(remote: &Remote) -> Option<Rc<GuestFiber>> {
     found.ok().flatten()
 }
 
-/// Resumes the guest of `remote`, which was stopped while it waited on this thread, until it has returned.
-pub fn unwind(remote: &Remote) {
-    while let Some(fiber) = fiber_of(remote).filter(|_| remote.is_stopping()) {
+/// Resumes the guests that have begun on this thread since there were `begun`, and were stopped while they waited, until they have returned, the last
+/// first.
+pub fn unwind(begun: u64) {
+    if !fiber::exist() {
+        return;
+    }
+    let is_stopping = |fiber: &Rc<GuestFiber>| {
+        fiber.number.get() > begun && fiber.guest.remote.borrow().as_ref().is_some_and(|remote| remote.is_stopping())
+    };
+    let last =
+        || FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| is_stopping(fiber)).map(Rc::clone));
+    while let Some(fiber) = last() {
         fiber.guest.polls_host.set(false);
         fiber.resume();
     }
 }
 
-/// Whether guests wait on this thread.
-pub fn any() -> bool {
-    fiber::exist() && FIBERS.with(|fibers| !fibers.taken.borrow().is_empty())
+/// How many guests have begun on this thread.
+pub fn begun() -> u64 {
+    if fiber::exist() { FIBERS.with(|fibers| fibers.begun.get()) } else { 0 }
 }
 
 /// What the guests of this thread need.
@@ -193,6 +213,17 @@ pub enum Progress {
 pub fn resume() -> Progress {
     if !fiber::exist() {
         return Progress::None;
+    }
+    let peer_call =
+        FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find_map(|fiber| fiber.guest.take_peer_call()));
+    if let Some(call) = peer_call {
+        let PeerCall { caller, peer, job } = *call;
+        let is_deep = FIBERS.with(|fibers| fibers.taken.borrow().len() >= MAX_BESIDE);
+        if let Err(job) = if is_deep { Err(job) } else { peer.begin_on_caller(job) } {
+            caller.execution.caller.forget_peer(&job.completion);
+            peer.post(*job);
+        }
+        return Progress::Resumed;
     }
     let found =
         FIBERS.with(|fibers| fibers.taken.borrow().iter().rev().find(|fiber| fiber.guest.has_changed()).map(Rc::clone));
@@ -271,6 +302,7 @@ impl GuestFiber {
             guest: FiberGuest::default(),
             job: Cell::default(),
             body: Cell::default(),
+            number: Cell::default(),
             current: Cell::default(),
         }))
     }

@@ -51,6 +51,8 @@ impl Remote {
         }
         self.execution.terminate();
         self.stop_children();
+        // Before the answers: a host whose call has ended unwinds what runs for it.
+        self.execution.caller.peer_calls(0).end();
         self.fail_running(&reason.fault());
         if self.running_jobs.runs(None) {
             self.abandon_after(None, Grace::begin(&self.execution.thread));
@@ -154,6 +156,7 @@ impl Remote {
         self.listeners.undelivered.end();
         self.creation.finish();
         self.stop_children();
+        self.execution.caller.peer_calls(0).end();
         match self.execution.thread.state() {
             ThreadState::Absent => {}
             ThreadState::Working(_) | ThreadState::Caller(..) => self.accounts.account.lose(self.me.clone(), true),

@@ -16,6 +16,7 @@ use crate::isolate::guest::Guest;
 use crate::isolate::job::{IsolateScope, Job, Kind, Limits};
 use crate::isolate::policy;
 use crate::isolate::remote::Remote;
+use crate::isolate::remote::caller::Peer;
 use crate::isolate::remote::lifecycle::Event;
 use crate::isolate::remote::reason::Expired;
 use crate::isolate::remote::running_jobs::{Enforcer, Interrupted};
@@ -29,15 +30,29 @@ impl Enforcer for Remote {
     /// First stage: the running code is interrupted.
     fn expire(self: Arc<Self>, serial: u64, expired: Expired) {
         let mut stack = self.running_jobs.lock();
-        if !stack.expire(serial, expired) {
+        if !stack.runs(Some(serial)) {
             return;
+        }
+        // Under the lock: jobs that begin later make calls of their own.
+        let peer_calls = self.execution.caller.peer_calls(serial);
+        if !stack.expire(serial, expired) {
+            drop(stack);
+            // Another thread has stopped the job, but perhaps not yet these.
+            return peer_calls.end();
         }
         // V8 does not wake a guest that waits in Rust.
         let action = self.lifecycle.transition(Event::Expire).action;
         self.execution.interrupt(on_interrupt);
         drop(stack);
+        peer_calls.end();
         self.execution.perform(action);
         self.abandon_after(Some(serial), Grace::begin(&self.execution.thread));
+    }
+}
+
+impl Peer for Remote {
+    fn end_call(self: Arc<Self>, completion: &Arc<dyn Completion>) {
+        self.abort(completion);
     }
 }
 

@@ -4,16 +4,18 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::ptr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::engine::Entered;
 use crate::isolate::guest::Guest;
+use crate::isolate::job::Job;
 use crate::isolate::remote::Remote;
+use crate::isolate::remote::caller::Peer;
 use crate::native::ticks::Reading;
 use crate::native::{context, fiber};
-use crate::value::{DirectCall, spin};
+use crate::value::{Completion, DirectCall, spin};
 
 /// Another call usually follows within this time; waking a parked thread takes ten times as long as noticing.
 const SPIN: Duration = Duration::from_micros(30);
@@ -35,8 +37,17 @@ pub struct FiberGuest {
     version: Cell<u32>,
     /// What the guest asks its host, until that looks at it.
     direct_call: Cell<Option<Rc<DirectCall>>>,
+    /// A call into another isolate that the host's loop begins for the guest.
+    peer_call: Cell<Option<Box<PeerCall>>>,
     /// The guest waits only to let the host's loop look around.
     pub polls_host: Cell<bool>,
+}
+
+/// A call of a guest into another isolate, for the thread that the guest runs on.
+pub struct PeerCall {
+    pub caller: Arc<Remote>,
+    pub peer: Arc<Remote>,
+    pub job: Box<Job>,
 }
 
 impl FiberGuest {
@@ -52,7 +63,14 @@ impl FiberGuest {
     pub fn end(&self) -> Option<Arc<Remote>> {
         self.isolate.set(0);
         drop(self.direct_call.take());
+        drop(self.peer_call.take());
         self.remote.take()
+    }
+
+    /// The call that the host's loop must begin for the guest.
+    #[inline(always)]
+    pub(super) fn take_peer_call(&self) -> Option<Box<PeerCall>> {
+        self.peer_call.take()
     }
 
     /// The running guest is about to wait for its host, which then looks at `direct`. False if the host looks at an earlier call first.
@@ -126,6 +144,38 @@ pub fn running_guest<'a>(
 }
 
 impl Remote {
+    /// The guest, which runs on this thread, waits for `job` of another isolate next: the host's loop begins it on the same thread. Returns the job if
+    /// that cannot be. After the wait, [`Remote::forget_peer`] must follow.
+    pub fn call_beside(self: &Arc<Self>, peer: &Arc<Remote>, job: Box<Job>) -> Result<(), Box<Job>> {
+        let Some(fiber) = running().filter(|fiber| fiber.is_of(self.id())) else { return Err(job) };
+        if let Some(before) = fiber.peer_call.take() {
+            // A job that waits has not been suspended yet, and serves this one.
+            fiber.peer_call.set(Some(before));
+            return Err(job);
+        }
+        let waiting = self.running_jobs.innermost();
+        self.execution.caller.await_peer(waiting, Arc::downgrade(peer) as Weak<dyn Peer>, &job.completion);
+        fiber.peer_call.set(Some(Box::new(PeerCall { caller: Arc::clone(self), peer: Arc::clone(peer), job })));
+        Ok(())
+    }
+
+    /// The guest does not wait any more for the call into another isolate that `completion` belongs to. If it was `stopped`, the call ends here at the
+    /// latest: once this guest has returned, nothing resumes one that still runs for it.
+    pub fn forget_peer(&self, completion: &Arc<dyn Completion>, stopped: bool) {
+        let forgotten = self.execution.caller.forget_peer(completion);
+        let fiber = running().filter(|fiber| fiber.is_of(self.id()));
+        // Still there if the guest was stopped before it was suspended.
+        if let Some(fiber) = fiber
+            && let Some(call) = fiber.peer_call.take()
+            && !Arc::ptr_eq(&call.job.completion, completion)
+        {
+            fiber.peer_call.set(Some(call));
+        }
+        if let Some(call) = forgotten.filter(|_| stopped) {
+            call.end();
+        }
+    }
+
     /// Spins for a short time. True if something has changed since `version`.
     #[inline(always)]
     pub(in crate::isolate) fn spin(&self, version: u32) -> bool {
