@@ -130,7 +130,7 @@ declare namespace ivm {
 
     /**
      * Nanoseconds for which code in this isolate has run, without waiting. As in isolated-vm, this is elapsed time, which can exceed the
-     * thread's processor time. What V8's own threads do, such as optimizing functions, is not included.
+     * thread's processor time. What V8's own threads do, such as optimizing functions on Linux, is not included.
      * @throws {Error} `ERR_ISOLATE_DISPOSED`
      */
     readonly cpuTime: bigint;

@@ -113,15 +113,15 @@ pub fn is_embedded(source: &SnapshotSource, addon: &mut File) -> bool {
 }
 
 /// While a function is compiled on another thread, a loop that runs in it would not check for a termination for 2^30 bytes of bytecode, however
-/// long they take. On Linux, `tiering` prevents that.
-#[cfg(not(target_os = "linux"))]
+/// long they take. In the addon on Linux, `tiering` prevents that.
+#[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
 macro_rules! concurrency {
     () => {
         "--no-concurrent-recompilation "
     };
 }
 /// One compilation by each compiler at a time for each isolate.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 macro_rules! concurrency {
     () => {
         "--concurrent-turbofan-max-threads=1 --concurrent-maglev-max-threads=1 "

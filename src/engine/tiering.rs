@@ -17,7 +17,7 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN2v88internal14TieringManager18InterruptBudgetForEPNS0_7IsolateENS0_6TaggedINS0_10JSFunctionEEENSt4__Cr8optionalINS0_8CodeKindEEE"
 );
 
-/// The largest budget in bytes of bytecode.
+/// The budget instead of [`UNLIMITED`], in bytes of bytecode.
 const MAX_BUDGET: i32 = 1 << 14;
 
 /// V8's budget where it has no decision to make.

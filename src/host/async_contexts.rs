@@ -66,7 +66,8 @@ impl<'a> Js<'a> {
         let Some(AsyncContext(context)) = context else { return self.call(function, args) };
         let mut receiver = ptr::null_mut();
         let mut result = ptr::null_mut();
-        // SAFETY: the context is one of this environment, and exists: the surface drops those of calls that have settled, and this call is pending.
+        // SAFETY: the context is one of this environment, and exists when this begins: the surface drops those of calls that have settled. Node does not
+        // use the object after it has called the function, which may settle the call.
         // The arguments are values of this callback, `args.len()` of them.
         check(unsafe {
             match sys::napi_get_global(self.env(), &raw mut receiver) {

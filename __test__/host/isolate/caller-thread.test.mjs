@@ -244,6 +244,21 @@ describe("sync calls on the caller's thread", { skip: !AVAILABLE && 'elsewhere t
     assert.throws(() => first.applySync(undefined, [], { timeout: 1_000 }), { code: 'ERR_ISOLATE_TIMEOUT' });
     assert.deepEqual([all.at(-1).evalSync('6 * 7'), all[0].evalSync('6 * 7')], [42, 42]);`, { timeout: 60_000, env: { RUST_MIN_STACK: '98304' } }));
 
+  // Each of them is stopped once, however many wait for it.
+  test('end chains of calls between guests whose innermost does not stop', () => passes(`${ON_CALLER}
+    ivm.configureEngine({ terminationGrace: 50 });
+    const all = Array.from({ length: 50 }, () => new ivm.Isolate({ memoryLimit: 8 }));
+    const contexts = all.map((each) => each.createContextSync());
+    let first = contexts[0].evalSync(${JSON.stringify(`() => { ${ENDLESS[0]} }`)}, { reference: true });
+    for (const each of contexts.slice(1)) {
+      each.global.setSync('next', first);
+      first = each.evalSync('() => next.applySync()', { reference: true });
+    }
+    const start = Date.now();
+    assert.throws(() => first.applySync(undefined, [], { timeout: 200 }), { code: 'ERR_ISOLATE_TIMEOUT' });
+    assert.ok(Date.now() - start < 5_000);
+    assert.equal(contexts.at(-1).evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
+
   test('leave an isolate to other threads, and get it back', () => here(`
     // More than V8's lock is kept for.
     for (let round = 0; round < 2_500; round += 1) assert.equal(context.evalSync('6 * 7'), 42);

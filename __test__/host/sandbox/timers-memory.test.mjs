@@ -12,7 +12,8 @@ test('a timer that takes the last of the memory', { timeout: 120_000 }, async ()
     const fill = (coarse, fine) => \`const kept = [];
       for (let i = 0; i < \${coarse}; i++) kept.push(new Intl.DateTimeFormat('en'));
       for (let i = 0; i < \${fine}; i++) kept.push(new Intl.PluralRules('en'));\`;
-    const ends = async (coarse, fine) => (await sandbox.execute(fill(coarse, fine) + 'return 1')).failure?.code === 'ERR_ISOLATE_MEMORY';
+    const timers = 'for (let i = 0; i < 990; i++) setTimeout(() => {}, 500); return 1';
+    const ends = async (coarse, fine) => (await sandbox.execute(fill(coarse, fine) + timers)).failure?.code === 'ERR_ISOLATE_MEMORY';
     /** The largest number below \`most\` for which \`test\` does not hold. */
     const last = async (most, test) => {
       let least = 0;
@@ -24,10 +25,9 @@ test('a timer that takes the last of the memory', { timeout: 120_000 }, async ()
     };
     const coarse = await last(8_000, (count) => ends(count, 0)) - 2;
     const fine = await last(4_000, (count) => ends(coarse, count));
-    const timers = 'for (let i = 0; i < 990; i++) setTimeout(() => {}, 500); return 1';
     let atLimit = 0;
-    for (let before = 0; before < 16; before += 1) {
-      const execution = sandbox.execute(fill(coarse, Math.max(fine - before, 0)) + timers);
+    for (let more = 0; more < 16; more += 1) {
+      const execution = sandbox.execute(fill(coarse, fine + more) + timers);
       const outcome = await Promise.race([execution, new Promise((resolve) => { setTimeout(resolve, 20_000, 'hung'); })]);
       if (outcome === 'hung') { console.log('hung'); break; }
       if (outcome.failure?.code === 'ERR_ISOLATE_MEMORY') atLimit += 1;

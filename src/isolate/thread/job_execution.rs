@@ -60,15 +60,19 @@ impl Remote {
     /// The caller no longer waits for `completion`: answers it with [`Fault::aborted`] and stops the work for it.
     pub fn abort(self: &Arc<Self>, completion: &Arc<dyn Completion>) {
         let stop = || {
-            if let Some(serial) = self.running_jobs.of(completion) {
+            let serial = self.running_jobs.of(completion);
+            if let Some(serial) = serial {
                 Arc::clone(self).expire(serial, Expired::Aborted);
             }
+            serial.is_some()
         };
         // First, so that the guest sends nothing after the answer.
-        stop();
+        let is_stopped = stop();
         completion.complete(Err(Fault::aborted()));
-        // It may have begun meanwhile. If it begins later, it finds the answer.
-        stop();
+        // It may have begun meanwhile. If it begins later, it finds the answer. Not twice: the job stops the calls that it waits for, which do the same.
+        if !is_stopped {
+            stop();
+        }
     }
 
     /// Removes job `serial` from the stack. Returns its outcome, given the outcome of its job, which ran for the async call `request` of a

@@ -38,8 +38,8 @@ class Callers {
   begun(request) {
     // Guests that hold no values of this host cannot call it.
     if (!this.#owned.isEmpty) {
-      this.#contexts.set(request, isKeptByNative ? undefined : capture());
       if (isKeptByNative) this.#native.keepContext(request);
+      this.#contexts.set(request, isKeptByNative ? undefined : capture());
     }
   }
 
