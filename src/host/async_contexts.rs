@@ -67,8 +67,7 @@ impl<'a> Js<'a> {
         let mut receiver = ptr::null_mut();
         let mut result = ptr::null_mut();
         // SAFETY: the context is one of this environment, and exists when this begins: the surface drops those of calls that have settled. Node does not
-        // use the object after it has called the function, which may settle the call.
-        // The arguments are values of this callback, `args.len()` of them.
+        // use the object after it has called the function, which may settle the call. The arguments are values of this callback, `args.len()` of them.
         check(unsafe {
             match sys::napi_get_global(self.env(), &raw mut receiver) {
                 sys::Status::napi_ok => sys::napi_make_callback(

@@ -62,14 +62,18 @@ const WAITING = `
   await realm.eval('globalThis.all = []; for (let i = 0; i < 60; i += 1) all.push((0, eval)(source.replace("return", i + "; return"))); undefined');
   const code = 'for (const f of all) for (let i = 0; i < 15; i += 1) f(0, 2_000);';
   const before = resident();
+  /** Waits until V8's threads have no work. Returns how much memory the process has taken since the start, at most, in MB. */
   const compiled = async () => {
+    let most = 0;
     for (let quiet = 0; quiet < 20;) {
       const used = process.cpuUsage();
       await sleep(50);
       const { user, system } = process.cpuUsage(used);
       quiet = user + system < 5_000 ? quiet + 1 : 0;
-      assert.ok(resident() - before < 700, String(resident() - before));
+      most = Math.max(most, resident() - before);
+      assert.ok(most < 700, String(most));
     }
+    return most;
   };`;
 
 test('functions that wait for a compiler of an isolate that has ended take no memory', { skip: process.platform !== 'linux' }, () => passes(`
@@ -81,7 +85,9 @@ test('functions that wait for a compiler of an isolate that has ended take no me
 test('functions that are compiled while an isolate is idle do not end it', { skip: process.platform !== 'linux' }, () => passes(`
   ${WAITING}
   await realm.eval(code);
-  await compiled();
+  // A third of that is there when the call has returned; the rest are functions that V8's threads have compiled since.
+  const most = await compiled();
+  assert.ok(most > 22, String(most));
   assert.equal(await realm.eval('all[0](0, 1).length'), 150);
   guest.dispose();
   await compiled();`, { timeout: 90_000 }));
