@@ -31,6 +31,8 @@ const _: () = assert!(size_of::<usize>() == 8);
 
 /// The type of instances, in a map.
 const TYPE_API: usize = 12;
+/// The prototype of objects with a map.
+const PROTOTYPE: usize = 24;
 const KIND_OF_ODDBALL_API: usize = 40;
 const ELEMENTS_OF_OBJECT: usize = 16;
 const FIRST_ELEMENT_API: usize = 16;
@@ -43,6 +45,8 @@ const VALUE_OF_NUMBER: usize = 8;
 const FIRST_NO_STRING: u16 = 0x80;
 const NUMBER: u16 = 0x82;
 const ODDBALL: u16 = 0x83;
+/// Most types of objects are greater.
+const PROXY: u16 = 0x125;
 
 /// How the characters of a string are kept.
 const REPRESENTATION: u16 = 0xf;
@@ -143,9 +147,64 @@ pub unsafe fn elements<'a>(array: usize, count: usize) -> &'a [usize] {
     }
 }
 
+/// Number of objects that [`has_no_proxy`] examines at most.
+const MAX_PROTOTYPES: usize = 64;
+
+/// Whether it is certain that neither `object` nor one of its prototypes is a proxy.
+pub fn has_no_proxy(object: v8::Local<'_, v8::Object>) -> bool {
+    let mut current = tagged(object.into());
+    for _ in 0..MAX_PROTOTYPES {
+        // SAFETY: it is an object or the prototype of one, and nothing allocates meanwhile.
+        let Some(map) = (unsafe { map_of(current) }) else { return false };
+        // SAFETY: it is a map. That of an object has a prototype, which may be `null`.
+        match unsafe { field::<u16>(map, TYPE_API) } {
+            ODDBALL => return true,
+            ..=PROXY => return false,
+            // SAFETY: as above.
+            _ => current = unsafe { field(map, PROTOTYPE) },
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{View, elements, tagged, view};
+    use super::{View, elements, has_no_proxy, tagged, view};
+
+    #[test]
+    fn finds_proxies() {
+        (crate::guest::settings().engine)().unwrap();
+        let isolate = &mut v8::Isolate::new(v8::CreateParams::default());
+        v8::scope!(let scope, isolate);
+        let context = v8::Context::new(scope, v8::ContextOptions::default());
+        let scope = &mut v8::ContextScope::new(scope, context);
+        let check = |code: &str, expected: bool| {
+            let source = v8::String::new(scope, code).unwrap();
+            let value = v8::Script::compile(scope, source, None).and_then(|script| script.run(scope)).unwrap();
+            assert_eq!(has_no_proxy(value.try_into().unwrap()), expected, "{code}");
+        };
+        for code in [
+            "globalThis",
+            "({})",
+            "[]",
+            "() => 1",
+            "Object.create(null)",
+            "new Error",
+            "new Map",
+            "new Uint8Array(1)",
+            "new String('a')",
+        ] {
+            check(code, true);
+            check(&format!("new Proxy({code}, {{}})"), false);
+            check(&format!("Object.create({code})"), true);
+            check(&format!("Object.create(new Proxy({code}, {{}}))"), false);
+            check(&format!("Object.setPrototypeOf(() => {{}}, Object.create(new Proxy({code}, {{}})))"), false);
+        }
+        check("(({ proxy, revoke }) => { revoke(); return proxy; })(Proxy.revocable({}, {}))", false);
+        check("let chain = {}; for (let i = 0; i < 30; i += 1) chain = Object.create(chain); chain", true);
+        check("for (let i = 0; i < 60; i += 1) chain = Object.create(chain); chain", false);
+        check("Object.setPrototypeOf(globalThis, new Proxy({}, {})); globalThis", false);
+    }
 
     #[test]
     fn sees_what_v8_sees() {

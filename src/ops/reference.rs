@@ -111,6 +111,9 @@ fn object_of<'s>(
     value: v8::Local<'s, v8::Value>,
 ) -> Result<v8::Local<'s, v8::Object>, Fault> {
     let object = v8::Local::<v8::Object>::try_from(value).map_err(|_| not_an_object())?;
+    if convert::has_no_proxy(object) {
+        return Ok(object);
+    }
     let mut current = value;
     for step in 1_usize.. {
         check_stopping(scope, step)?;
@@ -231,9 +234,8 @@ pub fn set_value<'s>(
     let object = object_of(scope, value)?;
     let name = key.to_v8(scope)?;
     v8::tc_scope!(let scope, scope);
-    // Deleted first, so that no setter sees the value.
-    let done = object.delete(scope, name.into()).and_then(|_| object.create_data_property(scope, name, new));
-    match done {
+    // Defined, so that no setter sees the value. isolated-vm deletes the property first, which makes V8 discard the code that reads it.
+    match object.create_data_property(scope, name, new) {
         Some(true) => Ok(Value::Undefined),
         Some(false) => Err(Fault::invalid(message::NOT_SET)),
         None => Err(convert::fault_from_caught(scope).unwrap_or(Fault::Stopped)),

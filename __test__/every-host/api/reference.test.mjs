@@ -75,7 +75,7 @@ test('proxies are refused anywhere in the prototype chain', () => onBothSides(
   },
 ));
 
-test('set deletes, then defines', () => onBothSides(
+test('set defines the property', () => onBothSides(
   'Object.create({ set inherited(value) { throw new Error("setter ran") } }, { own: { get() {}, set() { throw new Error("setter ran") }, configurable: true } })',
   async (reference, side) => {
     assert.equal(reference.setSync('own', 1), undefined, side);
@@ -90,6 +90,17 @@ test('set deletes, then defines', () => onBothSides(
     assert.throws(() => reference.setIgnored('bad', {}), failure(TypeError, 'A non-transferable value was passed'), side);
     await assert.rejects(reference.set('bad', Symbol('s')), failure(TypeError, 'A non-transferable value was passed'), side);
     assert.equal(reference.getSync('bad'), undefined, side);
+    assert.throws(() => reference.setSync('own', {}), failure(TypeError, 'A non-transferable value was passed'), side);
+    assert.equal(reference.getSync('own'), 1, side);
+  },
+));
+
+test('set keeps the place of a property among the keys', ours, () => onBothSides(
+  '({ a: 1, get b() { return 2 }, c: 3, keys() { return Object.keys(this).join() } })',
+  async (reference, side) => {
+    const keys = reference.getSync('keys', { reference: true });
+    for (const key of ['b', 'a', 'd']) reference.setSync(key, 4);
+    assert.equal(keys.applySync(reference.derefInto(), [], { timeout: 10_000 }), 'a,b,c,keys,d', side);
   },
 ));
 

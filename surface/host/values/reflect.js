@@ -67,11 +67,10 @@ function read(target, key, bits) {
 /**
  * @param {any} target
  * @param {string | number} key
- * @param {() => unknown} value called after the old value is deleted, which may make room for the new one
+ * @param {() => unknown} value called once the target was checked
  */
 function write(target, key, value) {
   const object = checkObject(target);
-  deleteProperty(object, key);
   if (!defineProperty(object, key, /** @type {any} */ ({ __proto__: null, value: value(), writable: true, enumerable: true, configurable: true }))) {
     throw invalid(MESSAGE.NOT_SET);
   }
