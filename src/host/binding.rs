@@ -54,9 +54,9 @@ where
     // SAFETY: a value without a size can be read from any aligned address. There is one, which may be copied.
     let body = unsafe { NonNull::<F>::dangling().read() };
     let run = |js: Js<'_>| {
+        let mut call = CallInfo::<SHORT>::new();
         // SAFETY: `info` belongs to the callback that `js` proves to run.
-        let call = unsafe { CallInfo::<SHORT>::read(js, info) };
-        let result = call.and_then(|call| {
+        let result = unsafe { call.fill(js, info) }.and_then(|()| {
             // SAFETY: guaranteed by the caller.
             let environment = unsafe { &*call.data.cast::<Environment>() };
             body(js, environment, call.args())
@@ -84,8 +84,9 @@ fn or_throw(js: Js<'_>, result: JsResult<JsValue<'_>>, message: &CStr) -> sys::n
 /// The result has the functions that the surface calls.
 pub unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let run = |js: Js<'_>| {
+        let mut call = CallInfo::<ARGS>::new();
         // SAFETY: `info` belongs to the callback that `js` proves to run.
-        let opened = unsafe { CallInfo::<ARGS>::read(js, info) }.and_then(|call| functions_of(js, &call));
+        let opened = unsafe { call.fill(js, info) }.and_then(|()| functions_of(js, &call));
         or_throw(js, opened, c"isolated-v8: the environment could not be opened")
     };
     // SAFETY: `env` is the environment of the callback that runs now.

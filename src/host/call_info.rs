@@ -16,37 +16,44 @@ pub struct CallInfo<'a, const SHORT: usize> {
 }
 
 impl<'a, const SHORT: usize> CallInfo<'a, SHORT> {
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self { short: [JsValue::NONE; SHORT], long: Vec::new(), count: 0, data: ptr::null_mut() }
+    }
+
+    /// Reads the arguments where they stay, since they are many bytes.
+    ///
     /// # Safety
     /// The host must have passed `info` to the callback that `js` proves to run.
     #[inline(always)]
-    pub unsafe fn read(js: Js<'a>, info: sys::napi_callback_info) -> JsResult<Self> {
-        let mut read = Self { short: [JsValue::NONE; SHORT], long: Vec::new(), count: SHORT, data: ptr::null_mut() };
+    pub unsafe fn fill(&mut self, js: Js<'a>, info: sys::napi_callback_info) -> JsResult<()> {
+        self.count = SHORT;
         // SAFETY: guaranteed by the caller; the buffer has room for `count` values.
         check(unsafe {
             sys::napi_get_cb_info(
                 js.env(),
                 info,
-                &raw mut read.count,
-                read.short.as_mut_ptr().cast(),
+                &raw mut self.count,
+                self.short.as_mut_ptr().cast(),
                 ptr::null_mut(),
-                &raw mut read.data,
+                &raw mut self.data,
             )
         })?;
-        if read.count > SHORT {
-            read.long = vec![JsValue::NONE; read.count];
+        if self.count > SHORT {
+            self.long = vec![JsValue::NONE; self.count];
             // SAFETY: as above.
             check(unsafe {
                 sys::napi_get_cb_info(
                     js.env(),
                     info,
-                    &raw mut read.count,
-                    read.long.as_mut_ptr().cast(),
+                    &raw mut self.count,
+                    self.long.as_mut_ptr().cast(),
                     ptr::null_mut(),
                     ptr::null_mut(),
                 )
             })?;
         }
-        Ok(read)
+        Ok(())
     }
 
     pub fn args(&self) -> &[JsValue<'a>] {

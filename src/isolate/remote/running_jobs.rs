@@ -36,11 +36,21 @@ pub struct RunningJob {
     deadline: Option<Deadline>,
     /// The enforcer knows that a limit has expired.
     reported: bool,
-    pub expired: Option<Expired>,
+    expired: Option<Expired>,
     /// What was running when the limit expired.
-    pub interrupted: Option<Interrupted>,
+    interrupted: Option<Interrupted>,
     /// Held until the job ends or its isolate is abandoned.
     charge: Charge,
+}
+
+/// What is left of a job that has ended.
+pub struct RemovedJob {
+    pub expired: Option<Expired>,
+    pub interrupted: Option<Interrupted>,
+    /// Why a job below it has expired, if one has.
+    pub outer: Option<Expired>,
+    /// Dropped without the lock.
+    _held: (Arc<dyn Completion>, Charge),
 }
 
 /// Guest code that was interrupted.
@@ -241,15 +251,19 @@ impl RunningJobs {
         stack.jobs.iter().find(|job| Arc::ptr_eq(&job.completion, completion)).map(|job| job.serial)
     }
 
-    /// Removes the job `serial`. Also returns why a job below it has expired, if one has.
-    pub fn remove(&self, stack: &mut JobStack, serial: u64) -> Option<(RunningJob, Option<Expired>)> {
+    /// Removes the job `serial`.
+    pub fn remove(&self, stack: &mut JobStack, serial: u64) -> Option<RemovedJob> {
         let position = stack.jobs.iter().rposition(|job| job.serial == serial)?;
-        let job = stack.jobs.remove(position);
-        if job.timeout.is_some() {
+        let job = stack.jobs.get_mut(position)?;
+        let was_timed = job.timeout.is_some();
+        let (expired, interrupted) = (job.expired, job.interrupted.take());
+        let held = (Arc::clone(&job.completion), std::mem::take(&mut job.charge));
+        stack.jobs.remove(position);
+        if was_timed {
             let timed = stack.jobs.iter().any(|job| job.timeout.is_some());
             self.timed.store(timed, Ordering::Release);
         }
-        Some((job, stack.jobs.iter().find_map(|job| job.expired)))
+        Some(RemovedJob { expired, interrupted, outer: stack.jobs.iter().find_map(|job| job.expired), _held: held })
     }
 
     /// Records the running code for every expired job that has none yet. True if there was one.
@@ -394,11 +408,11 @@ mod tests {
         let mut stack = jobs.lock();
         assert!(stack.expire(outer, Expired::Aborted) && !stack.expire(outer, Expired::Timeout));
         let removed = jobs.remove(&mut stack, inner);
-        assert!(removed.is_some_and(|(job, below)| job.expired.is_none() && below.is_some()));
+        assert!(removed.is_some_and(|job| job.expired.is_none() && job.outer.is_some()));
         assert!(jobs.remove(&mut stack, inner).is_none() && !stack.expire(inner, Expired::Timeout));
         assert!(stack.runs(Some(outer)) && !stack.runs(Some(inner)) && stack.runs(None));
         let removed = jobs.remove(&mut stack, outer);
-        assert!(removed.is_some_and(|(job, below)| matches!(job.expired, Some(Expired::Aborted)) && below.is_none()));
+        assert!(removed.is_some_and(|job| matches!(job.expired, Some(Expired::Aborted)) && job.outer.is_none()));
         assert!(!stack.runs(None));
     }
 }

@@ -86,21 +86,21 @@ impl Remote {
         outcome: Outcome,
     ) -> (Outcome, Option<i64>) {
         let mut stack = self.running_jobs.lock();
-        let Some((running, outer)) = self.running_jobs.remove(&mut stack, serial) else { return (outcome, None) };
+        let Some(removed) = self.running_jobs.remove(&mut stack, serial) else { return (outcome, None) };
         if let Some(reason) = self.stop_reason() {
             return (Err(reason.fault()), None);
         }
         // Under the lock: no stage can terminate execution between the removal of the job and this call.
-        if running.expired.is_some() && outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
+        if removed.expired.is_some() && removed.outer.is_none() && self.lifecycle.transition(Event::Unwound).changed {
             self.execution.cancel_termination();
         }
         let is_outermost = stack.is_empty();
         drop(stack);
-        match (running.expired, outcome) {
+        match (removed.expired, outcome) {
             (Some(expired), _) => {
                 // A guest whose thread gets no processor is terminated before it is interrupted.
                 let Interrupted { stack, owner } =
-                    running.interrupted.unwrap_or(Interrupted { stack: Text::from(""), owner: request });
+                    removed.interrupted.unwrap_or(Interrupted { stack: Text::from(""), owner: request });
                 let owner = microtask.map_or(owner, |microtask| microtask.owner);
                 let fault = expired.fault(stack);
                 // The code that called a nested job continues, and so does the asynchronous call that it belongs to. The job may have run code of
@@ -111,7 +111,8 @@ impl Remote {
                 (Err(fault), Some(owner))
             }
             (None, Err(Fault::Stopped)) => {
-                let stopped = outer.map_or_else(Fault::disposed_during_execution, |outer| outer.fault(Text::from("")));
+                let stopped =
+                    removed.outer.map_or_else(Fault::disposed_during_execution, |outer| outer.fault(Text::from("")));
                 (Err(stopped), None)
             }
             (None, outcome) => (outcome, None),
