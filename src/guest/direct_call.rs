@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::outgoing::Arguments;
+use super::arguments::Arguments;
 use crate::convert::{self, View};
 use crate::isolate::suspension::{self, RunningGuest};
 use crate::isolate::{Guest, GuestRealm, Realm, address_of, async_context};
@@ -272,7 +272,7 @@ impl<'s, const OP: u32> Call<'_, 's, OP> {
     ) -> Result<bool, Fault> {
         if let Ok(Some(value)) = convert::primitive_from_v8(scope, argument, guest.max_outside) {
             if let Some(begun) = begun {
-                begun.admit(value.byte_size())?;
+                begun.admit_value(&value)?;
             }
             direct.push_value(value);
             return Ok(true);
@@ -290,7 +290,7 @@ impl<'s, const OP: u32> Call<'_, 's, OP> {
             }
         };
         let value = ops::transfer_out(scope, &at, argument, Transfer(Transfer::COPY))?;
-        begun.admit(value.byte_size())?;
+        begun.admit_value(&value)?;
         let is_small = is_small(&value);
         direct.push_value(value);
         Ok(is_small)

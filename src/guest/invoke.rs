@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::arguments::Arguments;
 use super::direct_call::{self, Called};
 use super::{brand, carrier, children, local, member, outgoing, surface};
 use crate::convert::cap;
@@ -134,11 +135,11 @@ fn prepare<'s>(
         return Err(Fault::coded(ErrorClass::Error, message::FROM_DEFAULT_THREAD, Code::Unsupported));
     }
     let target = at.guest.carried(number(scope, args, INVOKE_HEAD as i32 - 1) as usize);
-    let mut values = outgoing::Arguments::new(at);
+    let mut values = Arguments::new(at);
     for index in INVOKE_HEAD as i32..args.length() {
         values.push(carrier::read(scope, at, args.get(index))?)?;
     }
-    let outgoing::Arguments { values, bytes, .. } = values;
+    let Arguments { values, bytes, .. } = values;
     Ok((prepare_call(scope, at, op, target, values)?.within(at.guest.limits()), bytes))
 }
 

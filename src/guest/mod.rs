@@ -1,6 +1,7 @@
 //! The V8 binding: the native functions that a realm's surface calls, and the objects for handles. A realm that never gets a handle has no
 //! surface.
 
+mod arguments;
 mod carrier;
 mod children;
 mod completions;

@@ -3,9 +3,10 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use super::arguments::Arguments;
 use super::completions::{ChargedCompletion, KeepAliveCompletion};
 use super::direct_call::{self, Called};
-use crate::convert::{self, Exchange, cap};
+use crate::convert::{self, cap};
 use crate::isolate::{Guest, GuestRealm, Job, Kind, Limits, Realm, Remote, SlotValue, async_context};
 use crate::native::lock;
 use crate::ops::{self, Prepared, Transfer};
@@ -132,45 +133,6 @@ fn symbol_refused(scope: &v8::PinScope<'_, '_>, symbol: v8::Local<'_, v8::Symbol
     let name = v8::Local::<v8::String>::try_from(symbol.description(scope));
     let name = name.map(|name| convert::beginning(scope, name, ops::MAX_NAME).to_string()).unwrap_or_default();
     Fault::refused(&format!("Symbol({name}) could not be cloned."))
-}
-
-/// Arguments of one call, which together may be no larger than one value.
-pub struct Arguments {
-    pub values: Vec<Value>,
-    pub bytes: usize,
-    limit: usize,
-    remote: Option<Arc<Remote>>,
-    /// Number of handles to values of the guest before the call.
-    handles: u32,
-}
-
-impl Arguments {
-    pub fn new(at: &GuestRealm) -> Self {
-        let remote = at.guest.remote().ok();
-        let handles = remote.as_ref().map_or(0, |remote| remote.slots.handles());
-        Self { values: Vec::new(), bytes: 0, limit: at.limit(), remote, handles }
-    }
-
-    pub fn push(&mut self, value: Value) -> Result<(), Fault> {
-        self.admit(value.byte_size())?;
-        self.values.push(value);
-        Ok(())
-    }
-
-    /// Counts values of `bytes` that are kept elsewhere.
-    pub fn admit(&mut self, bytes: usize) -> Result<(), Fault> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > self.limit {
-            return Err(convert::too_large(self.limit));
-        }
-        if let Some(remote) = &self.remote {
-            let handles = remote.slots.handles();
-            if handles > self.handles && handles > remote.accounts.max_handles() {
-                return Err(Fault::too_many_handles(remote.accounts.max_handles()));
-            }
-        }
-        Ok(())
-    }
 }
 
 pub fn throw(scope: &mut v8::PinScope<'_, '_>, at: &GuestRealm, fault: &Fault) {

@@ -33,6 +33,9 @@ pub struct Refused;
 
 pub type JsResult<T> = Result<T, Refused>;
 
+/// The NaN that engines use themselves.
+const NAN: f64 = f64::from_bits(0x7ff8_0000_0000_0000);
+
 /// The type of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum JsType {
@@ -124,6 +127,8 @@ impl<'a> Js<'a> {
     }
 
     pub fn number(self, number: f64) -> JsResult<JsValue<'a>> {
+        // A guest chooses the bits of a NaN. JavaScriptCore represents its other values by the bits of most of them, and a host need not check.
+        let number = if number.is_nan() { NAN } else { number };
         // SAFETY: as in `type_of`.
         self.made(|value| unsafe { sys::napi_create_double(self.env, number, value) })
     }

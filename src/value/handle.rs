@@ -165,6 +165,8 @@ pub struct ExternalCopy {
     size: usize,
     /// Copies in each other, this one included.
     depth: u32,
+    /// Those of the value.
+    rows: usize,
     /// Created by a guest: the first guest that holds it is charged for it.
     of_guest: bool,
     charge: OnceLock<Charge>,
@@ -201,7 +203,8 @@ impl ExternalCopy {
             _ => 0,
         };
         TOTAL_EXTERNAL_SIZE.fetch_add(size, Ordering::Relaxed);
-        Arc::new(Self { value: Mutex::new(Some(value)), size, depth, of_guest, charge: OnceLock::new() })
+        let rows = value.rows();
+        Arc::new(Self { value: Mutex::new(Some(value)), size, depth, rows, of_guest, charge: OnceLock::new() })
     }
 
     /// The value for a realm that copies it in. With `transfer_in`, its buffers are moved there, which leaves the copy empty. A value
@@ -216,6 +219,11 @@ impl ExternalCopy {
     /// Bytes of the value; 0 if it was released.
     pub fn byte_size(&self) -> usize {
         lock(&self.value).as_ref().map_or(0, Value::byte_size)
+    }
+
+    /// [`Value::rows`] of the value.
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
     /// A guest begins to hold it and is charged on `budget`. False if that has no room.

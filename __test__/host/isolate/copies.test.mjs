@@ -38,6 +38,32 @@ describe('copies inside a value', () => {
     await context.eval('{ const list = listOf(copyOf(300_000), 2); begin(); later(list) }', { promise: true });
     assert.ok(isRead && turns > 2, turns + ' turns');`));
 
+  test('and handles are limited in number, however few of them there are outside of copies', () => passes(`${SEND}
+    const tooMany = { name: 'RangeError', message: /may have 16384 handles, functions, buffers and copies, with those inside the copies$/ };
+    context.global.setSync('host', new ivm.Reference({}));
+    context.global.setSync('note', new ivm.Callback((...lists) => { noted = lists.map((list) => list.length); }));
+    context.global.setSync('later', new ivm.Callback(() => {}, { async: true }));
+    let noted;
+    context.evalSync(\`
+      // Each level has four of the one below.
+      const levels = (count) => { let copy = new ivm.ExternalCopy({}); for (let level = 0; level < count; level += 1) copy = new ivm.ExternalCopy(listOf(copy, 4)); return copy; };
+      const many = (count, make) => Array.from({ length: count }, make);
+      const moved = (count) => { const buffers = many(count, () => new ArrayBuffer(1)); return new ivm.ExternalCopy(buffers, { transferList: buffers }); };
+    \`);
+    for (const code of ['levels(8)', '[1, listOf(levels(6), 4)]', 'listOf(copyOf(1), 16_385)', 'many(16_385, () => host.derefInto())', 'many(16_385, () => new ivm.Reference(1))', 'many(16_385, () => new SharedArrayBuffer(1))',
+      'moved(16_385)', 'listOf(moved(8_192), 2)', 'note(listOf(levels(6), 2), listOf(levels(6), 2))', 'note(...many(3_000, () => many(6, () => host.derefInto())))', 'note(...many(3, () => levels(6).copyInto()), listOf(levels(6), 1))']) {
+      assert.throws(() => context.evalSync(code, { copy: true }), tooMany, code);
+      await assert.rejects(context.eval(code.replace('note', 'later'), { copy: true, promise: true }), tooMany, code);
+    }
+    assert.equal(context.evalSync('try { levels(8); } catch ({ code }) { code }'), 'ERR_ISOLATE_LIMIT');
+    assert.throws(() => context.evalSync('[listOf(levels(6), 4)]', { copy: true }), { ...tooMany, code: 'ERR_ISOLATE_LIMIT' });
+    const handles = context.evalSync('[...many(5_000, () => host.derefInto()), ...many(5_000, () => new ivm.Reference(1)), ...many(6_384, () => new SharedArrayBuffer(0))]', { copy: true });
+    assert.equal(handles.length, 16_384);
+    assert.equal(context.evalSync('listOf(levels(6), 2)', { copy: true }).flat(6).length, 2 * 4 ** 6);
+    context.evalSync('note(listOf(levels(6), 1), listOf(levels(6), 1))');
+    assert.deepEqual(noted, [1, 1]);
+    assert.equal(context.evalSync('moved(16_000)', { copy: true }).copy().length, 16_000);`, { timeout: 60_000 }));
+
   test('are no more than 64 in each other', () => passes(`
     context.global.setSync('ivm', ivm);
     assert.equal(context.evalSync(\`
