@@ -51,12 +51,18 @@ const shapes = [
   },
   { id: 'wide-keys', title: '2,000 records with non-ASCII keys', make: () => Array.from({ length: 2_000 }, (_, id) => ({ имя: `имя ${id}`, 年齢: id, größe: id / 2 })) },
   { id: 'mapped-strings', title: '20,000 short strings, made by `map`', make: () => Array.from({ length: 20_000 }, (_, id) => id).map((id) => `s${id}`) },
+  { id: 'long-strings', title: '5,000 strings of 700 characters', make: () => Array.from({ length: 5_000 }, (_, id) => `line ${id} `.repeat(80).slice(0, 700)) },
   { id: 'mapped-doubles', title: '20,000 doubles, made by `map`', make: () => Array.from({ length: 20_000 }, (_, id) => id).map((id) => id / 3) },
   { id: 'dictionary', title: 'an object of 800 names', make: () => Object.fromEntries(Array.from({ length: 800 }, (_, id) => [`user:${id}`, id])) },
   {
     id: 'records-by-name',
     title: 'an object of 2,000 names, each of a record',
     make: () => Object.fromEntries(Array.from({ length: 2_000 }, (_, id) => [`modules/part-${id}`, { version: `1.0.${id}`, license: 'MIT', needs: { [`part-${id % 300}`]: '^1' } }])),
+  },
+  {
+    id: 'records-by-number',
+    title: 'an object of 2,000 numbers, each of a record',
+    make: () => Object.fromEntries(Array.from({ length: 2_000 }, (_, id) => [100 + id, { id: 100 + id, name: `name ${id}` }])),
   },
   { id: 'rows', title: '2,000 arrays of 5 values', make: () => Array.from({ length: 2_000 }, (_, id) => [id, `name ${id}`, id / 7, id % 2 === 0, id % 3 ? null : 'note']) },
   { id: 'coordinates', title: '300 arrays of 8 coordinates', make: () => Array.from({ length: 300 }, (_, id) => ({ id, ring: Array.from({ length: 8 }, (__, at) => [id / 7 + at, id / 11 - at]) })) },

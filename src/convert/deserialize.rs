@@ -16,12 +16,21 @@ pub fn payload_to_v8<'s>(
     exchange: &dyn Exchange,
     payload: Payload,
 ) -> Result<v8::Local<'s, v8::Value>, Fault> {
-    if payload.table.is_empty()
-        && let Some(value) = plain_to_v8(scope, exchange.known_names(), &payload.bytes)
-    {
-        return Ok(value);
-    }
     let Payload { bytes, table, .. } = payload;
+    let value = match table.is_empty().then(|| plain_to_v8(scope, exchange.known_names(), &bytes)).flatten() {
+        Some(value) => Ok(value),
+        None => read_by_v8(scope, exchange, &bytes, table),
+    };
+    exchange.keep(bytes);
+    value
+}
+
+fn read_by_v8<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    exchange: &dyn Exchange,
+    bytes: &[u8],
+    table: Vec<TableEntry>,
+) -> Result<v8::Local<'s, v8::Value>, Fault> {
     let context = scope.get_current_context();
     let mut buffers = Vec::new();
     let mut others = Vec::with_capacity(table.len());
@@ -37,7 +46,7 @@ pub fn payload_to_v8<'s>(
     v8::tc_scope!(let scope, scope);
     let raised = RefCell::default();
     let delegate = Delegate { exchange, entries: RefCell::new(others), raised: &raised };
-    let deserializer = v8::ValueDeserializer::new(scope, Box::new(delegate), &bytes);
+    let deserializer = v8::ValueDeserializer::new(scope, Box::new(delegate), bytes);
     for (index, buffer) in buffers {
         let id = u32::try_from(index).map_err(|_| Fault::beyond("Too many buffers"))?;
         v8::ValueDeserializerHelper::transfer_array_buffer(&deserializer, id, buffer);

@@ -46,6 +46,8 @@ pub trait Exchange {
     fn plain_lists(&self) -> &PlainLists;
     /// The names of objects that this isolate has received.
     fn known_names(&self) -> &KnownNames;
+    /// The bytes of a value were read. Their memory may be used for the next value.
+    fn keep(&self, bytes: Arc<Vec<u8>>);
     /// Maximum size in bytes of one value that leaves this isolate.
     fn limit(&self) -> usize;
     /// The budget to which this isolate's buffers are charged.

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::template::Template;
 
 /// Names of an object, and bytes of all of them, with their lengths.
-pub const MAX_NAMES: usize = 32;
-pub const MAX_NAME_BYTES: usize = 512;
+pub const MAX_NAMES: usize = 64;
+pub const MAX_NAME_BYTES: usize = 1024;
 
 /// Templates of an isolate. V8 keeps for each context what it makes of them, so none is ever replaced.
 const MAX_TEMPLATES: usize = 64;
@@ -120,12 +120,11 @@ impl KnownNames {
     }
 }
 
-/// The names, before each of which is its length; `None` if their bytes are not UTF-8.
-pub fn split(mut names: &[u8]) -> Option<Vec<&str>> {
+/// The names, before each of which is its length. They have one byte for each character.
+pub fn split(mut names: &[u8]) -> Option<Vec<&[u8]>> {
     let mut all = Vec::with_capacity(MAX_NAMES);
     while let Some(length) = names.split_off_first() {
-        let name = names.split_off(..usize::from(*length))?;
-        all.push(str::from_utf8(name).ok()?);
+        all.push(names.split_off(..usize::from(*length))?);
     }
     Some(all)
 }

@@ -13,6 +13,9 @@ const MAX_BYTES: usize = 1 << 20;
 /// Lists and objects in each other.
 const MAX_DEPTH: usize = 24;
 
+/// 64 bits each, of a BigInt.
+const MAX_DIGITS: usize = 4;
+
 /// Objects of a value whose names have rarely come.
 const MAX_RARE: usize = 64;
 
@@ -150,6 +153,7 @@ impl<'a, 's> Reader<'a, 's, '_> {
                 object
             }
             b'c' => self.wide_string()?.into(),
+            b'Z' => self.bigint()?.into(),
             _ => return None,
         })
     }
@@ -164,8 +168,30 @@ impl<'a, 's> Reader<'a, 's, '_> {
         Some(key.into())
     }
 
+    /// Only one of few digits.
+    fn bigint(&mut self) -> Option<v8::Local<'s, v8::BigInt>> {
+        // The sign is the lowest bit. The others are the number of bytes.
+        let bits = self.varint()?;
+        let size = usize::try_from(bits >> 1).ok().filter(|size| *size <= MAX_DIGITS * size_of::<u64>())?;
+        let (digits, rest) = self.rest.split_off(..size)?.as_chunks::<8>();
+        if !rest.is_empty() || bits == 1 {
+            return None;
+        }
+        let mut words = [0; MAX_DIGITS];
+        for (word, digit) in words.iter_mut().zip(digits) {
+            *word = u64::from_le_bytes(*digit);
+        }
+        v8::BigInt::new_from_words(self.scope, bits & 1 == 1, words.get(..digits.len())?)
+    }
+
     fn wide_string(&mut self) -> Option<v8::Local<'s, v8::String>> {
-        let (units, odd) = self.characters()?.as_chunks::<2>();
+        let bytes = self.characters()?;
+        // SAFETY: any two bytes are a unit.
+        let (before, units, after) = unsafe { bytes.align_to::<u16>() };
+        if cfg!(target_endian = "little") && before.is_empty() && after.is_empty() {
+            return v8::String::new_from_two_byte(self.scope, units, v8::NewStringType::Normal);
+        }
+        let (units, odd) = bytes.as_chunks::<2>();
         let units = Vec::from_iter(units.iter().map(|unit| u16::from_le_bytes(*unit)));
         v8::String::new_from_two_byte(self.scope, &units, v8::NewStringType::Normal).filter(|_| odd.is_empty())
     }
@@ -318,10 +344,10 @@ impl<'a, 's> Reader<'a, 's, '_> {
             }
             for (name, value) in split(names)?.into_iter().zip(self.values.get(start..)?) {
                 // It is an index.
-                if name.starts_with(|first: char| first.is_ascii_digit()) {
+                if name.first().is_some_and(u8::is_ascii_digit) {
                     return None;
                 }
-                let name = v8::String::new_from_one_byte(self.scope, name.as_bytes(), v8::NewStringType::Internalized)?;
+                let name = v8::String::new_from_one_byte(self.scope, name, v8::NewStringType::Internalized)?;
                 object.create_data_property(self.scope, name.into(), *value)?;
             }
         }

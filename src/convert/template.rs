@@ -21,7 +21,7 @@ mod bound {
     struct View<'a> {
         data: *const u8,
         size: usize,
-        name: PhantomData<&'a str>,
+        name: PhantomData<&'a [u8]>,
     }
 
     // A `v8::Local` is a pointer, here and in C++, a `v8::MaybeLocal` is one that may be null, and a `std::span` is passed like its two parts.
@@ -40,10 +40,10 @@ mod bound {
     }
 
     impl Template {
-        /// `None` for names that V8 does not expect: it ends the process for an index.
-        pub fn new(scope: &v8::PinScope<'_, '_>, names: &[&str]) -> Option<Self> {
-            let is_name = |name: &str| name.is_ascii() && !name.starts_with(|first: char| first.is_ascii_digit());
-            let is_first = |(place, name): (usize, &&str)| !names.iter().take(place).any(|before| before == name);
+        /// Names have one byte for each character, as V8 reads them. `None` for names that V8 does not expect: it ends the process for an index.
+        pub fn new(scope: &v8::PinScope<'_, '_>, names: &[&[u8]]) -> Option<Self> {
+            let is_name = |name: &[u8]| !name.first().is_some_and(u8::is_ascii_digit);
+            let is_first = |(place, name): (usize, &&[u8])| !names.iter().take(place).any(|before| before == name);
             if !names.iter().all(|name| is_name(name)) || !names.iter().enumerate().all(is_first) {
                 return None;
             }
@@ -83,7 +83,7 @@ mod unbound {
     pub enum Template {}
 
     impl Template {
-        pub fn new(_scope: &v8::PinScope<'_, '_>, _names: &[&str]) -> Option<Self> {
+        pub fn new(_scope: &v8::PinScope<'_, '_>, _names: &[&[u8]]) -> Option<Self> {
             None
         }
 

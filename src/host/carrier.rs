@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::environment::Environment;
 use super::js::{Js, JsResult, JsType, JsValue};
-use super::{blocks, shared_memory, strings};
+use super::{shared_memory, strings};
+use crate::isolate::blocks;
 use crate::ops::Transfer;
 use crate::protocol::{
     DEREF_SOURCE, SENT_ID, arrived_shared, copy_into, detail, fault, function, handle, message, ordered, reference,
-    shared, tag,
+    shared, tag, wire,
 };
 use crate::value::{
     Callable, CallbackMode, Code, Details, ErrorClass, ErrorFault, ExternalCopy, Fault, Handle, Outcome, Payload,
@@ -18,6 +19,9 @@ use crate::value::{
 
 /// From this size on, moved memory stays in place. Copying less takes no longer than creating a reference to it.
 const MIN_EXTERNAL: usize = 128 << 10;
+
+/// From this size on, the surface's memory is freed at once if it will not use it again.
+const MIN_FREED: usize = 16 << 10;
 
 fn malformed() -> Fault {
     Fault::invalid("Malformed carrier")
@@ -123,8 +127,13 @@ fn only(bytes: &[u8], entry: TableEntry) -> Value {
 }
 
 fn read_payload(js: Js<'_>, environment: &Environment, array: JsValue<'_>) -> JsResult<Outcome> {
-    let bytes = js.take_bytes(js.element(array, 1)?)?;
-    let rows = js.element(array, 2)?;
+    let view = js.element(array, wire::BYTES)?;
+    let bytes = js.take_bytes(view)?;
+    // Collections of the host would have to follow it, and external memory makes them more frequent.
+    if bytes.len() >= MIN_FREED && js.read_boolean(js.element(array, wire::IS_ALONE)?)? {
+        js.free_memory(view)?;
+    }
+    let rows = js.element(array, wire::TABLE)?;
     let (mut table, mut moved) = (Vec::new(), false);
     if js.type_of(rows)? == JsType::Object {
         for index in 0..js.length(rows)? {

@@ -7,7 +7,7 @@ use std::ptr;
 
 use napi_sys as sys;
 
-use crate::value::{BigInt, Text};
+use crate::value::{BigInt, Text, block_pool};
 
 /// A value of the host's engine, valid in the callback or handle scope `'a`.
 #[derive(Clone, Copy)]
@@ -297,12 +297,34 @@ impl<'a> Js<'a> {
         if length == 0 || data.is_null() {
             return Ok(Vec::new());
         }
+        // Perhaps with memory of an earlier value.
+        let mut bytes = block_pool::take(length).unwrap_or_default();
         // SAFETY: the host gave address and length of memory that lives while this callback runs, and no JavaScript
         // runs meanwhile.
-        let bytes = unsafe { std::slice::from_raw_parts(data, length) }.to_vec();
+        bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(data, length) });
         // SAFETY: as above; the memory is not empty.
         unsafe { *data = 0 };
         Ok(bytes)
+    }
+
+    /// Frees the memory of a `Uint8Array`'s buffer now, instead of when the host collects it. If the host refuses, it is freed then.
+    pub fn free_memory(self, view: JsValue<'_>) -> JsResult<()> {
+        let mut buffer = ptr::null_mut();
+        // SAFETY: as in `view_memory`.
+        check(unsafe {
+            sys::napi_get_typedarray_info(
+                self.env,
+                view.raw(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                &raw mut buffer,
+                ptr::null_mut(),
+            )
+        })?;
+        // SAFETY: as in `type_of`.
+        let _ = unsafe { sys::napi_detach_arraybuffer(self.env, buffer) };
+        Ok(())
     }
 
     /// Address and length of an `ArrayBuffer`'s memory.

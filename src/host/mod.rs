@@ -5,7 +5,6 @@ mod answers;
 mod arena;
 mod async_contexts;
 mod binding;
-mod blocks;
 mod call;
 mod call_info;
 mod carrier;

@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 
 use napi_sys as sys;
 
-use super::blocks;
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::shared_memory::{Adopted, External};
 use crate::engine::library;
+use crate::isolate::blocks;
 use crate::value::Text;
 
 /// The smallest text, in bytes, that is not copied. The host's collector has to free each external string.

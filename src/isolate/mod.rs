@@ -2,6 +2,7 @@
 //! [`Job`]s.
 
 pub mod async_context;
+pub mod blocks;
 pub mod clock;
 mod guest;
 mod inspector;

@@ -180,6 +180,13 @@ const LIMIT = freeze({
   TIMEOUT: 1,
 });
 
+/** The other elements of WIRE. Those that a surface receives have no third. */
+const WIRE = freeze({
+  BYTES: 1,
+  TABLE: 2,
+  IS_ALONE: 3, // whether nothing else uses the buffer of the bytes, so that it may be detached
+});
+
 /** The buffer for small outcomes of synchronous calls has room for a value of this many bytes, and for its length in two bytes after that. */
 const MAX_OUTCOME = 2048;
 
@@ -229,4 +236,4 @@ function record(layout, fields) {
   return list;
 }
 
-module.exports = freeze({ DIRECT_CALL, CONSOLE_METHOD, CONTEXT_GLOBALS, EXECUTION, FLAG, FORM, FORM_PART, LEVELS, LIMIT, MAIN_FILE, MAX_COPIES, MAX_INLINE, MAX_OUTCOME, MAX_SHORT_LIST, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, record });
+module.exports = freeze({ DIRECT_CALL, CONSOLE_METHOD, CONTEXT_GLOBALS, EXECUTION, FLAG, FORM, FORM_PART, LEVELS, LIMIT, MAIN_FILE, MAX_COPIES, MAX_INLINE, MAX_OUTCOME, MAX_SHORT_LIST, METER, MODULE_ROOT, PROCESS, RESULT, SETTING, STATISTIC, WANTED, WIRE, record });

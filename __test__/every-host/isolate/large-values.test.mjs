@@ -47,12 +47,17 @@ describe('large values', () => {
     check(many((i) => JSON.parse('{"__proto__":' + i + ',"constructor":{"name":"x"},"hasOwnProperty":1,"toString":null}')).map((each) => each), undefined, 8);
     check(many((i) => ({ ['only' + i]: i })), undefined, 8);
     for (let round = 0; round < 100; round += 1) check(many((i) => ({ ['often' + round]: i, i }), 40), undefined, 2);
+    for (let round = 0; round < 5; round += 1) check(many((i) => ({ größe: i, 'naïve': 'é' + round, 'Ã©': 1, 'é': 2, ['ÿ'.repeat(100)]: 3 })), undefined, 2);
+    check(many((i) => Object.fromEntries(many((n) => ['ü' + n, i], 62 + i % 5))));
     // There is no room for more templates.
     check(many((i) => ({ late: i, comer: { id: i } })), undefined, 8);`));
 
   test('with values of other kinds', () => passes(`${CHECK}
     const values = [1, 1.5, -0, 'a', null, undefined, true, false, 2 ** 31, -(2 ** 31), 2 ** 30, NaN, Infinity, 'é', 'ж', '\\u{1f600}', '\\ud800', 'ж'.repeat(200), 'x'.repeat(300), 10n ** 30n, 0n];
     check(many((i) => values[i % values.length]));
+    const bigints = [0n, 1n, -1n, 2n ** 63n, -(2n ** 64n), 2n ** 64n - 1n, 2n ** 64n, 2n ** 255n, -(2n ** 256n - 1n), 2n ** 256n, 10n ** 90n];
+    check(many((i) => ({ id: bigints[i % bigints.length], of: i })), undefined, 8);
+    check(many((i) => 'ж'.repeat(i % 7) + 'x'.repeat(i % 5)));
     check(many((i) => ({ value: values[i % values.length], next: values[(i * 5) % values.length], list: [values[i % 13]] })));
     check(many((i) => ({ id: i, ['имя']: 'ж' + i, list: ['ж', 'x', 'жж'] })));
     check(many((i) => ({ at: new Date(i * 1e9), never: new Date(NaN), id: i })), undefined, 8);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::realm::Realm;
 use crate::convert::{Exchange, HostMemoryHolder, KnownNames, PlainLists};
+use crate::isolate::blocks;
 use crate::isolate::guest::Guest;
 use crate::isolate::remote::Remote;
 use crate::protocol::message;
@@ -117,6 +118,10 @@ impl Exchange for GuestRealm {
 
     fn known_names(&self) -> &KnownNames {
         self.guest.known_names()
+    }
+
+    fn keep(&self, bytes: Arc<Vec<u8>>) {
+        blocks::keep_shared(bytes);
     }
 
     fn limit(&self) -> usize {

@@ -6,7 +6,7 @@ const { kindOf, recordOf } = require('../../core/handle.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../../core/protocol.js');
 const { ORIGIN } = require('../calls/host-calls.js');
 const { isPrimitive } = require('../values/primitive.js');
-const { DIRECT_CALL } = require('../protocol.js');
+const { DIRECT_CALL, WIRE } = require('../protocol.js');
 const { isAnsweredLater } = require('./serve.js');
 
 /** Instead of a carrier: nothing was called, and the call must be a request. */
@@ -105,10 +105,10 @@ function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, 
 }
 
 /**
- * Whether a carrier is a serialized value without a table.
+ * Whether a carrier is a serialized value without a table, and the codec uses the memory of its bytes again.
  * @param {any} carrier
  */
-const isOnlyBytes = (carrier) => typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && carrier[2].length === 0;
+const isOnlyBytes = (carrier) => typeof carrier === 'object' && carrier !== null && carrier[0] === TAG.WIRE && carrier[WIRE.TABLE].length === 0 && !carrier[WIRE.IS_ALONE];
 
 /** What `packResult` needs to know. */
 const IN_BITS = ~OP.REFERENCE & (DIRECT_CALL.RECEIVER - 1);

@@ -27,6 +27,9 @@ function isCopied(bits) {
 /** What a function returned whose value is at the place for small values. */
 const small = Object.seal({ __proto__: null, length: 0 });
 
+/** @param {import('../wire/index.js').Serialized} serialized */
+const wireOf = ({ bytes, table, isAlone }) => [TAG.WIRE, bytes, table, isAlone];
+
 const NOT_AN_ERROR = faultOf({}, false);
 /** Most bytes that one serialized value may take. */
 const MAX_BYTES = 512 * 2 ** 20;
@@ -152,8 +155,7 @@ function createPack(owned, { outcome, reply, refuse, recipient, maxAnswers, isAw
     }
     const buffer = packBuffer(value);
     if (buffer !== undefined) return buffer;
-    const { bytes, table } = codec().serialize(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing);
-    return [TAG.WIRE, bytes, table];
+    return wireOf(codec().serialize(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing));
   }
 
   /**
@@ -180,7 +182,7 @@ function createPack(owned, { outcome, reply, refuse, recipient, maxAnswers, isAw
     if (buffer !== undefined) return buffer;
     place ??= codec().placeIn(outcome, MAX_OUTCOME);
     const written = codec().serializeAt(value, (bits & OP.SHOWS_STACKS) === 0 ? hooks : showing, place);
-    if (typeof written !== 'number') return [TAG.WIRE, written.bytes, written.table];
+    if (typeof written !== 'number') return wireOf(written);
     small.length = written;
     return small;
   }
@@ -205,10 +207,10 @@ function createPack(owned, { outcome, reply, refuse, recipient, maxAnswers, isAw
     if (isPrimitive(value) || transfer.length === 0 || kindOf(value) !== -1) {
       return packCopy(value, 0);
     }
-    const { bytes, table } = codec().serialize(value, alone({ ...hooks, transfer }));
+    const { bytes, table, isAlone } = codec().serialize(value, alone({ ...hooks, transfer }));
     // Listed buffers are transferred even if nothing in the value refers to them.
     const taken = take([...new Set(transfer)]);
-    return [TAG.WIRE, bytes, table.map((/** @type {any} */ row) => (row[0] === TAG.MOVE ? taken.get(row[1]) : row))];
+    return [TAG.WIRE, bytes, table.map((/** @type {any} */ row) => (row[0] === TAG.MOVE ? taken.get(row[1]) : row)), isAlone];
   }
 
   /** @param {SharedArrayBuffer} buffer */

@@ -143,5 +143,5 @@ function brandOf(object) {
 }
 
 module.exports = {
-  BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isSharedArrayBuffer, isView, mayBeRecord, ObjectPrototype,
+  BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isRegExp, isSharedArrayBuffer, isView, mayBeRecord, ObjectPrototype,
 };

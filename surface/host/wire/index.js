@@ -24,16 +24,30 @@ function end(writer) {
 }
 
 /**
+ * A value that was written.
+ * @typedef {object} Serialized
+ * @property {Uint8Array} bytes
+ * @property {unknown[]} table
+ * @property {boolean} isAlone whether nothing else uses the buffer of the bytes, now or later
+ */
+
+/**
+ * @param {InstanceType<typeof Writer>} writer
+ * @returns {Serialized}
+ */
+const takeFrom = (writer) => ({ bytes: writer.take(), table: writer.table, isAlone: writer.isAlone });
+
+/**
  * @param {unknown} value
  * @param {import('./leaf-writer.js').WriteHooks} hooks
- * @returns {{ bytes: Uint8Array, table: unknown[] }}
+ * @returns {Serialized}
  */
 function serialize(value, hooks) {
   const writer = new Writer(hooks);
   try {
     writer.run(value);
     writer.checkBuffers();
-    return { bytes: writer.take(), table: writer.table };
+    return takeFrom(writer);
   } finally {
     end(writer);
   }
@@ -44,7 +58,7 @@ function serialize(value, hooks) {
  * @param {unknown} value
  * @param {import('./leaf-writer.js').WriteHooks} hooks
  * @param {ReturnType<typeof placeIn>} place
- * @returns {number | { bytes: Uint8Array, table: unknown[] }} the number of bytes there
+ * @returns {number | Serialized} the number of bytes there
  */
 function serializeAt(value, hooks, place) {
   const writer = new Writer(hooks, place);
@@ -52,7 +66,7 @@ function serializeAt(value, hooks, place) {
     writer.run(value);
     writer.checkBuffers();
     const length = writer.table.length === 0 ? writer.keep() : 0;
-    return length > 0 ? length : { bytes: writer.take(), table: writer.table };
+    return length > 0 ? length : takeFrom(writer);
   } finally {
     end(writer);
   }

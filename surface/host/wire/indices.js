@@ -3,6 +3,7 @@
 
 const { define, getPrototypeOf, ownKeys } = require('../../core/primordials.js');
 const { ObjectPrototype } = require('./brand.js');
+const { WEIGHT } = require('./reading-limits.js');
 
 const { hasOwn: isOwn } = Object;
 const ArrayPrototype = Array.prototype;
@@ -46,6 +47,47 @@ function makeSparse(object) {
   }
 }
 
+/** Bytes that engines may allocate for gaps in all objects of a value, and for each index that is left out: they allocate more than is needed. */
+const MAX_ROOM = 2 ** 18;
+const GAP_BYTES = 12;
+/** Gaps between indices of an object that make it sparse. Then it has too many elements for engines to allocate room for more gaps. */
+const MAX_GAPS = 32;
+
+/** The gaps between the indices of a value's objects. An object with few of them is read and used several times as fast if it is not sparse. */
+class Gaps {
+  constructor() {
+    /** The object that got an index last, and the next index. @type {object | undefined} */
+    this.object = undefined;
+    this.next = 0;
+    /** How often the object was made sparse. */
+    this.count = 0;
+    this.room = MAX_ROOM;
+  }
+
+  /**
+   * An object gets an index.
+   * @param {object} object
+   * @param {number} index
+   * @returns {number} bytes that the gap before it takes
+   */
+  before(object, index) {
+    const first = this.object === object ? this.next : 0;
+    if (this.object !== object) {
+      this.object = object;
+      this.count = 0;
+    }
+    this.next = index + 1;
+    if ((index === first && index > 0) || !leavesGap(object, index)) return 0;
+    const bytes = (index - first) * GAP_BYTES;
+    if (bytes > 0 && bytes <= this.room) {
+      this.room -= bytes;
+      return bytes;
+    }
+    if (this.count++ < MAX_GAPS) makeSparse(object);
+    return WEIGHT.SPARSE;
+  }
+}
+
 /** @param {object} object whose indices are the first of its keys */
 function beginsWithIndex(object) {
   const first = ownKeys(object)[0];
@@ -58,4 +100,4 @@ const inheritElements = () => getPrototypeOf(ArrayPrototype) !== ObjectPrototype
 /** Up to this many elements, looking each up in Array.prototype takes less time than `inheritElements`. JavaScriptCore takes much longer for each of them than V8. */
 const MAX_LOOKUPS = process.versions.bun === undefined ? 1024 : 64;
 
-module.exports = { indexOfName, inheritElements, isIndex, leavesGap, makeSparse, MAX_LOOKUPS };
+module.exports = { Gaps, indexOfName, inheritElements, isIndex, leavesGap, makeSparse, MAX_LOOKUPS };

@@ -83,7 +83,7 @@ class PausableReader extends PropertyReader {
     super.release();
     this.large = undefined;
     this.largeKeys = undefined;
-    this.gapped = undefined;
+    this.gaps = undefined;
     this.work = undefined;
     this.aside = undefined;
     this.stack = undefined;

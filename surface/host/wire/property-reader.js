@@ -5,7 +5,7 @@
 const { define, ownKeys } = require('../../core/primordials.js');
 const { ObjectPrototype } = require('./brand.js');
 const { findDictionary, readDictionary } = require('./dictionaries.js');
-const { indexOfName, inheritElements, isIndex, leavesGap, makeSparse, MAX_LOOKUPS } = require('./indices.js');
+const { Gaps, indexOfName, inheritElements, isIndex, MAX_LOOKUPS } = require('./indices.js');
 const { LeafReader } = require('./leaf-reader.js');
 const { MAX_WITHOUT_NOTE: MANY, note, noteOf } = require('./notes.js');
 const { isSupported } = require('./native-reader.js');
@@ -32,8 +32,6 @@ const inherited = new Set(inheritedKeys);
 const MIN_INHERITED = Math.min(...inheritedKeys.map((key) => String(key).length));
 /** Looking up this many keys is cheaper than comparing the keys of Object.prototype with the original ones. */
 const FEW = 24;
-/** Gaps between indices of an object that make it sparse. Then it has too many elements for engines to allocate room for more gaps. */
-const MAX_GAPS = 32;
 /** One-byte names up to this length are compared with known names before a string is created, which saves creating and hashing it. */
 const SHORT_NAME = 48;
 
@@ -80,9 +78,8 @@ class PropertyReader extends LeafReader {
     this.large = undefined;
     /** @type {any} */
     this.largeKeys = undefined;
-    /** The object that was made sparse last, and how often. @type {object | undefined} */
-    this.gapped = undefined;
-    this.gaps = 0;
+    /** Once an object has got an index. @type {InstanceType<typeof Gaps> | undefined} */
+    this.gaps = undefined;
     /** Keys that were looked up in Object.prototype. */
     this.lookups = 0;
     /** Elements that were looked up in Array.prototype. */
@@ -291,14 +288,7 @@ class PropertyReader extends LeafReader {
    * @param {unknown} value
    */
   property(object, key, value) {
-    if (typeof key === 'number' && leavesGap(object, key)) {
-      this.weight += WEIGHT.SPARSE;
-      if (this.gapped !== object) {
-        this.gapped = object;
-        this.gaps = 0;
-      }
-      if (this.gaps++ < MAX_GAPS) makeSparse(object);
-    }
+    if (typeof key === 'number') this.weight += (this.gaps ??= new Gaps()).before(object, key);
     // Assigning is faster, and has the same effect unless the prototype has the key, too.
     if (this.inherits(key)) define(object, key, value, true, true);
     else object[key] = value;

@@ -46,6 +46,10 @@ const PROPERTY_RANGES = 700;
 /** Constructs that may be costly, and any other escape, since it hides the escaped character. Also `(?i`, which applies from there on. */
 const TOKEN = /\\(?:([pP]\{)(RGI_|Basic_|Emoji_K)?|([dDsSwWq])|[^])|\(\?<(?![=!])|(\(\?[a-z]*i)|[[\]]|&&|-/g;
 
+/** The costs of short expressions that came before, by source: values often have the same ones. @type {Map<string, { flags: number, cost: number }>} */
+const known = new Map();
+const MAX_KNOWN = 64;
+
 /**
  * The cost of an expression; Infinity if it is too high.
  * @param {string} source
@@ -53,6 +57,20 @@ const TOKEN = /\\(?:([pP]\{)(RGI_|Basic_|Emoji_K)?|([dDsSwWq])|[^])|\(\?<(?![=!]
  * @returns {number}
  */
 function costOf(source, flags) {
+  if (source.length > SHORT) return newCost(source, flags);
+  const before = known.get(source);
+  if (before !== undefined && before.flags === flags) return before.cost;
+  const cost = newCost(source, flags);
+  if (known.size === MAX_KNOWN) known.clear();
+  known.set(source, { flags, cost });
+  return cost;
+}
+
+/**
+ * @param {string} source
+ * @param {number} flags
+ */
+function newCost(source, flags) {
   if (source.length > MAX_LENGTH) return Infinity;
   const cost = parts(source, flags);
   if (cost <= LITTLE) return 0;

@@ -36,6 +36,9 @@ const HEAD = 10;
 const SMALLEST = 16_384;
 /** A larger scratch buffer is not kept. */
 const LARGEST_KEPT = 2_097_152;
+/** The size of the last larger one, up to a limit. */
+const MAX_EXPECTED = 2 ** 25;
+let lastLarge = 0;
 /** Values of up to this many bytes share one array, since creating an array takes as long as writing such a value. */
 const SMALL = 2048;
 const ARENA_SIZE = 65_536;
@@ -105,6 +108,8 @@ class Sink {
     this.isKept = false;
     this.lends = lends;
     this.isLent = false;
+    /** Whether the bytes that were taken are in a buffer that nothing else uses. */
+    this.isAlone = false;
     this.position = 0;
     this.maxBytes = maxBytes;
     /** Bytes of the buffers in the table. */
@@ -119,6 +124,7 @@ class Sink {
     if (this.place !== undefined) this.leave();
     else if (this.isLent) lent = { bytes, data };
     else if (bytes.length <= LARGEST_KEPT) spare = { bytes, data };
+    else lastLarge = Math.min(this.position + SMALLEST, MAX_EXPECTED);
     this.bytes = NOTHING.bytes;
     this.data = NOTHING.data;
     this.whole = undefined;
@@ -144,11 +150,15 @@ class Sink {
   /** The bytes written. After this, only `release` may be called. */
   take() {
     this.require(0);
-    if (this.whole !== undefined) return this.whole;
+    if (this.whole !== undefined) {
+      this.isAlone = true;
+      return this.whole;
+    }
     const { bytes, position } = this;
     if (this.place !== undefined) return copyOf(bytes, 0, position);
     // A scratch buffer that is not reused need not be copied.
     const isKept = bytes.length <= LARGEST_KEPT;
+    this.isAlone = !isKept;
     this.isLent = isKept && this.lends && (position > SMALL || (position > FEW_BYTES && lent === null));
     if (position <= SMALL && !this.isLent) return store(bytes, position);
     return isKept && !this.lends ? copyOf(bytes, 0, position) : subarray(bytes, 0, position);
@@ -173,8 +183,12 @@ class Sink {
   /** @param {number} count */
   grow(count) {
     this.require(0);
-    const { bytes, data } = allocate(Math.max(this.bytes.length * 2, this.position + count + SMALLEST));
+    const least = Math.max(this.bytes.length * 2, this.position + count + SMALLEST);
+    // A value that becomes large often becomes as large as the one before.
+    const { bytes, data } = allocate(least > LARGEST_KEPT ? Math.max(least, lastLarge) : least);
     setBytes(bytes, subarray(this.bytes, 0, this.position));
+    // The next value will need a scratch buffer.
+    if (this.place === undefined && bytes.length > LARGEST_KEPT && this.bytes.length <= LARGEST_KEPT) spare = { bytes: this.bytes, data: this.data };
     this.leave();
     this.bytes = bytes;
     this.data = data;

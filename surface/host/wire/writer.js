@@ -9,7 +9,7 @@
 
 const { isReadable, readableText, readStack } = require('./faults.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
-const { BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
+const { BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isRegExp, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { inheritElements, MAX_LOOKUPS } = require('./indices.js');
 const { LeafWriter } = require('./leaf-writer.js');
 const { HEADER_BYTES, isSupported, MIN_COUNTED, MIN_LENGTH, PrimitiveArrays } = require('./primitive-array.js');
@@ -46,6 +46,7 @@ const KIND = Object.freeze({
 
 const ArrayPrototype = Array.prototype;
 const DatePrototype = Date.prototype;
+const RegExpPrototype = RegExp.prototype;
 const { hasOwn: isOwn, keys: ownEnumerableKeys } = Object;
 const { hasOwnProperty } = Object.prototype;
 const forEachInMap = uncurryThis(Map.prototype.forEach);
@@ -79,6 +80,14 @@ function indexOf(key) {
  * @param {boolean} plain whether the array's prototype is Array.prototype
  */
 const hasIndex = (array, index, plain) => (plain && !(index in ArrayPrototype) ? index in array : isOwn(array, index));
+
+/** An object that V8 keeps as a table. */
+const TABLE = Object.freeze({ __proto__: null, a: 0, b: 0, c: 0 });
+/** More than the bytes that it takes. */
+const TABLE_BYTES = 64;
+/** Keys so far that were indices. Each time that there are so many more, V8 may have forgotten the table. */
+let indices = 0;
+const INDICES_BETWEEN = 4096;
 
 /** What a writer has that is done. @type {Frame[]} */
 const NO_FRAMES = [];
@@ -206,6 +215,10 @@ class Writer extends LeafWriter {
       this.leaf(BRAND.DATE, object);
       return true;
     }
+    if (prototype === RegExpPrototype && isRegExp(object)) {
+      this.leaf(BRAND.REGEXP, object);
+      return true;
+    }
     if (!plain && this.handle(object)) return true;
     return this.branded(object, prototype, level);
   }
@@ -319,8 +332,19 @@ class Writer extends LeafWriter {
   key(key) {
     const first = key.charCodeAt(0);
     const index = first >= ZERO && first <= NINE ? indexOf(key) : -1;
+    if (index >= 0 && indices++ % INDICES_BETWEEN === 0) this.generalize();
     if (index < 0) this.string(key);
     else this.number(index);
+  }
+
+  /**
+   * Writes an object and takes it back. V8 does not note the keys that `record` reads from most objects. If it has noted only an object with indices, the
+   * code that it optimizes `record` to fails for all others, again and again, and records take several times as long. After this object, it does not.
+   */
+  generalize() {
+    const { position } = this;
+    if (this.maxBytes - position - this.tableBytes > TABLE_BYTES) this.record(TABLE, 0, KIND.INSTANCE);
+    this.position = position;
   }
 
   /**

@@ -1,9 +1,9 @@
-//! Keeps the memory of large values that the host has read, for the next ones (`value::block_pool`).
+//! Keeps the memory of large values that were read, for the next ones (`value::block_pool`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::isolate::clock;
+use super::clock;
 use crate::value::block_pool::{self, Unit};
 use crate::value::{Bytes, Text};
 
@@ -19,9 +19,14 @@ pub fn keep_text(text: Text) {
 
 /// Keeps the memory if nothing else uses it.
 pub fn keep_bytes(bytes: Bytes) {
-    if let Bytes::Own(bytes) = bytes
-        && let Ok(bytes) = Arc::try_unwrap(bytes)
-    {
+    if let Bytes::Own(bytes) = bytes {
+        keep_shared(bytes);
+    }
+}
+
+/// The same for the bytes of a serialized value.
+pub fn keep_shared(bytes: Arc<Vec<u8>>) {
+    if let Ok(bytes) = Arc::try_unwrap(bytes) {
         keep(bytes);
     }
 }
