@@ -10,7 +10,7 @@ use super::primitive::primitive_from_v8;
 use super::text::{block_room, too_large};
 use super::{bounds, cap, short_list};
 use crate::protocol::{MAX_INLINE, message};
-use crate::value::{Bytes, Fault, MAX_ROWS, Payload, TableEntry, Value};
+use crate::value::{Bytes, Fault, Payload, Rows, TableEntry, Value};
 
 /// Clones a value out of its isolate, as `structuredClone` would.
 pub fn clone_from_v8<'s>(
@@ -89,9 +89,7 @@ pub fn move_from_v8<'s>(
     let payload = Payload { bytes: Arc::new(bytes), table, moved: !moved.is_empty() };
     let value = Value::Payload(Box::new(payload));
     // First, since it takes the same time however many copies are in each other.
-    if value.rows() > MAX_ROWS {
-        return Err(Fault::too_many_rows());
-    }
+    Rows::of(&value).check()?;
     if value.byte_size() > limit { Err(too_large(limit)) } else { Ok(value) }
 }
 

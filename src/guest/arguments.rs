@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::convert::{self, Exchange};
 use crate::isolate::{GuestRealm, Remote};
-use crate::value::{Fault, MAX_ROWS, Value};
+use crate::value::{Fault, Rows, Value};
 
 /// Arguments of one call, which together may be no larger than one value.
 pub struct Arguments {
     pub values: Vec<Value>,
     pub bytes: usize,
-    rows: usize,
+    rows: Rows,
     limit: usize,
     remote: Option<Arc<Remote>>,
     /// Number of handles to values of the guest before the call.
@@ -21,7 +21,7 @@ impl Arguments {
     pub fn new(at: &GuestRealm) -> Self {
         let remote = at.guest.remote().ok();
         let handles = remote.as_ref().map_or(0, |remote| remote.slots.handles());
-        Self { values: Vec::new(), bytes: 0, rows: 0, limit: at.limit(), remote, handles }
+        Self { values: Vec::new(), bytes: 0, rows: Rows::default(), limit: at.limit(), remote, handles }
     }
 
     pub fn push(&mut self, value: Value) -> Result<(), Fault> {
@@ -32,11 +32,9 @@ impl Arguments {
 
     /// Counts a value that is kept elsewhere. A receiver also makes objects for each argument that is an object.
     pub fn admit_value(&mut self, value: &Value) -> Result<(), Fault> {
-        let own = usize::from(matches!(value, Value::Payload(_)));
-        self.rows = self.rows.saturating_add(value.rows()).saturating_add(own);
-        if self.rows > MAX_ROWS {
-            return Err(Fault::too_many_rows());
-        }
+        let own = if matches!(value, Value::Payload(_)) { Rows::ONE } else { Rows::default() };
+        self.rows = self.rows.and(Rows::of(value)).and(own);
+        self.rows.check()?;
         self.admit(value.byte_size())
     }
 

@@ -3,6 +3,7 @@
 //! when its first byte is zero: the first byte of a value never is, and the surface clears it after it has read the value.
 
 use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
 
 use super::js::{Js, JsResult, JsValue, Refused};
 use super::reference::Reference;
@@ -12,7 +13,7 @@ use crate::protocol::{MAX_OUTCOME, tag};
 const SIZE: usize = 64 << 10;
 const SMALL: usize = 2 << 10;
 
-/// Bytes of the largest buffer that is kept.
+/// Bytes of the largest buffer that is kept. Larger values stay where they are.
 const LARGE: usize = 4 << 20;
 
 /// The buffers of an environment: one that has room left, one for larger values, and one for small outcomes of synchronous calls.
@@ -39,9 +40,15 @@ struct Chunk {
 
 impl Arena {
     /// A `Uint8Array` with these contents. It may be part of a larger buffer: only the surface may see it.
-    pub fn view<'a>(&self, js: Js<'a>, bytes: &[u8]) -> JsResult<JsValue<'a>> {
+    pub fn view<'a>(&self, js: Js<'a>, bytes: Arc<Vec<u8>>) -> JsResult<JsValue<'a>> {
         if bytes.len() > LARGE {
-            return js.view(js.buffer(bytes)?, 0, bytes.len());
+            let length = bytes.len();
+            let buffer = match Arc::try_unwrap(bytes) {
+                Ok(bytes) => js.buffer_of(bytes)?,
+                // An `ExternalCopy` has them as well.
+                Err(bytes) => js.buffer(&bytes)?,
+            };
+            return js.view(buffer, 0, length);
         }
         if bytes.len() > SMALL {
             let (buffer, data) = self.large(js, bytes.len())?;

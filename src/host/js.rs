@@ -255,6 +255,33 @@ impl<'a> Js<'a> {
         Ok(buffer)
     }
 
+    /// A new `ArrayBuffer` that has these bytes themselves, if the host allows that. No program may get it: hosts do not transfer such buffers.
+    pub fn buffer_of(self, bytes: Vec<u8>) -> JsResult<JsValue<'a>> {
+        let owner = Box::into_raw(Box::new(bytes));
+        // SAFETY: nothing else has the box.
+        let (data, length) = unsafe { ((*owner).as_mut_ptr(), (*owner).len()) };
+        let mut buffer = ptr::null_mut();
+        // SAFETY: the memory is valid for its length until `free_bytes` is called, which the host does once, when nothing has the buffer any more. `Vec<u8>`
+        // can be dropped on any thread.
+        let status = unsafe {
+            sys::napi_create_external_arraybuffer(
+                self.env,
+                data.cast(),
+                length,
+                Some(free_bytes),
+                owner.cast(),
+                &raw mut buffer,
+            )
+        };
+        if status == sys::Status::napi_ok {
+            return Ok(self.value(buffer));
+        }
+        // SAFETY: a host that refuses has taken nothing and does not call `free_bytes`.
+        let bytes = unsafe { Box::from_raw(owner) };
+        self.clear_exception();
+        self.buffer(&bytes)
+    }
+
     /// A `Uint8Array` on a part of an `ArrayBuffer`, which must be long enough.
     pub fn view(self, buffer: JsValue<'_>, offset: usize, length: usize) -> JsResult<JsValue<'a>> {
         let mut view = ptr::null_mut();
@@ -453,4 +480,10 @@ impl<'a> Js<'a> {
         // SAFETY: as in `type_of`. A failure leaves the collector uninformed.
         let _ = unsafe { sys::napi_adjust_external_memory(self.env, change, &raw mut total) };
     }
+}
+
+/// Frees what `buffer_of` has given to the host.
+unsafe extern "C" fn free_bytes(_env: sys::napi_env, _data: *mut c_void, owner: *mut c_void) {
+    // SAFETY: `owner` is the box that `buffer_of` gave away.
+    drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
 }

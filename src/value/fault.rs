@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Details, MAX_ROWS, Text, Value};
+use super::{Details, Text, Value};
 use crate::protocol::{code, message};
 
 /// The standard error constructors that are kept across a boundary; any other error arrives as `Error`.
@@ -201,13 +201,6 @@ impl Fault {
     pub fn too_many_handles(limit: u32) -> Self {
         let message = format!("Others hold {limit} references to values of the guest, which is the limit");
         Self::coded(ErrorClass::RangeError, &message, Code::Limit)
-    }
-
-    /// A guest sends a value, or arguments of a call, with more than [`MAX_ROWS`].
-    pub fn too_many_rows() -> Self {
-        Self::beyond(&format!(
-            "A value, or all arguments of a call, may have {MAX_ROWS} handles, functions, buffers and copies, with those inside the copies"
-        ))
     }
 
     /// `timeout` expired. `stack` names the frames that were running.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::protocol::{MAX_COPIES, callback, kind};
 
-use super::{Budget, Charge, Code, ErrorClass, Fault, ModuleHandle, Owner, Slot, TableEntry, Text, Value};
+use super::{Budget, Charge, Code, ErrorClass, Fault, ModuleHandle, Owner, Rows, Slot, TableEntry, Text, Value};
 use crate::native::lock;
 
 /// An `ivm` object in transit.
@@ -166,7 +166,7 @@ pub struct ExternalCopy {
     /// Copies in each other, this one included.
     depth: u32,
     /// Those of the value.
-    rows: usize,
+    rows: Rows,
     /// Created by a guest: the first guest that holds it is charged for it.
     of_guest: bool,
     charge: OnceLock<Charge>,
@@ -203,7 +203,7 @@ impl ExternalCopy {
             _ => 0,
         };
         TOTAL_EXTERNAL_SIZE.fetch_add(size, Ordering::Relaxed);
-        let rows = value.rows();
+        let rows = Rows::of(&value);
         Arc::new(Self { value: Mutex::new(Some(value)), size, depth, rows, of_guest, charge: OnceLock::new() })
     }
 
@@ -221,8 +221,8 @@ impl ExternalCopy {
         lock(&self.value).as_ref().map_or(0, Value::byte_size)
     }
 
-    /// [`Value::rows`] of the value.
-    pub fn rows(&self) -> usize {
+    /// Rows of the value.
+    pub fn rows(&self) -> Rows {
         self.rows
     }
 

@@ -14,6 +14,7 @@ mod fault;
 mod handle;
 mod module;
 mod owner;
+mod rows;
 mod spin;
 mod text;
 mod weight;
@@ -32,6 +33,7 @@ pub use fault::{Code, ErrorClass, ErrorFault, Fault, Outcome};
 pub use handle::{Callable, CallbackMode, ContextHandle, ExternalCopy, Handle, IsolateHandle, Reference, TypeOf};
 pub use module::{ModuleHandle, ModuleRequest};
 pub use owner::{Host, KeepAlive, Owner, Request, Slot};
+pub use rows::Rows;
 pub use spin::{processors, spin};
 pub use text::Text;
 
@@ -181,31 +183,8 @@ impl Value {
     }
 }
 
-impl Value {
-    /// Handles, functions, promises, buffers and copies in the value, with those inside the copies.
-    pub fn rows(&self) -> usize {
-        match self {
-            Value::Payload(payload) => payload.rows(),
-            Value::CopyInto { copy, .. } => copy.rows().saturating_add(1),
-            Value::Handle(_) | Value::Function(_) | Value::Promise(_) | Value::Dereference(_) => 1,
-            Value::List(values) => values.iter().map(Value::rows).fold(0, usize::saturating_add),
-            Value::Undefined
-            | Value::Null
-            | Value::Boolean(_)
-            | Value::Number(_)
-            | Value::BigInt(_)
-            | Value::String(_) => 0,
-        }
-    }
-}
-
 /// The approximate bytes of a handle or function, including its slot at its owner.
 const HANDLE: usize = 256;
-
-/// The most [rows](Value::rows) that a guest may send in one value, or in the arguments of one call. A receiver makes objects of all of them in one
-/// piece, which takes up to a few microseconds and some hundred bytes for each. A copy may refer to another one many times, so a few copies in each
-/// other can have any number of rows.
-pub const MAX_ROWS: usize = 16_384;
 
 impl Payload {
     /// The bytes at the start of each payload: V8's tag for its version, and the version.
@@ -224,14 +203,6 @@ impl Payload {
     pub fn buffer(bytes: Arc<Vec<u8>>) -> Self {
         let table = vec![TableEntry::Buffer(Bytes::Own(bytes))];
         Self { bytes: Arc::new(Self::ONLY_BUFFER.to_vec()), table, moved: false }
-    }
-
-    fn rows(&self) -> usize {
-        let rows_of = |entry: &TableEntry| match entry {
-            TableEntry::Value(value) => value.rows(),
-            TableEntry::Buffer(_) | TableEntry::Shared(_) => 1,
-        };
-        self.table.iter().map(rows_of).fold(0, usize::saturating_add)
     }
 
     pub fn byte_size(&self) -> usize {

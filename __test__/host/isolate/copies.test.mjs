@@ -64,6 +64,16 @@ describe('copies inside a value', () => {
     assert.deepEqual(noted, [1, 1]);
     assert.equal(context.evalSync('moved(16_000)', { copy: true }).copy().length, 16_000);`, { timeout: 60_000 }));
 
+  test('have at most 64 MB together, unless there is only one', () => passes(`${SEND}
+    const tooLarge = { name: 'RangeError', message: 'Several copies in a value, or in all arguments of a call, may have 64 MB', code: 'ERR_ISOLATE_LIMIT' };
+    context.global.setSync('note', new ivm.Callback((...values) => values.length));
+    context.evalSync('const text = new ivm.ExternalCopy(["x".repeat(10e6)]); const bytes = new ivm.ExternalCopy(new Uint8Array(70 << 20)); const nested = new ivm.ExternalCopy(listOf(text, 6));');
+    for (const code of ['listOf(text, 7)', '[bytes.copyInto(), text.copyInto()]', 'listOf(nested, 2)']) assert.throws(() => context.evalSync(code, { copy: true }), tooLarge, code);
+    assert.equal(context.evalSync('try { note(...listOf(text, 7)); } catch ({ message }) { message }'), tooLarge.message);
+    assert.equal(context.evalSync('({ bytes: bytes.copyInto() })', { copy: true }).bytes.length, 70 << 20);
+    assert.equal(context.evalSync('note(...listOf(text, 6))'), 6);
+    assert.equal(context.evalSync('nested.copyInto()', { copy: true }).length, 6);`, { options: '{ memoryLimit: 256 }', timeout: 60_000 }));
+
   test('are no more than 64 in each other', () => passes(`
     context.global.setSync('ivm', ivm);
     assert.equal(context.evalSync(\`
