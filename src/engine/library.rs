@@ -1,5 +1,7 @@
 //! This library and the host's executable, as the system's loader sees them.
 
+#[cfg(target_os = "linux")]
+pub use system::contains;
 pub use system::{of_host, own_file};
 
 #[cfg(unix)]
@@ -14,22 +16,33 @@ mod system {
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
     }
 
+    /// What the loader knows about the library or executable that has this address.
+    fn description(address: *const c_void) -> Option<libc::Dl_info> {
+        let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: the call looks up an address, which need not exist, and writes the description if it returns another number than zero.
+        unsafe { (libc::dladdr(address, found.as_mut_ptr()) != 0).then(|| found.assume_init()) }
+    }
+
+    /// An address of this library.
+    fn here() -> *const c_void {
+        own_file as fn() -> Option<PathBuf> as *const c_void
+    }
+
+    /// Whether an address lies in this library.
+    #[cfg(target_os = "linux")]
+    pub fn contains(address: usize) -> bool {
+        let base = |address| description(address).map(|found| found.dli_fbase);
+        base(std::ptr::without_provenance(address)).is_some_and(|found| base(here()) == Some(found))
+    }
+
     /// The path of this library's file.
     pub fn own_file() -> Option<PathBuf> {
-        let here = own_file as fn() -> Option<PathBuf> as *const c_void;
-        let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: the call looks up an address and writes the description. Its name is a C string that belongs to the loader and stays
-        // valid, since this library stays loaded.
-        let name = unsafe {
-            if libc::dladdr(here, found.as_mut_ptr()) == 0 {
-                return None;
-            }
-            let name = found.assume_init().dli_fname;
-            if name.is_null() {
-                return None;
-            }
-            CStr::from_ptr(name)
-        };
+        let name = description(here())?.dli_fname;
+        if name.is_null() {
+            return None;
+        }
+        // SAFETY: the name is a C string that belongs to the loader and stays valid, since this library stays loaded.
+        let name = unsafe { CStr::from_ptr(name) };
         PathBuf::from(OsString::from_vec(name.to_bytes().to_vec())).canonicalize().ok()
     }
 }

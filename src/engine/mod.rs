@@ -40,6 +40,7 @@ mod pool;
 mod read_only_heap;
 mod seal;
 mod snapshot;
+mod snapshot_objects;
 mod snapshot_scripts;
 mod snapshot_views;
 mod start;
@@ -91,8 +92,8 @@ pub use platform::{TaskSink, forget_isolate, make_isolate, make_snapshot_creator
 pub use pool::{run_on_pool, threads};
 pub use seal::{Digest, open, seal};
 pub use snapshot::{BOOTSTRAP, SnapshotSource};
+pub use snapshot_objects::{Unusable, prepare as prepare_for_snapshot, verify as verify_snapshot};
 pub use snapshot_scripts::{have_shrunk_buffers, run_for_snapshot};
-pub use snapshot_views::may_lose_views;
 pub use start::Unavailable;
 pub use user_snapshot::{Size, Snapshot};
 pub use wasm::began_compiling;

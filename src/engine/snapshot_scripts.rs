@@ -59,7 +59,7 @@ mod wrapped {
         fn resize(store: Object, isolate: Object, length: usize) -> c_int;
         /// The length of a `v8::BackingStore`, which is a `v8::internal::BackingStore`.
         #[link_name = "v8__BackingStore__ByteLength"]
-        fn length_of(store: Object) -> usize;
+        fn length_of(store: *const c_void) -> usize;
     }
 
     core::arch::global_asm!(

@@ -122,3 +122,25 @@ fn the_startup_snapshot_holds_the_surface() {
     let outcome = settle(ops::prepare(op::EVAL_CLOSURE, Some(context), args, &crate::guest::settings()));
     assert!(matches!(outcome, Ok(Value::String(text)) if text == Text::from("function")));
 }
+
+/// Without the linker's help, V8 gives a view that is a part of its buffer a wrong address.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_snapshot_that_v8_does_not_restore_is_refused() {
+    let snapshot = |code: &str| {
+        let number = || Value::Number(0.0);
+        let script = [Value::String(Text::from(code)), Value::Undefined, number(), number()];
+        let args = [number(), number(), number(), Value::Undefined, number()].into_iter().chain(script).collect();
+        settle(ops::prepare(op::CREATE_SNAPSHOT, None, args, &crate::guest::settings()))
+    };
+    let buffer = "const b = new ArrayBuffer(16); const v = new DataView(b, 4); b.v = v;";
+    let refused = message(snapshot(&format!("{{ {buffer} globalThis.b = b; }}")));
+    assert_eq!(refused, "A buffer in a snapshot must not have several views and properties of its own");
+    let resizable = "const b = new ArrayBuffer(16, { maxByteLength: 64 }); const c = new Uint8Array(b);";
+    let code = format!(
+        "{{ {buffer} globalThis.v = v; }} {{ {resizable} globalThis.c = [c, b, new DataView(b, 4)]; }}
+        {{ const b = new ArrayBuffer(16); globalThis.d = [new Uint8Array(b), new DataView(b, 4), new Uint8Array(b)]; b.transfer(); }}
+        globalThis.e = [new Uint8Array(0), new Float64Array(5), new ArrayBuffer(0), /a/g, new Map([[{{}}, 1]]), new Error('e'), Symbol('s')];"
+    );
+    assert!(snapshot(&code).is_ok());
+}

@@ -122,7 +122,7 @@ describe('views of buffers in a snapshot', () => {
     }`, { timeout: 60_000 }));
 
   test('are refused if their buffer has several, and properties that may lead to them', () => passes(`${PRELUDE}
-    const begin = 'var b = new ArrayBuffer(16), v = new DataView(b), w = new DataView(b);';
+    const begin = 'var b = new ArrayBuffer(16); const v = new DataView(b), w = new DataView(b);';
     for (const code of [
       'b.v = v', 'b[0] = v', 'Object.defineProperty(b, Symbol(), { value: { v } })', 'for (let i = 0; i < 2000; i += 1) b["k" + i] = v',
       'class Stamp { constructor() { return b } } new (class extends Stamp { #v = v })()',
@@ -132,6 +132,50 @@ describe('views of buffers in a snapshot', () => {
       assert.match(syncError(() => create(begin + code)).message, /several views and properties/);
     }
     create(begin);`));
+
+  test('are not refused for properties that do not lead to them', () => passes(`${PRELUDE}
+    const code = 'var b = new ArrayBuffer(16), v = new DataView(b, 4), w = new DataView(b, 8); b.name = "a buffer"; v.setUint8(0, 7); w.setUint8(0, 8)';
+    const context_ = new ivm.Isolate({ snapshot: create(code) }).createContextSync();
+    const use = 'const read = new Function("it", "return it.getUint8(0)"); const sums = [v, w].map((it) => { let sum = 0; for (let i = 0; i < 1e5; i += 1) sum += read(it); return sum });';
+    assert.equal(context_.evalSync(use + 'sums.join() + b.name'), '700000,800000a buffer');`));
+
+  test('keep their memory if a resizable buffer has them, wherever V8 finds them first', () => passes(`${PRELUDE}
+    for (const args of ['b', 'b, 4', 'b, 4, 8']) {
+      for (const globals of ['globalThis.b = b; globalThis.c = c', 'globalThis.c = c; globalThis.b = b', 'globalThis.b = b', 'globalThis.b = b; b.name = "a buffer"; globalThis.c = c']) {
+        const code = '{ const b = new ArrayBuffer(16, { maxByteLength: 64 }); const c = new Uint8Array(' + args + '); c[0] = 7; ' + globals + ' }';
+        const context_ = new ivm.Isolate({ snapshot: create(code) }).createContextSync();
+        assert.equal(context_.evalSync('globalThis.c ??= new Uint8Array(' + args + '); const read = () => c[0]; let sum = 0; for (let i = 0; i < 1e5; i += 1) sum += read(); sum'), 700_000, code);
+        assert.equal(context_.evalSync('b.resize(64); c[7] = 5; b.resize(8); b.resize(20); [c[7], c.buffer === b].join()'), (args === 'b' ? '5' : '0') + ',true', code);
+      }
+    }
+    otherWorks();`));
+
+  test('are refused, without the loss of a thread, if they are properties of their resizable buffer', () => passes(`${PRELUDE}
+    const lost = () => ivm.engineStats().lostThreads;
+    const before = lost();
+    const accessor = 'Object.defineProperty(b, "c", { get() { return c } })';
+    const of = (options, view) => '{ const b = new ArrayBuffer(16, ' + options + '), c = new ' + view + '(b, 4); globalThis.b = b; ';
+    for (const [code, message] of [
+      ...['b.c = c', 'b[0] = c', 'b.deep = { list: [c] }'].map((each) => [
+        of('{ maxByteLength: 64 }', 'Uint8Array') + each, /resizable buffer in a snapshot must not have typed arrays and properties/,
+      ]),
+      [of('{ maxByteLength: 64 }', 'Uint8Array') + accessor, /must not have both views and accessors/],
+      [of('{ maxByteLength: 64 }', 'DataView') + accessor, /must not have both views and accessors/],
+      [of('undefined', 'DataView') + accessor, /must not have both views and accessors/],
+    ]) {
+      const error = syncError(() => create(code + ' }'));
+      assert.match(error.message, message, code);
+      assert.equal(error.code, 'ERR_ISOLATE_UNSUPPORTED');
+    }
+    assert.equal(lost(), before);
+    otherWorks();`));
+
+  test('of detached buffers stay detached', () => passes(`${PRELUDE}
+    const code = 'var all = []; for (const options of [undefined, { maxByteLength: 64 }]) for (const count of [1, 2]) {'
+      + 'const b = new ArrayBuffer(16, options); all.push(b, new Uint8Array(b, 4), new DataView(b, 4)); if (count === 2) all.push(new Float64Array(b)); b.transfer(); }';
+    const context_ = new ivm.Isolate({ snapshot: create(code) }).createContextSync();
+    assert.equal(context_.evalSync('all.map((it) => { try { return it.byteLength } catch (error) { return error.name } }).join()'), "0,0,TypeError,0,0,TypeError,0,0,0,TypeError,0,0,TypeError,0");
+    assert.equal(context_.evalSync('const read = (it) => it[0]; let found = 0; for (const it of all) for (let i = 0; i < 1e5; i += 1) { it[0] = 5; if (it[0] !== undefined && ArrayBuffer.isView(it) && !(it instanceof DataView)) found += 1 } found'), 0);`));
 });
 
 describe('a script that exceeds its memory limit', () => {

@@ -16,7 +16,6 @@ const KNOWN = {
   'engine/background.rs': 'only on threads of the library',
   'engine/cpu_profiles.rs': "only on V8's threads that add samples",
   'engine/snapshot_scripts.rs': 'only for snapshots',
-  'engine/snapshot_views.rs': 'only while a snapshot is tried out',
   'engine/heap/mod.rs': 'only while an isolate is made',
   'engine/icu/caches.rs': 'the last table, read just after it was written',
   'engine/linux.rs': "the thread's number",

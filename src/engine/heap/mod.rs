@@ -3,6 +3,8 @@
 //! redirects a function that each isolate calls once on its heap to this module (`build.rs`).
 
 mod functions;
+#[cfg(target_os = "linux")]
+pub mod objects;
 mod pages;
 
 use std::cell::Cell;

@@ -8,7 +8,7 @@ use super::current::address_of;
 use super::job_execution;
 use super::memory;
 use super::parking::{UNWRITABLE, await_snapshot, unsupported};
-use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink};
+use crate::engine::{self, BOOTSTRAP, Engine, Size, TaskSink, Unusable};
 use crate::isolate::clock::{self, Alarm};
 use crate::isolate::guest::Guest;
 use crate::isolate::guest::attachments::detach_from_thread;
@@ -22,7 +22,6 @@ use crate::value::{Budget, Code, Completion, ErrorClass, ExternalCopy, Fault, Ha
 
 const USING: &str = "The scripts of a snapshot must not use `using`";
 const SHRUNK: &str = "The scripts of a snapshot must not make a resizable buffer smaller";
-const VIEWS: &str = "A buffer in a snapshot must not have several views and properties of its own";
 
 /// The outcome of the job, for this thread. The caller gets the snapshot instead.
 #[derive(Default)]
@@ -80,7 +79,7 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
             return Err(Fault::Stopped);
         }
         let sealed = engine.seal_snapshot(&blob, left.size);
-        try_out(remote, engine, &sealed)?;
+        try_out(remote, engine, &sealed, || !caller.is_complete())?;
         Ok(sealed)
     };
     // Memory that V8 takes to write the snapshot does not count for the guest.
@@ -92,6 +91,13 @@ fn perform(remote: &Arc<Remote>, job: Job) -> Outcome {
 
 fn failed() -> Fault {
     Fault::coded(ErrorClass::Error, "Failure creating snapshot", Code::Unsupported)
+}
+
+fn refused(reason: Unusable) -> Fault {
+    match reason {
+        Unusable::Abandoned => Fault::Stopped,
+        Unusable::Content(message) => unsupported(message),
+    }
 }
 
 /// What a job has left for the snapshot.
@@ -138,6 +144,10 @@ fn leave_behind(
         let foreign = scope.get_heap_statistics().used_global_handles_size() > plain.handles;
         let problem = if engine::have_shrunk_buffers() { Some(SHRUNK) } else { foreign.then_some(UNWRITABLE) };
         let found = found.and_then(|found| problem.map_or(Ok(found), |problem| Err(unsupported(problem))));
+        let found = found.and_then(|found| {
+            engine::prepare_for_snapshot(|| !caller.is_complete())
+                .map_or_else(|reason| Err(refused(reason)), |()| Ok(found))
+        });
         let (context, value) = match found {
             Ok((context, value)) => (context, Ok(value)),
             Err(fault) => (v8::Context::new(scope, v8::ContextOptions::default()), Err(fault)),
@@ -151,8 +161,14 @@ fn leave_behind(
     (left.map(|value| Left { size, keeps_code: matches!(value, Value::Boolean(true)) }), late)
 }
 
-/// Starts an isolate and a context from the snapshot. A snapshot from which V8 cannot start must not be handed out.
-fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Result<(), Fault> {
+/// Starts an isolate and a context from the snapshot, and looks at all of their objects. A snapshot from which V8 cannot start, or that it does not
+/// restore, must not be handed out. `awaited` says whether a caller still waits for it.
+fn try_out(
+    remote: &Arc<Remote>,
+    engine: &Engine,
+    sealed: &Arc<Vec<u8>>,
+    awaited: impl FnMut() -> bool,
+) -> Result<(), Fault> {
     let snapshot = engine.open_snapshot(Arc::clone(sealed)).ok_or_else(failed)?;
     let space = &remote.accounts.space;
     // The isolate that has made the snapshot is gone.
@@ -167,16 +183,18 @@ fn try_out(remote: &Arc<Remote>, engine: &Engine, sealed: &Arc<Vec<u8>>) -> Resu
     let params = engine.create_params(remote.settings.memory_limit, &budget, Some(&snapshot));
     let start = || {
         let mut isolate = engine::make_isolate(params);
-        engine::register_isolate(address_of(&isolate), &(Arc::clone(remote) as Arc<dyn TaskSink>));
+        let address = address_of(&isolate);
+        engine::register_isolate(address, &(Arc::clone(remote) as Arc<dyn TaskSink>));
         memory::install(&mut isolate);
-        {
+        let verified = {
             v8::scope!(let scope, &mut isolate);
             v8::Context::new(scope, v8::ContextOptions::default());
-        }
-        engine::forget_isolate(address_of(&isolate));
+            engine::verify_snapshot(address, awaited)
+        };
+        engine::forget_isolate(address);
+        verified
     };
-    let start = || engine::with_prepaid_space(&budget, space, prepaid, || budget.overdraw(start));
-    if engine::may_lose_views(start) { Err(unsupported(VIEWS)) } else { Ok(()) }
+    engine::with_prepaid_space(&budget, space, prepaid, || budget.overdraw(start)).map_err(refused)
 }
 
 /// What an isolate has before any code runs in it.
