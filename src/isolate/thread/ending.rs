@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::grace::Grace;
 use super::malloc_trim;
+use super::suspender;
 use crate::engine::{self, ThreadState};
 use crate::isolate::clock;
 use crate::isolate::job::Kind;
@@ -247,7 +248,7 @@ impl Remote {
         let remote = self.me.clone();
         clock::after(delay, move || {
             // Not on the clock's thread: this waits for the other thread to answer.
-            engine::run_on_pool(move || {
+            suspender::run(move || {
                 let Some(remote) = remote.upgrade() else { return };
                 let waited = before + delay;
                 // The host waits until its memory is safe. A thread that kept using it would end the process, or worse.
