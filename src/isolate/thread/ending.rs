@@ -8,7 +8,7 @@ use super::malloc_trim;
 use super::suspender;
 use crate::engine::{self, ThreadState};
 use crate::isolate::clock;
-use crate::isolate::job::Kind;
+use crate::isolate::job::{Job, Kind};
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::body::Body;
 use crate::isolate::remote::lifecycle::{Effects, Event};
@@ -172,7 +172,7 @@ impl Remote {
         // Before the calls: those keep a host alive, promises do not.
         self.promises.abandon(reason);
         self.fail_running(&reason.fault());
-        self.fail_queued(&reason.fault());
+        self.fail_queued(&reason.fault()).into_iter().for_each(Job::discard);
         self.retire_thread();
         self.listeners.announce_abandoned(problem);
     }
@@ -180,7 +180,7 @@ impl Remote {
     /// The end of a stopped isolate, on the thread that has its V8 side; `dispose` disposes of that.
     pub(in crate::isolate) fn end(&self, dispose: impl FnOnce()) {
         let reason = self.stop_reason().unwrap_or(Stop::Disposed);
-        self.fail_queued(&reason.fault());
+        drop(self.fail_queued(&reason.fault()));
         // This thread may be faster than the one that stops the isolate. Isolates that only this guest refers to would then be dropped
         // instead of stopped.
         self.stop_children();
@@ -280,14 +280,16 @@ impl Remote {
         });
     }
 
-    /// Answers every job that has not started.
-    fn fail_queued(&self, fault: &Fault) {
-        for job in self.mailbox.drain() {
+    /// Answers every job that has not started. Returns them.
+    fn fail_queued(&self, fault: &Fault) -> Vec<Job> {
+        let queued = self.mailbox.drain();
+        for job in &queued {
             job.completion.complete(Err(fault.clone()));
             if job.kind == Kind::Detached {
                 self.finish_detached();
             }
         }
+        queued
     }
 
     /// A descendant that was stopped, perhaps with its creator, and will be gone soon.
