@@ -3,11 +3,11 @@
 
 #[cfg(target_os = "linux")]
 use std::io::Read;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use super::heap;
-#[cfg(target_os = "linux")]
 use super::memory;
 use crate::native::lock;
 use crate::value::{Budget, Charge};
@@ -87,6 +87,10 @@ const MORE_MADE: u32 = 64;
 /// Each page of a heap has a mapping. The check is repeated for this many more of them.
 const MORE_PAGES: usize = PARTS / 2;
 
+/// Each buffer has two mappings. The check is repeated for this many more buffers, and buffers leave these mappings free.
+const MORE_BUFFERS: usize = PARTS / 4;
+const FREE_OF_BUFFERS: usize = PARTS * 4;
+
 /// If there is no room, the next check waits this long, because a check itself uses mappings.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 
@@ -98,11 +102,13 @@ struct Parts {
     mark: u64,
     /// Or when there are so many pages in all heaps.
     pages: usize,
+    /// Or when so many buffers have been created.
+    buffers: usize,
     /// There was no room at that time.
     exhausted: Option<Instant>,
 }
 
-static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, pages: 0, exhausted: None });
+static KNOWN: Mutex<Parts> = Mutex::new(Parts { made: 0, mark: 0, pages: 0, buffers: 0, exhausted: None });
 
 /// Whether the process has address space for another isolate in addition to those `alive`, as far as can be determined. V8 ends the process
 /// when it gets none.
@@ -116,26 +122,62 @@ pub fn has_room_for_engine() -> bool {
 }
 
 fn has_parts(alive: u64) -> bool {
-    let pages = heap::count_pages();
+    let (pages, buffers) = (heap::count_pages(), CREATED.load(Ordering::Relaxed));
     let mut known = lock(&KNOWN);
     known.made += 1;
     let look = match known.exhausted {
         Some(since) => since.elapsed() >= RETRY_AFTER,
-        None => known.made >= MORE_MADE || alive >= known.mark || pages >= known.pages,
+        None => known.made >= MORE_MADE || alive >= known.mark || pages >= known.pages || buffers >= known.buffers,
     };
     if look {
         let exhausted = (!is_list_short() && !can_split(PARTS)).then(Instant::now);
-        *known = Parts { made: 0, mark: u64::MAX, pages: usize::MAX, exhausted };
+        *known = Parts { made: 0, mark: u64::MAX, pages: usize::MAX, buffers: buffers + MORE_BUFFERS, exhausted };
     }
     known.mark = known.mark.min(alive + MORE_ALIVE);
     known.pages = known.pages.min(pages + MORE_PAGES);
     known.exhausted.is_none()
 }
 
+/// How many buffers have been created, or refused here.
+static CREATED: AtomicUsize = AtomicUsize::new(0);
+
+/// What is known about mappings for buffers.
+struct Buffers {
+    /// The next check takes place when this many have been created.
+    mark: usize,
+    /// There was no room at that time.
+    exhausted: Option<Instant>,
+}
+
+static BUFFERS: Mutex<Buffers> = Mutex::new(Buffers { mark: MORE_BUFFERS, exhausted: None });
+
+/// Whether the process has mappings for another buffer and for its host. The budgets are those of this library: other code may have taken mappings, such as
+/// another copy of this library, whose guests may have as many buffers.
+pub fn has_room_for_buffer() -> bool {
+    let created = CREATED.fetch_add(1, Ordering::Relaxed) + 1;
+    let mut known = lock(&BUFFERS);
+    let look = match known.exhausted {
+        Some(since) => since.elapsed() >= RETRY_AFTER,
+        None => created >= known.mark,
+    };
+    if !look {
+        return known.exhausted.is_none();
+    }
+    known.mark = created + MORE_BUFFERS;
+    if known.exhausted.is_some() {
+        known.exhausted = Some(Instant::now());
+    }
+    // Not under the lock: other threads rely on what was found before.
+    drop(known);
+    let has_room = is_list_short() || memory::free_mappings().is_none_or(|free| free >= FREE_OF_BUFFERS);
+    lock(&BUFFERS).exhausted = (!has_room).then(Instant::now);
+    has_room
+}
+
 /// This process is new, so it has few mappings.
 #[cfg_attr(windows, allow(dead_code, reason = "children are such, and there are none"))]
 pub fn is_new_process() {
-    *lock(&KNOWN) = Parts { made: 0, mark: MORE_ALIVE, pages: MORE_PAGES, exhausted: None };
+    *lock(&KNOWN) = Parts { made: 0, mark: MORE_ALIVE, pages: MORE_PAGES, buffers: MORE_BUFFERS, exhausted: None };
 }
 
 #[cfg(unix)]

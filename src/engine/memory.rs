@@ -2,6 +2,10 @@
 
 #[cfg(target_os = "linux")]
 use std::sync::LazyLock;
+use std::sync::atomic::AtomicUsize;
+
+/// Regions of the address space that `page_allocator` knows. Each has two mappings. V8 has far more pages of other kinds.
+pub static REGIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes of the machine's memory, or fewer where the process or its container has a limit.
 pub fn memory() -> usize {
@@ -25,6 +29,27 @@ pub fn max_mappings() -> usize {
 #[cfg(not(target_os = "linux"))]
 pub fn max_mappings() -> usize {
     usize::MAX
+}
+
+/// How many more mappings the system gives this process, if that is known. Takes half a microsecond for each mapping that it has.
+#[cfg(target_os = "linux")]
+pub fn free_mappings() -> Option<usize> {
+    use std::io::Read;
+    const PIECE: usize = 64 << 10;
+    let mut list = std::fs::File::open("/proc/self/maps").ok()?;
+    let mut piece = vec![0; PIECE];
+    let mut count = 0;
+    loop {
+        match list.read(&mut piece).ok()? {
+            0 => return Some(max_mappings().saturating_sub(count)),
+            length => count += piece[..length].iter().filter(|byte| **byte == b'\n').count(),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn free_mappings() -> Option<usize> {
+    None
 }
 
 #[cfg(unix)]

@@ -127,4 +127,12 @@ impl Job {
     pub fn charged(self, charge: Charge) -> Self {
         Self { charge, ..self }
     }
+
+    /// Drops the job of an isolate whose guest may still run. V8's inspector keeps the addresses of its tasks, such as that of a heap snapshot, which a pause
+    /// of the guest runs early. So tasks of V8 stay in memory.
+    pub(super) fn discard(self) {
+        if matches!(self.kind, Kind::Background | Kind::Heap) {
+            std::mem::forget(self.work);
+        }
+    }
 }

@@ -332,3 +332,28 @@ test('a host that profiles itself, in every order', { skip: !host.startsWith('no
     assert.equal(profiles.length, steps[0] === hostStarts ? 0 : 1);
   }
 `));
+
+test('a heap snapshot that was requested before the guest was abandoned, and a pause after that', () => passes(`
+  ivm.configureEngine({ terminationGrace: 100 });
+  const found = [];
+  for (let round = 0; round < 3; round += 1) {
+    const one = new ivm.Isolate(${options});
+    const within = await one.createContext({ inspector: true });
+    const session = one.createInspectorSession();
+    session.onNotification = () => {};
+    session.onResponse = () => {};
+    let id = 0;
+    const send = (method, params) => session.dispatchProtocolMessage(JSON.stringify({ id: id += 1, method, params }));
+    send('Debugger.enable');
+    send('HeapProfiler.enable');
+    // V8 notices that it must stop only after the pause.
+    const running = errorOf(() => within.eval('{ const end = Date.now() + 150; while (Date.now() < end); [].indexOf.call({ length: 3e7 }, 1); debugger; }', { timeout: 200 }));
+    await sleep(30);
+    for (let count = 0; count < 8; count += 1) send('HeapProfiler.takeHeapSnapshot', { reportProgress: false });
+    found.push((await running).code);
+    // What takes the memory of what was freed.
+    await Promise.all(Array.from({ length: 100 }, () => errorOf(() => isolate.createContext().then((context) => context.eval('throw new Error("x".repeat(100))')))));
+    await sleep(1_000);
+  }
+  // The control: a guest was abandoned.
+  assert.ok(found.includes('ERR_ISOLATE_UNRESPONSIVE'), found.join());`, { options, timeout: 60_000 }));

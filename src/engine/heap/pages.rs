@@ -11,6 +11,7 @@ use crate::engine::memory;
 use crate::native::{give_back_pages, lock};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::atomic::Ordering;
 use std::sync::{LazyLock, Mutex};
 
 /// A page of a heap, or a page of a large object.
@@ -79,11 +80,12 @@ impl Pages {
         self.by_heap.get(&heap).is_some_and(|count| count.large > most)
     }
 
-    /// The same for all pages.
-    fn has_too_many(&self, heap: usize) -> bool {
+    /// The same for all pages, if other parts of this library have `others` mappings.
+    fn has_too_many(&self, heap: usize, others: usize) -> bool {
+        let all = self.by_start.len() + others;
         // Where guests have few pages, system calls may be filtered, and the limit is not read.
-        self.by_start.len() > MANY_LARGE
-            && self.by_start.len() > memory::max_mappings() / 8 * 7
+        all > MANY_LARGE
+            && all > memory::max_mappings() / 8 * 7
             && self.by_heap.get(&heap).is_some_and(|count| count.pages > MANY_OF_ONE)
     }
 }
@@ -112,7 +114,8 @@ static PAGES: LazyLock<Mutex<Pages>> = LazyLock::new(Mutex::default);
 fn add(description: usize, heap: usize, start: usize, size: usize, is_large: bool) -> bool {
     let mut pages = lock(&PAGES);
     pages.insert(start, Page { heap, size, description, is_large });
-    pages.has_too_many(heap) || (is_large && pages.has_too_many_large(heap))
+    let others = memory::REGIONS.load(Ordering::Relaxed) * 2;
+    pages.has_too_many(heap, others) || (is_large && pages.has_too_many_large(heap))
 }
 
 /// The page no longer belongs to a heap.
@@ -386,10 +389,10 @@ mod tests {
         for place in 1..=most {
             pages.insert(place * SIZE, page(1, place));
         }
-        assert!(!pages.has_too_many(1));
+        assert!(!pages.has_too_many(1, 0) && pages.has_too_many(1, 1));
         pages.insert((most + 1) * SIZE, page(2, most + 1));
-        assert!(pages.has_too_many(1) && !pages.has_too_many(2));
+        assert!(pages.has_too_many(1, 0) && !pages.has_too_many(2, 0));
         pages.remove(SIZE);
-        assert!(!pages.has_too_many(1));
+        assert!(!pages.has_too_many(1, 0));
     }
 }

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use super::address_space;
+use super::memory::REGIONS as REGION_COUNT;
 use crate::native::{self, Guard, NativeQuota, Share, ShareGuard, context, lock};
 use crate::value::{Budget, Charge};
 
@@ -130,9 +131,6 @@ struct Region {
 /// Regions by their start.
 static REGIONS: LazyLock<Mutex<BTreeMap<usize, Region>>> = LazyLock::new(Mutex::default);
 
-/// The number of regions. V8 has far more pages of other kinds.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
 fn regions() -> Guard<'static, BTreeMap<usize, Region>> {
     #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
     native::stack::check();
@@ -156,7 +154,7 @@ const MAX_CODE: usize = 3 << 30;
 
 /// Pages are about to be used, possibly for code. They cannot be refused.
 fn use_for_code(start: usize, length: usize) {
-    if COUNT.load(Ordering::Acquire) == 0 {
+    if REGION_COUNT.load(Ordering::Acquire) == 0 {
         return;
     }
     let (base, quota, more) = {
@@ -204,13 +202,17 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
         return std::ptr::null_mut();
     }
     let prepaid = if what == Use::Buffer { take_prepaid(size) } else { None };
+    let is_prepaid = prepaid.is_some();
     let charges = match prepaid {
         Some(charges) => charges.map(Some),
         None => [address_space::take(&space, size), address_space::take_of_all(size, what == Use::Buffer)],
     };
     let is_enough = match what {
         // V8 ends the process when it does not get the buffers of a snapshot.
-        Use::Buffer => charges.iter().all(Option::is_some) || memory.is_overdrawn(),
+        Use::Buffer => {
+            memory.is_overdrawn()
+                || (charges.iter().all(Option::is_some) && (is_prepaid || address_space::has_room_for_buffer()))
+        }
         // Usage by other isolates must not end this one.
         Use::Stack | Use::Code => charges[0].is_some(),
     };
@@ -228,7 +230,7 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
     }
     let start = reserve();
     if !start.is_null() {
-        COUNT.fetch_add(1, Ordering::Release);
+        REGION_COUNT.fetch_add(1, Ordering::Release);
         let quota = if what == Use::Code { native::current() } else { None };
         let held = share.map(Share::hold).into_iter().collect();
         let region = Region { what, size, used: 0, memory, _space: charges, code: 0, quota, held };
@@ -245,7 +247,7 @@ fn reserve(what: Use, size: usize, reserve: impl FnOnce() -> *mut c_void) -> *mu
 
 /// The pages from `start` on are about to be freed. Returns their use, if known.
 fn forget(start: usize) -> Option<Use> {
-    if COUNT.load(Ordering::Acquire) == 0 {
+    if REGION_COUNT.load(Ordering::Acquire) == 0 {
         return None;
     }
     let region = {
@@ -256,7 +258,7 @@ fn forget(start: usize) -> Option<Use> {
         }
         region
     };
-    COUNT.fetch_sub(1, Ordering::Release);
+    REGION_COUNT.fetch_sub(1, Ordering::Release);
     CODE.fetch_sub(region.code, Ordering::Relaxed);
     region.memory.give_back(region.used);
     Some(region.what)
@@ -264,7 +266,7 @@ fn forget(start: usize) -> Option<Use> {
 
 /// Whether the pages from `start` on are a stack.
 fn is_stack(start: usize) -> bool {
-    COUNT.load(Ordering::Acquire) > 0 && regions().get(&start).is_some_and(|region| region.what == Use::Stack)
+    REGION_COUNT.load(Ordering::Acquire) > 0 && regions().get(&start).is_some_and(|region| region.what == Use::Stack)
 }
 
 /// A change of the accessible part of a region.
@@ -278,7 +280,7 @@ struct Change {
 impl Change {
     /// The change that results when pages become accessible or inaccessible; `None` if they do not belong to a buffer, or do not change.
     fn plan(start: usize, length: usize, accessible: bool) -> Option<Self> {
-        if COUNT.load(Ordering::Acquire) == 0 {
+        if REGION_COUNT.load(Ordering::Acquire) == 0 {
             return None;
         }
         let regions = regions();

@@ -232,6 +232,9 @@ impl Remote {
         if let Some(reason) = self.stop_reason() {
             drop(queues);
             job.completion.complete(Err(reason.refusal(job.kind == Kind::Call)));
+            if self.settings.inspector {
+                job.discard();
+            }
             return None;
         }
         if let Some(deadline) = job.limits.deadline

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::grace::Grace;
 use super::malloc_trim;
+use super::suspender;
 use crate::engine::{self, ThreadState};
 use crate::isolate::clock;
-use crate::isolate::job::Kind;
+use crate::isolate::job::{Job, Kind};
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::body::Body;
 use crate::isolate::remote::lifecycle::{Effects, Event};
@@ -171,7 +172,7 @@ impl Remote {
         // Before the calls: those keep a host alive, promises do not.
         self.promises.abandon(reason);
         self.fail_running(&reason.fault());
-        self.fail_queued(&reason.fault());
+        self.fail_queued(&reason.fault()).into_iter().for_each(Job::discard);
         self.retire_thread();
         self.listeners.announce_abandoned(problem);
     }
@@ -179,7 +180,7 @@ impl Remote {
     /// The end of a stopped isolate, on the thread that has its V8 side; `dispose` disposes of that.
     pub(in crate::isolate) fn end(&self, dispose: impl FnOnce()) {
         let reason = self.stop_reason().unwrap_or(Stop::Disposed);
-        self.fail_queued(&reason.fault());
+        drop(self.fail_queued(&reason.fault()));
         // This thread may be faster than the one that stops the isolate. Isolates that only this guest refers to would then be dropped
         // instead of stopped.
         self.stop_children();
@@ -247,7 +248,7 @@ impl Remote {
         let remote = self.me.clone();
         clock::after(delay, move || {
             // Not on the clock's thread: this waits for the other thread to answer.
-            engine::run_on_pool(move || {
+            suspender::run(move || {
                 let Some(remote) = remote.upgrade() else { return };
                 let waited = before + delay;
                 // The host waits until its memory is safe. A thread that kept using it would end the process, or worse.
@@ -279,14 +280,16 @@ impl Remote {
         });
     }
 
-    /// Answers every job that has not started.
-    fn fail_queued(&self, fault: &Fault) {
-        for job in self.mailbox.drain() {
+    /// Answers every job that has not started. Returns them.
+    fn fail_queued(&self, fault: &Fault) -> Vec<Job> {
+        let queued = self.mailbox.drain();
+        for job in &queued {
             job.completion.complete(Err(fault.clone()));
             if job.kind == Kind::Detached {
                 self.finish_detached();
             }
         }
+        queued
     }
 
     /// A descendant that was stopped, perhaps with its creator, and will be gone soon.

@@ -16,5 +16,6 @@ pub(super) mod profiling;
 pub(super) mod run;
 pub(super) mod sessions;
 pub(super) mod snapshot_creator;
+pub(super) mod suspender;
 pub mod suspension;
 pub(super) mod waiting;

@@ -12,6 +12,7 @@ use super::job_execution;
 use super::memory;
 use super::sessions::open_inspector;
 use super::snapshot_creator;
+use super::suspender;
 use crate::engine::{self, TaskSink, Unavailable, background};
 use crate::isolate::clock;
 use crate::isolate::guest::codegen::on_code_generation;
@@ -77,8 +78,8 @@ fn start_on_pool(remote: Arc<Remote>, body: Option<Box<Body>>) {
         STARTED.fetch_add(1, Ordering::Relaxed);
         run_on_thread(remote, body);
     };
-    // Without its thread, the clock would not enforce the guest's limits.
-    if !clock::is_running() {
+    // Without these threads, the guest's limits would not be enforced.
+    if !clock::is_running() || !suspender::start() {
         return without_thread(&failed);
     }
     if !engine::run_on_pool(run_on_thread) {

@@ -8,6 +8,17 @@
 const { Deno } = /** @type {any} */ (globalThis);
 
 /**
+ * Node's function. With `--pending-deprecation`, it is in a wrapper that reports a deprecation, which ends the process with `--throw-deprecation`. The
+ * prototype of such a wrapper is the function itself.
+ */
+function ofNode() {
+  const { prototype } = Function;
+  const found = Reflect.get(process, '_tickCallback');
+  const inner = typeof found === 'function' ? Object.getPrototypeOf(found) : undefined;
+  return typeof inner === 'function' && inner !== prototype ? inner : found;
+}
+
+/**
  * On Deno, only the microtasks: it reports rejections together with `process.nextTick`, and cannot end with an uncaught one there.
  * @returns {unknown}
  */
@@ -15,7 +26,7 @@ function ofHost() {
   if (process.versions.bun !== undefined) {
     return /** @type {any} */ (process).getBuiltinModule?.('bun:jsc')?.drainMicrotasks;
   }
-  return Deno === undefined ? Reflect.get(process, '_tickCallback') : Deno[Deno.internal]?.core?.runMicrotasks;
+  return Deno === undefined ? ofNode() : Deno[Deno.internal]?.core?.runMicrotasks;
 }
 
 /** @returns {unknown} */

@@ -1,0 +1,40 @@
+// A process that may have no more threads: guests that do not stop have used them up.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { host, run } from '../../harness.mjs';
+
+const isLinux = process.platform === 'linux' && process.arch === 'x64';
+/** Root's threads are not counted, so the process becomes another user. */
+const skip = !isLinux || process.getuid() !== 0 || spawnSync('prlimit', ['--version']).status !== 0 || (host === 'deno' && 'Deno itself ends without threads');
+
+test('a synchronous call still leaves a guest that does not stop', { skip, timeout: 200_000 }, async () => {
+  const result = await run(`
+    import { execFileSync } from 'node:child_process';
+    import { readFileSync } from 'node:fs';
+    import { setgid, setuid } from 'node:process';
+    const SPIN = '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)';
+    const codeOf = async (work) => { try { await work(); } catch ({ code }) { return code; } };
+    const [mine, others] = [0, 1].map(() => new ivm.Isolate({ memoryLimit: 16 }).createContextSync());
+    mine.evalSync('1');
+    ivm.configureEngine({ terminationGrace: 100 });
+    const threads = Number(/Threads:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]);
+    execFileSync('prlimit', ['--pid', String(process.pid), '--nproc=' + (threads + 20) + ':']);
+    setgid(0x60000000 + process.pid);
+    setuid(0x60000000 + process.pid);
+    const found = new Set();
+    for (let round = 0; round < 20 && !found.has('ERR_ISOLATE_LIMIT'); round += 1) {
+      const guest = () => codeOf(async () => (await new ivm.Isolate({ memoryLimit: 8 }).createContext()).eval(SPIN, { deadline: 20 }));
+      for (const code of await Promise.all(Array.from({ length: 4 }, guest))) found.add(code);
+    }
+    // The control: there are no more threads.
+    console.log(found.has('ERR_ISOLATE_LIMIT'), ivm.engineStats().lostThreads > 5);
+    const start = Date.now();
+    console.log(await codeOf(() => mine.evalSync(SPIN, { deadline: 100 })), Date.now() - start < 20_000, others.evalSync('6 * 7'));
+    process.exit(0);`, { timeout: 100_000 });
+  const [control, outcome] = result.stdout.trim().split('\n');
+  assert.equal(control, 'true true', result.stdout + result.stderr);
+  assert.match(String(outcome), /^ERR_ISOLATE_(?:DEADLINE|UNRESPONSIVE) true 42$/, result.stdout + result.stderr);
+  assert.equal(result.code, 0, result.stderr);
+});
