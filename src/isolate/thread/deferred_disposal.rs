@@ -125,13 +125,23 @@ pub fn end(remote: &Arc<Remote>, body: Box<Body>) {
             clock::after(LOOKS, move || defer(later));
         }
         Readiness::Lost => {
-            std::mem::forget(body);
+            // Forever, as the thread of a lost isolate does.
+            std::mem::forget((body, Arc::clone(remote)));
             remote.lose();
         }
     }
 }
 
-/// The same for one that is unreachable.
+/// Returns what V8 has taken outside the heap of a lost isolate to the system, when V8's own threads are done with it.
+fn give_back_blocks(quota: Arc<NativeQuota>) {
+    if quota.tasks().are_over(0) {
+        native::give_back_blocks(&quota);
+    } else {
+        clock::after(LOOKS, move || give_back_blocks(quota));
+    }
+}
+
+/// Ends an isolate that is unreachable, now or later.
 fn end_forgotten(disposal: DeferredDisposal) {
     let DeferredDisposal::Forgotten { body, account, membership, native, quota } = disposal else { return };
     match readiness(quota.as_ref()) {
@@ -144,7 +154,14 @@ fn end_forgotten(disposal: DeferredDisposal) {
             let later = DeferredDisposal::Forgotten { body, account, membership, native, quota };
             clock::after(LOOKS, move || defer(later));
         }
-        Readiness::Lost => std::mem::forget(body),
+        Readiness::Lost => {
+            std::mem::forget(body);
+            drop((account, membership));
+            if let Some(quota) = quota {
+                engine::stop_tasks(&quota, 0);
+                give_back_blocks(quota);
+            }
+        }
     }
 }
 
