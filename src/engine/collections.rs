@@ -82,6 +82,29 @@ unsafe extern "C" fn __wrap__ZN2v84base14RecursiveMutex4LockEv(mutex: Object) {
     }
 }
 
+unsafe extern "C" {
+    /// The address of this thread's `v8::internal::g_current_local_heap_`.
+    #[link_name = "_ZTWN2v88internal21g_current_local_heap_E"]
+    fn local_heap() -> *mut Object;
+    /// `v8::internal::LocalHeap::IsParked`.
+    #[link_name = "_ZNK2v88internal9LocalHeap8IsParkedEv"]
+    fn is_parked(heap: Object) -> bool;
+    /// `v8::internal::LocalHeap::ParkSlowPath`.
+    #[link_name = "_ZN2v88internal9LocalHeap12ParkSlowPathEv"]
+    fn park(heap: Object);
+}
+
+/// This thread, which runs tasks of V8, stops permanently. From now on, no collection waits for it.
+pub fn leave_heap() {
+    // SAFETY: V8 has set the heap that this thread works on, if any. The thread does not continue to use it.
+    unsafe {
+        let heap = *local_heap();
+        if !heap.is_null() && !is_parked(heap) {
+            park(heap);
+        }
+    }
+}
+
 /// The thread of the isolate with `quota` has stopped permanently at this `v8::internal::IsolateSafepoint`; 0 for none. V8's own threads begin
 /// no task for it any more.
 pub fn stop_tasks(quota: &NativeQuota, safepoint: usize) {

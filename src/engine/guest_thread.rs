@@ -138,6 +138,14 @@ impl GuestThread {
         }
     }
 
+    /// How long the guest has waited for V8's own threads, and those before it on the same fiber, if it runs on a thread of a host.
+    pub fn waited(&self) -> Duration {
+        match *lock(&self.state) {
+            ThreadState::Caller(_, fiber) => native::waits::waited(fiber),
+            _ => Duration::ZERO,
+        }
+    }
+
     /// Records where the isolate's code and its functions lie. Called on its thread.
     pub fn learn_place(&self, isolate: &v8::Isolate) {
         self.code.get_or_init(|| Code::of(isolate));

@@ -80,7 +80,7 @@ pub use bootstrap_script::BootstrapScript;
 #[cfg(target_os = "linux")]
 pub use checks::contain as contain_failed_checks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-pub use collections::stop_tasks;
+pub use collections::{leave_heap, stop_tasks};
 pub use fibers::{Allowed, Entered, limit_stack, new_thread, works_on_cpp_heap, works_on_heap};
 pub use guest_thread::{GuestThread, ThreadState, accept_suspension, is_main_thread, knows_code_of_v8};
 pub use heap::Heap;

@@ -3,8 +3,9 @@
 //! the queue of the others, and an isolate that cannot continue would keep the thread that compiles for it. On Linux the linker redirects the
 //! constructor and the destructor of an isolate's dispatcher to this module (`build.rs`). V8's own executor then has no work.
 //!
-//! The linker also redirects the function that runs a compilation here. Those that still wait when the isolate is lost, or out of memory, are
-//! cancelled.
+//! The linker also redirects the function that runs a compilation of TurboFan or Maglev here. Those that still wait when the isolate is lost, ends
+//! or is out of memory are cancelled. The thread of one that takes far more memory than the isolate may have stops permanently
+//! (`native::compilers`).
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;
@@ -116,9 +117,12 @@ unsafe extern "C" fn __wrap__ZN2v88internal23OptimizedCompilationJob10ExecuteJob
     // the address of the vtable is used.
     unsafe {
         let is_turbofan = ptr::eq((*job).functions, (&raw const PIPELINE).cast::<usize>().wrapping_add(FUNCTIONS));
-        if is_turbofan && native::current().is_some_and(|guest| !guest.can_compile(0)) {
-            cancel(job);
-        }
-        execute(job, statistics, isolate)
+        let Some(guest) = native::current() else { return execute(job, statistics, isolate) };
+        native::compile(&guest, || {
+            if is_turbofan && !guest.can_compile(0) {
+                cancel(job);
+            }
+            execute(job, statistics, isolate)
+        })
     }
 }

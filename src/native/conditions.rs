@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use super::{fiber, lock, locks, stop_request};
+use super::{fiber, lock, locks, stop_request, waits};
 
 /// How often a guest that waits looks whether its thread must leave it.
 const POLL: Duration = Duration::from_millis(5);
@@ -50,7 +50,9 @@ pub unsafe fn wait(condition: *mut c_void, CppMutex { mutex, lock, try_lock, unl
     let number = add(condition as usize);
     // SAFETY: guaranteed by the caller.
     unsafe { unlock(mutex) };
+    waits::begin();
     await_signal(number);
+    waits::end();
     // Leaves the guest if the thread was requested to stop: nothing here must be dropped.
     locks::end();
     // SAFETY: guaranteed by the caller.

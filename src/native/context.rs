@@ -40,6 +40,12 @@ pub(super) struct QuotaInUse {
 pub struct V8Activity {
     /// It has begun to compile a WebAssembly module on other threads.
     pub compiles_module: Cell<bool>,
+    /// The thread is one of V8's own, and compiles a function of JavaScript.
+    #[cfg_attr(
+        not(all(target_os = "linux", not(any(test, fuzzing)))),
+        allow(dead_code, reason = "only functions that the linker redirects use it")
+    )]
+    pub(super) compiles: Cell<bool>,
     /// It terminates the heap of C++ objects of an isolate.
     pub terminates_cpp_heap: Cell<bool>,
     /// The `v8::internal::IsolateSafepoint` at which it has stopped the other threads of its isolate's heap, if it held no lock before; 0 for none.
@@ -48,6 +54,12 @@ pub struct V8Activity {
         allow(dead_code, reason = "only functions that the linker redirects use it")
     )]
     pub safepoint: Cell<usize>,
+    /// Where V8 writes the address of the `v8::internal::IsolateSafepoint` at which it is about to stop those threads; null for none.
+    #[cfg_attr(
+        not(all(target_os = "linux", not(any(test, fuzzing)))),
+        allow(dead_code, reason = "only functions that the linker redirects use it")
+    )]
+    pub(super) stopping: Cell<*const usize>,
 }
 
 /// What ICU does on the thread.
@@ -106,8 +118,10 @@ context! {
     pub capped: Cell<bool> = Cell::new(false);
     pub engine: V8Activity = V8Activity {
         compiles_module: Cell::new(false),
+        compiles: Cell::new(false),
         terminates_cpp_heap: Cell::new(false),
         safepoint: Cell::new(0),
+        stopping: Cell::new(ptr::null()),
     };
     pub icu: Icu = Icu {
         expects_refusals: Cell::new(false),
@@ -140,6 +154,7 @@ impl ThreadContext {
         self.engine.compiles_module.set(false);
         self.engine.terminates_cpp_heap.set(false);
         self.engine.safepoint.set(0);
+        self.engine.stopping.set(ptr::null());
     }
 
     /// The number of tasks of V8 in which a guest was left.
@@ -149,7 +164,9 @@ impl ThreadContext {
 
     /// What the other threads of the isolate's heap wait for during its collection; 0 for none.
     pub fn safepoint(&self) -> usize {
-        self.engine.safepoint.get()
+        // SAFETY: it points into the frame of a function that has not returned (`safepoints`), on a stack that stays if the guest was left there.
+        let stopping = unsafe { self.engine.stopping.get().as_ref() };
+        stopping.map_or_else(|| self.engine.safepoint.get(), |safepoint| *safepoint)
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::context;
 use super::quota::{self, NativeQuota};
 #[cfg(target_os = "linux")]
-use super::{fiber, refusal, stop_request};
+use super::{fiber, refusal, stop_request, waits};
 
 /// How often a guest that waits for a lock on a fiber tries to take it.
 #[cfg(target_os = "linux")]
@@ -108,7 +108,9 @@ pub unsafe fn take(
     // SAFETY: as above.
     while !unsafe { try_lock(lock) } {
         end();
+        waits::begin();
         std::thread::sleep(pause);
+        waits::end();
         pause = (pause * 2).min(LAST_POLLS);
         begin();
     }

@@ -8,7 +8,7 @@ use super::quota::NativeQuota;
 use super::share::Share;
 use super::small_blocks::LARGE;
 use super::table::Readers;
-use super::{blocks, context, give_back_pages, locks, refusal, small_blocks, stack, table, waiters};
+use super::{blocks, compilers, context, give_back_pages, locks, refusal, small_blocks, stack, table, waiters};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -70,9 +70,12 @@ fn share(size: usize) -> Option<Share> {
 const VERY_LARGE: usize = 1 << 20;
 
 fn readers(size: usize) -> Readers {
-    if locks::held() {
+    let is_segment = context::with(|context| context.segment.get());
+    if is_segment && compilers::is_compiler() {
+        Readers::Isolate
+    } else if locks::held() {
         Readers::Any
-    } else if context::with(|context| context.segment.get()) {
+    } else if is_segment {
         Readers::Isolate
     } else if size >= VERY_LARGE {
         Readers::IsolateButForModules
@@ -86,15 +89,17 @@ fn readers(size: usize) -> Readers {
 pub fn give_back(quota: &Arc<NativeQuota>) {
     // SAFETY: reads a constant of the system.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(64 << 10);
-    let mut bytes = 0;
-    for (block, size) in table::private(Arc::as_ptr(quota), quota.has_modules()) {
-        let (start, end) = (block.next_multiple_of(page), (block + size) / page * page);
-        if start < end {
-            // SAFETY: these pages lie inside a block that nothing accesses or frees any more.
-            bytes += unsafe { give_back_pages(start, end - start) };
+    for part in [quota, &quota.in_background()] {
+        let mut bytes = 0;
+        for (block, size) in table::private(Arc::as_ptr(part), quota.has_modules()) {
+            let (start, end) = (block.next_multiple_of(page), (block + size) / page * page);
+            if start < end {
+                // SAFETY: these pages lie inside a block that nothing accesses or frees any more.
+                bytes += unsafe { give_back_pages(start, end - start) };
+            }
         }
+        part.has_returned(bytes);
     }
-    quota.has_returned(bytes);
 }
 
 /// Counts `block` from now on, if it is not null.
@@ -200,6 +205,7 @@ unsafe extern "C" fn __wrap__ZN2v88internal19AccountingAllocator15AllocateSegmen
     allocator: *mut c_void,
     size: usize,
 ) -> *mut c_void {
+    compilers::check(size);
     context::with(|context| context.segment.set(true));
     // SAFETY: forwards the call.
     let segment = unsafe { allocate_segment(allocator, size) };

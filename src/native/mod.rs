@@ -5,6 +5,8 @@
 //! here; they have limits of their own.
 
 pub mod blocks;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod compilers;
 #[cfg(target_os = "linux")]
 #[cfg_attr(any(test, fuzzing), allow(dead_code, reason = "only the linker of the addon redirects calls to it"))]
 mod conditions;
@@ -51,6 +53,8 @@ mod tasks;
 pub mod ticks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod waiters;
+#[cfg_attr(any(fuzzing, not(target_os = "linux")), allow(dead_code, reason = "only guests on fibers wait there"))]
+pub mod waits;
 mod wasm_types;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped_locks;
@@ -59,6 +63,8 @@ mod wrapped_locks;
 #[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
 pub fn give_back_blocks(_quota: &std::sync::Arc<NativeQuota>) {}
 
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use compilers::compile;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use malloc::give_back as give_back_blocks;
 pub use mutex::{Guard, lock};

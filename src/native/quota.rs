@@ -120,9 +120,9 @@ impl NativeQuota {
         usize::try_from(own.saturating_add(background)).unwrap_or(0)
     }
 
-    /// Whether one of V8's compilers may take this many bytes more. Not in an isolate that is lost, or whose tasks on V8's threads took too much.
+    /// Whether one of V8's compilers may take this many bytes more. Not in an isolate that is lost, or about to end, or whose tasks on V8's threads took too much.
     pub fn can_compile(&self, bytes: usize) -> bool {
-        let is_over = self.is_exceeded() || self.tasks().are_closed();
+        let is_over = self.is_exceeded() || self.tasks().are_closed() || self.tasks().has_ended_compiling();
         !is_over && self.used().saturating_add(bytes) <= self.limit
     }
 

@@ -6,6 +6,7 @@
 //! that work for the isolate then wait forever (`engine::collections`).
 
 use std::ffi::c_void;
+use std::ptr;
 
 use super::{context, locks};
 
@@ -33,12 +34,22 @@ unsafe extern "C" fn __wrap__ZN2v88internal14SafepointScopeC1EPNS0_7IsolateENS0_
     isolate: *mut c_void,
 ) {
     let is_first = !locks::held();
+    if is_first {
+        // V8 waits in there until the other threads have stopped, such as those that compile. The guest can be left meanwhile: V8 writes the address
+        // of the safepoint first.
+        // SAFETY: it begins with an `IsolateSafepointScope`, which is a pointer.
+        unsafe { scope.cast::<usize>().write(0) };
+        context::with(|context| context.engine.stopping.set(scope.cast()));
+    }
     // SAFETY: forwards the call.
     unsafe { begin_scope(scope, isolate) };
     if is_first {
-        // SAFETY: it begins with an `IsolateSafepointScope`, which is a pointer.
+        // SAFETY: as above.
         let safepoint = unsafe { scope.cast::<usize>().read() };
-        context::with(|context| context.engine.safepoint.set(safepoint));
+        context::with(|context| {
+            context.engine.safepoint.set(safepoint);
+            context.engine.stopping.set(ptr::null());
+        });
     }
 }
 

@@ -41,6 +41,12 @@ impl Collections {
 pub struct Tasks {
     running: AtomicUsize,
     closed: AtomicBool,
+    /// Compilations of functions that run.
+    compiling: AtomicUsize,
+    /// No function is compiled any more.
+    compiled: AtomicBool,
+    /// Tasks whose threads have stopped permanently.
+    lost: AtomicUsize,
     collections: Mutex<Collections>,
 }
 
@@ -63,6 +69,40 @@ impl Tasks {
 
     pub fn are_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Runs `compile`, which compiles a function unless [`Tasks::end_compiling`] was called.
+    #[cfg_attr(
+        any(fuzzing, not(target_os = "linux")),
+        allow(dead_code, reason = "only the addon on Linux knows V8's compilations")
+    )]
+    pub fn compile<T>(&self, compile: impl FnOnce() -> T) -> T {
+        // The order matters: either the thread that ends compilations sees this one, or this one sees that they have ended.
+        self.compiling.fetch_add(1, Ordering::SeqCst);
+        let result = compile();
+        self.compiling.fetch_sub(1, Ordering::SeqCst);
+        result
+    }
+
+    /// No further compilation begins. False if one runs.
+    pub fn end_compiling(&self) -> bool {
+        self.compiled.store(true, Ordering::SeqCst);
+        self.compiling.load(Ordering::SeqCst) == 0
+    }
+
+    pub fn has_ended_compiling(&self) -> bool {
+        self.compiled.load(Ordering::SeqCst)
+    }
+
+    /// This thread, which runs one of the tasks, stops permanently.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there no such thread is known"))]
+    pub fn lose_thread(&self) {
+        self.lost.fetch_add(entered(), Ordering::SeqCst);
+    }
+
+    /// The number of tasks whose threads have stopped permanently. V8 would wait for them when it disposes of the isolate.
+    pub fn lost(&self) -> usize {
+        self.lost.load(Ordering::SeqCst)
     }
 
     /// The lock need not count (`locks`): what is done under it takes no memory that counts, and is over soon.
@@ -111,12 +151,12 @@ impl Tasks {
         is_endless
     }
 
-    /// Whether no task is running except `stopped` ones, whose thread has stopped permanently, and those that wait forever.
+    /// Whether no task is running except `stopped` ones, whose thread has stopped permanently, those that are lost, and those that wait forever.
     pub fn are_over(&self, stopped: usize) -> bool {
         let collections = self.collections();
         let endless = collections.waiting.iter().filter(|it| collections.is_endless(it));
         let waiting: usize = endless.map(|it| it.entered).sum();
-        self.are_closed() && self.running.load(Ordering::SeqCst) <= stopped + waiting
+        self.are_closed() && self.running.load(Ordering::SeqCst) <= stopped + waiting + self.lost()
     }
 }
 
@@ -167,6 +207,23 @@ mod tests {
             assert!(!running.are_over(0));
             assert!(running.begin_wait(1, Some(0x100)));
             assert!(running.are_over(0));
+        });
+    }
+
+    #[test]
+    fn compilations_end_before_the_isolate() {
+        let tasks = Tasks::default();
+        tasks.run(|| {
+            tasks.compile(|| {
+                assert!(!tasks.has_ended_compiling());
+                assert!(!tasks.end_compiling());
+                assert!(tasks.has_ended_compiling());
+            });
+            assert!(tasks.end_compiling());
+            assert_eq!(tasks.lost(), 0);
+            assert!(tasks.stop(0..0).is_empty() && !tasks.are_over(0));
+            tasks.lose_thread();
+            assert_eq!((tasks.lost(), tasks.are_over(0)), (1, true));
         });
     }
 }

@@ -4,9 +4,11 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use super::current::address_of;
 use super::malloc_trim::trim_after;
+use crate::isolate::clock;
 use crate::isolate::guest::Guest;
 use crate::isolate::guest::attachments::detach_from_thread;
 use crate::isolate::remote::Remote;
@@ -14,14 +16,20 @@ use crate::isolate::remote::body::Body;
 use crate::isolate::remote::descendants::Membership;
 use crate::isolate::remote::reason::Stop;
 use crate::isolate::remote::registry::{self, Account};
-use crate::native::lock;
+use crate::native::{NativeQuota, lock};
 use crate::value::processors;
 use crate::{engine, native};
 
 /// An isolate to dispose of.
 pub enum DeferredDisposal {
     /// It is unreachable. It has had `native` bytes outside its heap.
-    Forgotten { body: Box<Body>, account: Arc<Account>, membership: Membership, native: usize },
+    Forgotten {
+        body: Box<Body>,
+        account: Arc<Account>,
+        membership: Membership,
+        native: usize,
+        quota: Option<Arc<NativeQuota>>,
+    },
     /// It was stopped while it was idle.
     Stopped(Box<Body>, Arc<Remote>),
 }
@@ -74,20 +82,87 @@ fn work() {
             disposal
         };
         match disposal {
-            DeferredDisposal::Forgotten { body, account, membership, native } => {
-                dispose(*body, None);
-                drop((account, membership));
-                trim_after(native);
-            }
-            DeferredDisposal::Stopped(body, remote) => end(&remote, *body),
+            DeferredDisposal::Stopped(body, remote) => end(&remote, body),
+            forgotten => end_forgotten(forgotten),
         }
     }
 }
 
-/// Ends a stopped isolate.
-pub fn end(remote: &Remote, body: Body) {
-    remote.end(|| dispose(body, Some(remote)));
-    trim_after(remote.accounts.max_native());
+/// How often to check whether V8's own threads still compile for an isolate. To dispose of it, V8 waits for them, which may take seconds, while other
+/// isolates wait for their turn.
+const LOOKS: Duration = Duration::from_millis(10);
+
+/// How an isolate with `quota` can end.
+enum Readiness {
+    /// V8 can dispose of it.
+    Ready,
+    /// Later: V8's own threads compile for it.
+    Compiles,
+    /// Never: one of these threads has stopped permanently.
+    Lost,
+}
+
+fn readiness(quota: Option<&Arc<NativeQuota>>) -> Readiness {
+    let Some(quota) = quota else { return Readiness::Ready };
+    let is_done = quota.tasks().end_compiling();
+    match quota.tasks().lost() {
+        0 if is_done => Readiness::Ready,
+        0 => Readiness::Compiles,
+        _ => Readiness::Lost,
+    }
+}
+
+/// Ends a stopped isolate, now or later.
+pub fn end(remote: &Arc<Remote>, body: Box<Body>) {
+    match readiness(remote.accounts.quota.as_ref()) {
+        Readiness::Ready => {
+            remote.end(|| dispose(*body, Some(remote)));
+            trim_after(remote.accounts.max_native());
+        }
+        Readiness::Compiles => {
+            remote.begin_end();
+            let later = DeferredDisposal::Stopped(body, Arc::clone(remote));
+            clock::after(LOOKS, move || defer(later));
+        }
+        Readiness::Lost => {
+            // Forever, as the thread of a lost isolate does.
+            std::mem::forget((body, Arc::clone(remote)));
+            remote.lose();
+        }
+    }
+}
+
+/// Returns what V8 has taken outside the heap of a lost isolate to the system, when V8's own threads are done with it.
+fn give_back_blocks(quota: Arc<NativeQuota>) {
+    if quota.tasks().are_over(0) {
+        native::give_back_blocks(&quota);
+    } else {
+        clock::after(LOOKS, move || give_back_blocks(quota));
+    }
+}
+
+/// Ends an isolate that is unreachable, now or later.
+fn end_forgotten(disposal: DeferredDisposal) {
+    let DeferredDisposal::Forgotten { body, account, membership, native, quota } = disposal else { return };
+    match readiness(quota.as_ref()) {
+        Readiness::Ready => {
+            dispose(*body, None);
+            drop((account, membership));
+            trim_after(native);
+        }
+        Readiness::Compiles => {
+            let later = DeferredDisposal::Forgotten { body, account, membership, native, quota };
+            clock::after(LOOKS, move || defer(later));
+        }
+        Readiness::Lost => {
+            std::mem::forget(body);
+            drop((account, membership));
+            if let Some(quota) = quota {
+                engine::stop_tasks(&quota, 0);
+                give_back_blocks(quota);
+            }
+        }
+    }
 }
 
 /// `remote`: the isolate was stopped.
@@ -124,6 +199,7 @@ impl Drop for Remote {
                 account: Arc::clone(&self.accounts.account),
                 membership,
                 native,
+                quota: self.accounts.quota.clone(),
             });
         }
     }

@@ -177,13 +177,19 @@ impl Remote {
         self.listeners.announce_abandoned(problem);
     }
 
-    /// The end of a stopped isolate, on the thread that has its V8 side; `dispose` disposes of that.
-    pub(in crate::isolate) fn end(&self, dispose: impl FnOnce()) {
+    /// A stopped isolate will end soon.
+    pub(in crate::isolate) fn begin_end(&self) {
         let reason = self.stop_reason().unwrap_or(Stop::Disposed);
         drop(self.fail_queued(&reason.fault()));
         // This thread may be faster than the one that stops the isolate. Isolates that only this guest refers to would then be dropped
         // instead of stopped.
         self.stop_children();
+    }
+
+    /// The end of a stopped isolate, on the thread that has its V8 side; `dispose` disposes of that.
+    pub(in crate::isolate) fn end(&self, dispose: impl FnOnce()) {
+        self.begin_end();
+        let reason = self.stop_reason().unwrap_or(Stop::Disposed);
         dispose();
         self.execution.delayed_tasks.clear();
         drop(self.created_isolates.take_membership());
@@ -191,6 +197,15 @@ impl Remote {
         self.accounts.account.recover();
         self.accounts.account.end(reason.end());
         self.announce_gone(Event::End);
+    }
+
+    /// The isolate cannot be disposed of, because V8 would wait for a thread of its own that has stopped permanently. No thread works for the isolate.
+    pub(in crate::isolate) fn lose(&self) {
+        self.execution.thread.park();
+        self.give_back_heap(0, 0);
+        self.stop(Stop::Memory);
+        self.abandon("Catastrophic out-of-memory error");
+        self.accounts.account.freeze();
     }
 
     /// Stops the thread permanently as soon as that is safe.

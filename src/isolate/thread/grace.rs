@@ -21,11 +21,13 @@ pub struct Grace {
     since: Instant,
     /// CPU time of the guest's thread at that moment.
     before: Option<Duration>,
+    /// How long the guest had waited for V8's own threads.
+    waited: Duration,
 }
 
 impl Grace {
     pub fn begin(thread: &GuestThread) -> Self {
-        Self { since: Instant::now(), before: thread.processor_time() }
+        Self { since: Instant::now(), before: thread.processor_time(), waited: thread.waited() }
     }
 
     /// CPU time of the thread since then. If it is unknown, the thread counts as having run all the time.
@@ -38,7 +40,9 @@ impl Grace {
 
     pub fn is_over(&self, thread: &GuestThread) -> bool {
         let (waited, grace) = (self.since.elapsed(), policy::termination_grace());
-        waited >= grace * MAX_GRACES || (waited >= grace && self.ran(thread) >= grace / MIN_SHARE)
+        // A guest that waits for V8's own threads, such as those that compile for it, needs no processor.
+        let ran = || self.ran(thread) + thread.waited().saturating_sub(self.waited);
+        waited >= grace * MAX_GRACES || (waited >= grace && ran() >= grace / MIN_SHARE)
     }
 
     /// Whether the guest does not handle the interrupt and must be terminated from outside.

@@ -51,12 +51,17 @@ pub fn park(refused: bool) {
     park_forever()
 }
 
-/// The same on a thread of V8's own. The isolate's thread may wait for it; the isolate is then abandoned.
+/// The same on a thread of V8's own. The isolate is abandoned when its own thread is done with it, or waits for this one.
 fn park_helper() {
     if let Some(quota) = native::current() {
+        // First: from now on, V8 must not dispose of the isolate.
+        quota.tasks().lose_thread();
         quota.exceed();
         #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
-        engine::replace_current_thread();
+        {
+            engine::leave_heap();
+            engine::replace_current_thread();
+        }
         park_forever();
     }
 }

@@ -193,7 +193,7 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
             drop(thread_guard);
             background::set(true);
             remote.yield_to_waiter();
-            return deferred_disposal::end(remote, *body);
+            return deferred_disposal::end(remote, body);
         }
         let mut queues = remote.mailbox.lock();
         if queues.is_empty() && !remote.is_disposed() {
