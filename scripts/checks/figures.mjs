@@ -1,9 +1,6 @@
 // `node scripts/checks/figures.mjs [--check]`: writes the measured figures of README, SECURITY, BENCHMARKS.md and docs/, and the chart of the
 // summary, from BENCHMARKS.json, their only source. Each figure is between `<!-- figure:<name> -->` and `<!-- /figure -->`. With `--check` it writes
 // nothing and fails if a figure differs, and if a sentence seems to have a measured time, size or share without such a mark.
-//
-// The part `experiments` of BENCHMARKS.json has results that no run of the benchmarks renews. Each has the date, host, versions and command with
-// which it was measured, and is the figure `experiment-<name>`.
 
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -182,31 +179,6 @@ export function figuresOf(data) {
   };
 }
 
-/** What an experiment must say of itself. */
-const OF_EXPERIMENT = ['date', 'host', 'versions', 'platform', 'cpus', 'load', 'command', 'unit', 'columns', 'rows'];
-
-const tableRow = (cells) => `| ${cells.join(' | ')} |`;
-
-/** The results of an experiment, with how it was done. */
-function experiment(name, data) {
-  for (const key of OF_EXPERIMENT) if (data[key] === undefined) fail(`The experiment '${name}' has no '${key}'`);
-  const { date, host, versions, platform, cpus, load, command, unit, columns, rows } = data;
-  const libraries = Object.entries(versions).map(([library, version]) => `${library} ${version}`).join(', ');
-  const alignment = ['---', ...columns.map(() => '---:')];
-  return [
-    '',
-    `\`${command}\`, ${date}, ${host}, ${libraries}, ${platform}, ${cpus} CPUs, ${load}; ${unit}:`,
-    '',
-    ...[['', ...columns], alignment, ...rows.map((cells) => cells.map((cell) => cell ?? ''))].map(tableRow),
-    '',
-  ].join('\n');
-}
-
-/** The results of all experiments, by the names of their marks. */
-export const experimentsOf = (data) => Object.fromEntries(
-  Object.entries(data.experiments ?? {}).map(([name, results]) => [`experiment-${name}`, experiment(name, results)]),
-);
-
 /** The chart of the summary, as SVG. */
 export function chartOf(data) {
   const { row } = readerOf(data);
@@ -251,7 +223,7 @@ const pages = [
 function main() {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
   const data = JSON.parse(readFileSync(join(root, 'BENCHMARKS.json'), 'utf8'));
-  const figures = { ...figuresOf(data), ...experimentsOf(data) };
+  const figures = figuresOf(data);
   const complaints = [];
   const update = (file, text, current) => {
     if (current === text) return;

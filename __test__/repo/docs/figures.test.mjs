@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { root } from '../../harness.mjs';
 import { arranged } from '../../../bench/tables.mjs';
-import { experimentsOf, figuresOf, unmarkedIn, withFigures } from '../../../scripts/checks/figures.mjs';
+import { figuresOf, unmarkedIn, withFigures } from '../../../scripts/checks/figures.mjs';
 
 const data = JSON.parse(readFileSync(join(root, 'BENCHMARKS.json'), 'utf8'));
 
@@ -52,22 +52,6 @@ describe('the page of tables', () => {
   });
 
   test('has a section for every table', () => assert.throws(() => arranged('', 'unknown-bun', ''), /no section has all of the tables unknown-bun/));
-});
-
-describe('experiments', () => {
-  test('are tables that say how they were done', () => {
-    const { 'experiment-sync-calls': table } = experimentsOf(data);
-    const { command, date, host, rows } = data.experiments['sync-calls'];
-    assert.ok(table.startsWith(`\n\`${command}\`, ${date}, ${host}, `), table);
-    assert.equal(table.trimEnd().split('\n').length, 5 + rows.length, table);
-    assert.equal(withFigures('<!-- figure:experiment-sync-calls --><!-- /figure -->', experimentsOf(data)).includes(table), true);
-  });
-
-  test('that do not say with which command are errors', () => {
-    const { command, ...rest } = data.experiments['sync-calls'];
-    assert.ok(command);
-    assert.throws(() => experimentsOf({ experiments: { one: rest } }), /'one' has no 'command'/);
-  });
 });
 
 describe('sentences with figures that have no mark', () => {
