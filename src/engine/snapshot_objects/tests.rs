@@ -40,11 +40,11 @@ fn with_realm(test: impl FnOnce(&mut v8::PinScope<'_, '_>, *const c_void)) {
 /// The object that a handle refers to.
 fn object_of<T>(handle: v8::Local<'_, T>) -> Object {
     // SAFETY: a local handle is the address of a place with a tagged pointer.
-    unsafe { Object::from_tagged(*mem::transmute::<v8::Local<'_, T>, *const usize>(handle)) }.expect("an object")
+    unsafe { Object::from_tagged(*mem::transmute::<v8::Local<'_, T>, *const usize>(handle)) }.expect("it is one")
 }
 
 fn eval<'s>(scope: &mut v8::PinScope<'s, '_>, code: &str) -> v8::Local<'s, v8::Value> {
-    let source = v8::String::new(scope, code).expect("a string");
+    let source = v8::String::new(scope, code).expect("it is short");
     v8::Script::compile(scope, source, None).and_then(|script| script.run(scope)).expect(code)
 }
 
