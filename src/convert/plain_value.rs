@@ -258,7 +258,8 @@ impl<'a, 's> Reader<'a, 's, '_> {
             match self.byte()? {
                 b'"' => {
                     let name = self.characters()?;
-                    self.names.push(u8::try_from(name.len()).ok()?);
+                    // The wire has the length of a longer one in two bytes.
+                    self.names.push(u8::try_from(name.len()).ok().filter(|length| *length < 0x80)?);
                     self.names.extend_from_slice(name);
                     let value = self.value(depth + 1)?;
                     self.values.push(value);

@@ -105,6 +105,15 @@ describe('large values', () => {
     list.push(list);
     check(list);`));
 
+  test('with names that look like longer ones', () => passes(`${CHECK}
+    const read = context.evalSync('(value) => JSON.stringify(value)', { reference: true });
+    for (let length = 120; length < 260; length += 1) {
+      const name = 'k'.repeat(length);
+      for (const value of [many((i) => ({ ['\\x01' + name]: i })), many(() => ({ [name + '"']: 's'.repeat(33) })), many((i) => ({ [name]: i }))]) {
+        assert.equal(read.applySync(undefined, [value], { arguments: { copy: true } }), JSON.stringify(value), String(length));
+      }
+    }`));
+
   test('of many levels', () => passes(`${CHECK}
     const nested = (depth) => (depth === 0 ? many((i) => ({ id: i })) : depth % 3 === 0 ? [nested(depth - 1)] : depth % 3 === 1 ? { in: nested(depth - 1) } : new Map([[depth, nested(depth - 1)]]));
     for (let depth = 1; depth < 40; depth += 1) check(nested(depth), undefined, 1);
