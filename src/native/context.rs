@@ -164,7 +164,7 @@ impl ThreadContext {
 
     /// What the other threads of the isolate's heap wait for during its collection; 0 for none.
     pub fn safepoint(&self) -> usize {
-        // SAFETY: it points into the frame of a function that has not returned (`safepoints`), on a stack that stays if the guest was left there.
+        // SAFETY: it points to an object whose constructor has not returned (`safepoints`), or was left with its guest: then the object stays.
         let stopping = unsafe { self.engine.stopping.get().as_ref() };
         stopping.map_or_else(|| self.engine.safepoint.get(), |safepoint| *safepoint)
     }

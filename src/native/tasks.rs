@@ -20,6 +20,8 @@ struct Waiting {
     entered: usize,
     /// The address of what it waits for; `None` if it has requested a collection.
     at: Option<usize>,
+    /// It compiles a function.
+    compiles: bool,
 }
 
 /// The threads that wait for a collection, and the addresses at which they do so forever: there, the isolate's thread has stopped permanently in
@@ -87,7 +89,9 @@ impl Tasks {
     /// No further compilation begins. False if one runs.
     pub fn end_compiling(&self) -> bool {
         self.compiled.store(true, Ordering::SeqCst);
-        self.compiling.load(Ordering::SeqCst) == 0
+        // V8 ends these waits when it disposes of the isolate, and nothing else does: the isolate's thread collects no more.
+        let requesting = self.collections().waiting.iter().filter(|it| it.compiles && it.at.is_none()).count();
+        self.compiling.load(Ordering::SeqCst) <= requesting
     }
 
     pub fn has_ended_compiling(&self) -> bool {
@@ -130,7 +134,8 @@ impl Tasks {
     )]
     pub fn begin_wait(&self, thread: i32, at: Option<usize>) -> bool {
         let mut collections = self.collections();
-        let waiting = Waiting { thread, entered: entered(), at };
+        let compiles = context::with(|context| context.engine.compiles.get());
+        let waiting = Waiting { thread, entered: entered(), at, compiles };
         let is_lost = if at.is_none() { self.are_closed() } else { collections.is_endless(&waiting) };
         collections.waiting.push(waiting);
         is_lost

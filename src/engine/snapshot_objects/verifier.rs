@@ -1,5 +1,6 @@
 //! What must be true of the objects of a snapshot.
 
+use std::collections::HashSet;
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Range;
 use std::ptr;
@@ -112,8 +113,11 @@ pub fn verify(isolate: Pointer, continues: impl FnMut() -> bool) -> Result<(), U
 /// V8 reads the map of a buffer, with the accessors of its objects, before the buffer. It cannot read a `DataView` there.
 pub fn prepare(continues: impl FnMut() -> bool) -> Result<(), Unusable> {
     let kinds = Kinds::get();
+    // A buffer may have many views, and each of them takes a look at all of its properties. Nothing moves meanwhile.
+    let (mut shrinking, mut described) = (HashSet::new(), HashSet::new());
     each(continues, |object, kind| {
-        // SAFETY: the object is of that kind, and V8 has no other thread that accesses it. A small integer needs no write barrier.
+        // SAFETY: the object is of that kind. The word is aligned, and a small integer needs no write barrier, so V8's threads that mark objects may read
+        // it meanwhile.
         unsafe {
             let may_shrink = kind == Kind::TypedArray && object.word(view::FLAGS) & view::MAY_SHRINK != 0;
             if kind != Kind::DataView && !may_shrink {
@@ -125,11 +129,11 @@ pub fn prepare(continues: impl FnMut() -> bool) -> Result<(), Unusable> {
             }
             if may_shrink {
                 of.set_word(buffer::VIEWS, buffer::MANY_VIEWS);
-                if refers_to_objects(of, &kinds) {
+                if shrinking.insert(of.tagged()) && refers_to_objects(of, &kinds) {
                     return Some(PROPERTIES_OF_RESIZABLE);
                 }
             }
-            has_accessors(of, &kinds).then_some(ACCESSORS)
+            (described.insert(of.tagged()) && has_accessors(of, &kinds)).then_some(ACCESSORS)
         }
     })
 }

@@ -88,6 +88,7 @@ impl Remote {
         let mut stack = self.running_jobs.lock();
         let Some(removed) = self.running_jobs.remove(&mut stack, serial) else { return (outcome, None) };
         if let Some(reason) = self.stop_reason() {
+            drop(stack);
             return (Err(reason.fault()), None);
         }
         // Under the lock: no stage can terminate execution between the removal of the job and this call.
