@@ -88,7 +88,7 @@ pub fn move_from_v8<'s>(
     empty(moved, &mut table, limit)?;
     let payload = Payload { bytes: Arc::new(bytes), table, moved: !moved.is_empty() };
     let value = Value::Payload(Box::new(payload));
-    // First, since it takes the same time however many copies are in each other.
+    // First, since it takes the same time for each row, whatever a copy has inside.
     Rows::of(&value).check()?;
     if value.byte_size() > limit { Err(too_large(limit)) } else { Ok(value) }
 }

@@ -13,7 +13,7 @@ use crate::protocol::{MAX_OUTCOME, tag};
 const SIZE: usize = 64 << 10;
 const SMALL: usize = 2 << 10;
 
-/// Bytes of the largest buffer that is kept. Larger values stay where they are.
+/// Bytes of the largest buffer that is kept.
 const LARGE: usize = 4 << 20;
 
 /// The buffers of an environment: one that has room left, one for larger values, and one for small outcomes of synchronous calls.
@@ -40,12 +40,14 @@ struct Chunk {
 
 impl Arena {
     /// A `Uint8Array` with these contents. It may be part of a larger buffer: only the surface may see it.
-    pub fn view<'a>(&self, js: Js<'a>, bytes: Arc<Vec<u8>>) -> JsResult<JsValue<'a>> {
+    ///
+    /// `stays`: a large value may stay where it is. Hosts free such memory between turns of their event loop, so only for what the event loop delivers.
+    pub fn view<'a>(&self, js: Js<'a>, bytes: Arc<Vec<u8>>, stays: bool) -> JsResult<JsValue<'a>> {
         if bytes.len() > LARGE {
             let length = bytes.len();
-            let buffer = match Arc::try_unwrap(bytes) {
+            let buffer = match if stays { Arc::try_unwrap(bytes) } else { Err(bytes) } {
                 Ok(bytes) => js.buffer_of(bytes)?,
-                // An `ExternalCopy` has them as well.
+                // Perhaps an `ExternalCopy` has them as well.
                 Err(bytes) => js.buffer(&bytes)?,
             };
             return js.view(buffer, 0, length);
@@ -139,9 +141,14 @@ impl Arena {
         if let Some(kept) = &*self.large.borrow() {
             let buffer = js.dereference(kept)?;
             let (data, size) = js.buffer_memory(buffer)?;
-            // SAFETY: the buffer is not empty.
-            if size >= length && unsafe { *data } == 0 {
+            // SAFETY: the buffer has memory, at the address that the host has just returned.
+            let is_free = size == 0 || unsafe { *data } == 0;
+            if is_free && size >= length {
                 return Ok((buffer, data));
+            }
+            // The surface has not read it yet. There may be thousands of values at a time.
+            if !is_free {
+                return js.empty_buffer(length);
             }
         }
         let (buffer, data) = js.empty_buffer(length.next_power_of_two().max(SIZE))?;

@@ -280,7 +280,7 @@ fn write_value<'a>(js: Js<'a>, environment: &Environment, value: Value) -> JsRes
             for entry in payload.table {
                 rows.push(write_entry(js, environment, entry)?);
             }
-            let bytes = environment.arena.view(js, payload.bytes)?;
+            let bytes = environment.arena.view(js, payload.bytes, environment.context.delivers.get())?;
             js.array(&[js.number(f64::from(tag::WIRE))?, bytes, js.array(&rows)?])
         }
         Value::Handle(handle) => write_handle(js, environment, handle),

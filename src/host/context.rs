@@ -55,6 +55,10 @@ impl CallContext {
 #[derive(Default)]
 pub struct CallContext {
     pub current: Cell<Current>,
+    /// The carriers that are being written are of an event that the event loop delivers.
+    pub delivers: Cell<bool>,
+    /// They are arguments of a guest's call.
+    pub writes_arguments: Cell<bool>,
     /// The isolate that has requested the value that is being read.
     pub requester: RefCell<Option<Arc<Remote>>>,
     /// Limits of the call whose outcome was last given to the surface, or that waits while the surface serves a request.

@@ -254,17 +254,26 @@ impl Environment {
         let request = self.answers.next_promise();
         self.abortable.promise(request, settlement);
         let handle = self.handle.me.clone();
-        let origin = settlement.origin().and_then(|isolate| Remote::from_owner(&isolate));
-        let origin = origin.map(|remote| Origin::of(&remote)).unwrap_or_default();
+        let remote = settlement.origin().and_then(|isolate| Remote::from_owner(&isolate));
+        let origin = remote.as_ref().map(|remote| Origin::of(remote)).unwrap_or_default();
+        // The host has not asked for what a guest sends as an argument, and may not get a turn of its event loop for long.
+        let outstanding = remote
+            .filter(|_| self.context.writes_arguments.get())
+            .map(|remote| Arc::clone(&remote.accounts.outstanding));
         let call = self.context.current.get().call;
         let limits = boxed(self.context.limits.get());
         settlement.subscribe(
             None,
             Box::new(move |outcome| {
                 if let Some(handle) = handle.upgrade() {
+                    let (outcome, charge) = match &outstanding {
+                        Some(budget) => charged(budget, outcome),
+                        None => (outcome, Charge::default()),
+                    };
                     let _ = handle.send(Event::Settle {
                         request,
                         outcome,
+                        charge,
                         held,
                         follow_ups: Weak::new(),
                         origin,
@@ -465,8 +474,9 @@ impl Completion for AsyncCompletion {
         {
             let (request, follow_ups, limits) = (self.request, self.follow_ups.clone(), boxed(self.limits));
             let origin = self.origin.get().cloned().unwrap_or_default();
+            let (charge, call) = (Charge::default(), request);
             let _ =
-                handle.send(Event::Settle { request, outcome, held: true, follow_ups, origin, call: request, limits });
+                handle.send(Event::Settle { request, outcome, charge, held: true, follow_ups, origin, call, limits });
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use crate::isolate::{Limits, Remote, Undelivered};
-use crate::value::{Outcome, Owner, Request};
+use crate::value::{Charge, Outcome, Owner, Request};
 
 /// What other threads send to the environment's thread.
 pub enum Event {
@@ -11,6 +11,8 @@ pub enum Event {
     Settle {
         request: i64,
         outcome: Outcome,
+        /// To a guest that has sent the promise, until the surface has the outcome.
+        charge: Charge,
         /// The event loop was kept alive for it.
         held: bool,
         /// The isolate that may send more.

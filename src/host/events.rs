@@ -97,7 +97,7 @@ impl Environment {
     /// Handles an event. A request that is not `wanted` is refused.
     fn handle_event(&self, js: Js<'_>, event: Event, wanted: bool) -> JsResult<()> {
         match event {
-            Event::Settle { request, outcome, held, follow_ups, origin, call, limits } => {
+            Event::Settle { request, outcome, charge, held, follow_ups, origin, call, limits } => {
                 let awaited = self.abortable.end(request);
                 self.add_follow_up(&follow_ups);
                 if held {
@@ -107,6 +107,7 @@ impl Environment {
                 let before = self.context.current.replace(Current { origin: origin.id, call });
                 self.context.limits.set(limits.map(|limits| *limits).unwrap_or_default());
                 let settled = self.settle(js, request, outcome);
+                drop(charge);
                 self.context.current.set(before);
                 let retained = self.context.retained.take();
                 if let Some(id) = self.context.pausing.take() {
@@ -157,7 +158,10 @@ impl Environment {
     }
 
     fn settle(&self, js: Js<'_>, request: i64, outcome: Outcome) -> JsResult<()> {
-        let carrier = carrier::write_or_refuse(js, self, outcome)?;
+        self.context.delivers.set(true);
+        let carrier = carrier::write_or_refuse(js, self, outcome);
+        self.context.delivers.set(false);
+        let carrier = carrier?;
         js.call(js.dereference(&self.functions.settle)?, &[js.number(request as f64)?, carrier])?;
         Ok(())
     }
@@ -281,8 +285,13 @@ impl Environment {
             values.push(js.number(number)?);
         }
         for arg in args {
+            self.context.delivers.set(!waits);
+            self.context.writes_arguments.set(true);
             // The surface releases the handles among the others when it finds the refusal.
-            values.push(carrier::write_or_refuse(js, self, Ok(arg))?);
+            let value = carrier::write_or_refuse(js, self, Ok(arg));
+            self.context.delivers.set(false);
+            self.context.writes_arguments.set(false);
+            values.push(value?);
         }
         let serve = if waits { &self.functions.serve } else { &self.functions.serve_later };
         js.call_in(context, js.dereference(serve)?, &values)

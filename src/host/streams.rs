@@ -220,7 +220,7 @@ mod tests {
 
     use super::{Event, Next, Origin, Reading, Streams, Subject};
     use crate::isolate::Undelivered;
-    use crate::value::{Fault, Outcome, Value};
+    use crate::value::{Charge, Fault, Outcome, Value};
 
     fn origin(id: u64) -> Origin {
         Origin { id, undelivered: Some(Arc::new(Undelivered::default())) }
@@ -230,6 +230,7 @@ mod tests {
         Event::Settle {
             request,
             outcome,
+            charge: Charge::default(),
             held: false,
             follow_ups: Weak::new(),
             origin: origin.clone(),

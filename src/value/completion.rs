@@ -5,7 +5,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::{Budget, Charge, Fault, Outcome, Owner, Value};
+use super::{Budget, Charge, Fault, Outcome, Owner, Rows, Value};
 use crate::native::{lock, locks};
 
 /// The receiving end of one outcome.
@@ -213,6 +213,8 @@ pub struct Settlement {
     origin: Recipient,
     /// Charges to a guest for having this in transit, and for its outcome.
     charges: Mutex<Vec<Charge>>,
+    /// Bytes and rows of an outcome of a guest that was there from the beginning.
+    size: (usize, Rows),
 }
 
 impl Default for Settlement {
@@ -224,7 +226,14 @@ impl Default for Settlement {
 impl Settlement {
     fn new(origin: Recipient) -> Self {
         let state = Mutex::new(State::Pending(None));
-        Self { state, alarm: Mutex::default(), timed: AtomicBool::new(false), origin, charges: Mutex::default() }
+        Self {
+            state,
+            alarm: Mutex::default(),
+            timed: AtomicBool::new(false),
+            origin,
+            charges: Mutex::default(),
+            size: (0, Rows::default()),
+        }
     }
 
     /// A settlement that the guest of an isolate settles, with values of any size.
@@ -234,9 +243,26 @@ impl Settlement {
 
     /// A settlement of a value that is no promise. It settles when it arrives, whatever else is on the way.
     pub fn settled(origin: Recipient, outcome: Outcome) -> Arc<Self> {
-        let settlement = Self::new(origin);
+        let mut settlement = Self::new(origin);
+        // What a host sends is charged elsewhere.
+        if settlement.is_of_guest() {
+            settlement.size = match &outcome {
+                Ok(value) => (value.byte_size(), Rows::of(value)),
+                Err(fault) => (fault.byte_size(), Rows::default()),
+            };
+        }
         *lock(&settlement.state) = State::Settled(Some(outcome), Moment::FIRST);
         Arc::new(settlement)
+    }
+
+    /// Bytes of an outcome that was there from the beginning.
+    pub fn byte_size(&self) -> usize {
+        self.size.0
+    }
+
+    /// Rows of that outcome.
+    pub fn rows(&self) -> Rows {
+        self.size.1
     }
 
     pub fn is_of_guest(&self) -> bool {

@@ -165,8 +165,10 @@ pub struct ExternalCopy {
     size: usize,
     /// Copies in each other, this one included.
     depth: u32,
-    /// Those of the value.
+    /// Rows of the value.
     rows: Rows,
+    /// [`Value::byte_size`] of the value when the copy was made.
+    bytes: usize,
     /// Created by a guest: the first guest that holds it is charged for it.
     of_guest: bool,
     charge: OnceLock<Charge>,
@@ -203,8 +205,8 @@ impl ExternalCopy {
             _ => 0,
         };
         TOTAL_EXTERNAL_SIZE.fetch_add(size, Ordering::Relaxed);
-        let rows = Rows::of(&value);
-        Arc::new(Self { value: Mutex::new(Some(value)), size, depth, rows, of_guest, charge: OnceLock::new() })
+        let (rows, bytes) = (Rows::of(&value), value.byte_size());
+        Arc::new(Self { value: Mutex::new(Some(value)), size, depth, rows, bytes, of_guest, charge: OnceLock::new() })
     }
 
     /// The value for a realm that copies it in. With `transfer_in`, its buffers are moved there, which leaves the copy empty. A value
@@ -219,6 +221,11 @@ impl ExternalCopy {
     /// Bytes of the value; 0 if it was released.
     pub fn byte_size(&self) -> usize {
         lock(&self.value).as_ref().map_or(0, Value::byte_size)
+    }
+
+    /// Bytes of the value, also after it was released.
+    pub fn created_bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Rows of the value.

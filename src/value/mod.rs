@@ -166,7 +166,8 @@ impl Value {
                 Value::BigInt(bigint) => bigint.words.len() * 8,
                 Value::Payload(payload) => payload.byte_size(),
                 Value::Handle(Handle::ExternalCopy(copy)) | Value::CopyInto { copy, .. } => HANDLE + copy.byte_size(),
-                Value::Handle(_) | Value::Promise(_) | Value::Dereference(_) => HANDLE,
+                Value::Promise(settlement) => HANDLE + settlement.byte_size(),
+                Value::Handle(_) | Value::Dereference(_) => HANDLE,
                 Value::Function(callable) => HANDLE + callable.name.byte_len(),
                 Value::List(values) => values.iter().map(Value::byte_size).sum(),
             }

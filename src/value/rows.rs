@@ -29,9 +29,10 @@ impl Rows {
             Value::CopyInto { copy, .. } => {
                 let inside = copy.rows();
                 let copies = inside.copies.saturating_add(1);
-                Self { count: inside.count.saturating_add(1), copies, copied: copy.byte_size() }
+                Self { count: inside.count.saturating_add(1), copies, copied: copy.created_bytes() }
             }
-            Value::Handle(_) | Value::Function(_) | Value::Promise(_) | Value::Dereference(_) => Self::ONE,
+            Value::Promise(settlement) => Self::ONE.and(settlement.rows()),
+            Value::Handle(_) | Value::Function(_) | Value::Dereference(_) => Self::ONE,
             Value::List(values) => values.iter().map(Self::of).fold(Self::default(), Self::and),
             Value::Undefined
             | Value::Null

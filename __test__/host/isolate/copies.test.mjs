@@ -74,6 +74,19 @@ describe('copies inside a value', () => {
     assert.equal(context.evalSync('note(...listOf(text, 6))'), 6);
     assert.equal(context.evalSync('nested.copyInto()', { copy: true }).length, 6);`, { options: '{ memoryLimit: 256 }', timeout: 60_000 }));
 
+  test('and promises of values are limited in bytes, and copies are counted in time that grows with their number', () => passes(`${SEND}
+    context.global.setSync('host', new ivm.Reference((...values) => values.length));
+    context.evalSync('const text = "x".repeat(10e6); const send = (count) => host.applySync(undefined, Array(count).fill(text), { arguments: { copy: true, promise: true } });');
+    assert.throws(() => context.evalSync('send(60)'), { name: 'RangeError', message: /larger than/ });
+    assert.equal(context.evalSync('send(3)'), 3);
+    // The host gets no turn of its event loop meanwhile.
+    const before = process.memoryUsage.rss();
+    context.evalSync('for (let i = 0; i < 100; i += 1) send(1)');
+    assert.ok(process.memoryUsage.rss() - before < 600e6, process.memoryUsage.rss() - before + ' bytes');
+    context.evalSync('globalThis.wide = new ivm.ExternalCopy(Array.from({ length: 16_000 }, () => new ivm.Reference(1)))');
+    assert.throws(() => context.evalSync('listOf(wide, 40_000)', { copy: true, timeout: 2_000 }), { name: 'RangeError' });
+    assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
+
   test('are no more than 64 in each other', () => passes(`
     context.global.setSync('ivm', ivm);
     assert.equal(context.evalSync(\`
