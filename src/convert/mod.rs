@@ -28,7 +28,7 @@ pub use plain_value::plain_to_v8;
 pub use primitive::{primitive_from_v8, primitive_to_v8, type_of};
 pub use serialize::{clone_from_v8, move_from_v8};
 pub use short_list::{PlainLists, write_short_list};
-pub use tagged::{View, has_no_proxy, tagged, view};
+pub use tagged::{TAG, View, has_no_proxy, tagged, type_of_map, view};
 pub use text::{append_one_byte, beginning, key_to_v8, text_from_v8, text_to_v8, too_large};
 
 use crate::value::{Fault, Value};

@@ -21,7 +21,7 @@ pub enum View<'a> {
 }
 
 /// The tag of pointers to objects.
-const TAG: usize = 1;
+pub const TAG: usize = 1;
 
 /// Where the value of a small integer begins.
 const INTEGER_SHIFT: u32 = 32;
@@ -97,6 +97,16 @@ pub unsafe fn map_of(tagged: usize) -> Option<usize> {
     is_object(tagged).then(|| unsafe { field(tagged, 0) })
 }
 
+/// The number of the type of objects with a map.
+///
+/// # Safety
+/// `map` is the tagged pointer to a map.
+#[inline(always)]
+pub unsafe fn type_of_map(map: usize) -> u16 {
+    // SAFETY: as the caller guarantees.
+    unsafe { field(map, TYPE_API) }
+}
+
 /// # Safety
 /// `tagged` is what a place in V8's heap or in a handle scope has. Until the result is no longer used, nothing may allocate in that heap.
 #[inline(always)]
@@ -106,7 +116,7 @@ pub unsafe fn view<'a>(tagged: usize) -> View<'a> {
         return View::Integer((tagged.cast_signed() >> INTEGER_SHIFT) as i32);
     };
     // SAFETY: it is a map.
-    let kind = unsafe { field::<u16>(map, TYPE_API) };
+    let kind = unsafe { type_of_map(map) };
     if kind < FIRST_NO_STRING {
         let characters = tagged - TAG + CHARACTERS;
         // SAFETY: every string has a length. The characters of one that keeps them itself follow.
@@ -157,7 +167,7 @@ pub fn has_no_proxy(object: v8::Local<'_, v8::Object>) -> bool {
         // SAFETY: it is an object or the prototype of one, and nothing allocates meanwhile.
         let Some(map) = (unsafe { map_of(current) }) else { return false };
         // SAFETY: it is a map. That of an object has a prototype, which may be `null`.
-        match unsafe { field::<u16>(map, TYPE_API) } {
+        match unsafe { type_of_map(map) } {
             ODDBALL => return true,
             ..=PROXY => return false,
             // SAFETY: as above.

@@ -11,6 +11,9 @@ mod wrapped {
     use std::ffi::c_void;
     use std::mem;
 
+    use crate::convert::TAG;
+    use crate::engine::snapshot_objects::fields::{buffer as of_buffer, view as of_view};
+
     type Object = *mut c_void;
 
     unsafe extern "C" {
@@ -32,22 +35,10 @@ mod wrapped {
         ".hidden __wrap__ZN2v88internal13JSArrayBuffer5SetupENS_4base11StrongAliasINS0_13SharedFlagTagEbEENS3_INS0_16ResizableFlagTagEbEENSt4__Cr10shared_ptrINS0_12BackingStoreEEEPNS0_7IsolateENS0_6TaggedINS0_5UnionIJNS0_3SmiENS0_10HeapObjectENS0_4WeakISH_EEEEEEE"
     );
 
-    /// The tag of pointers to objects.
-    const TAG: usize = 1;
-    /// That of weak pointers.
+    /// The tag of weak pointers.
     const WEAK_TAG: usize = 3;
     /// `kClearedWeakHeapObjectLower32`.
     const CLEARED: u32 = 3;
-
-    // Fields of objects, in words.
-
-    /// `JSArrayBuffer::backing_store`.
-    const MEMORY: usize = 7;
-    /// `JSArrayBufferView::buffer` and `raw_byte_offset`.
-    const BUFFER: usize = 4;
-    const OFFSET: usize = 6;
-    /// `JSDataViewOrRabGsabDataView::data_pointer`.
-    const DATA: usize = 8;
 
     /// Corrects the address of a `DataView` that V8 has read before its buffer had memory.
     ///
@@ -61,10 +52,10 @@ mod wrapped {
                 return;
             }
             let view = (view - TAG) as *mut usize;
-            let offset = *view.add(OFFSET);
+            let (offset, address) = (*view.add(of_view::OFFSET), view.add(of_view::data_view::ADDRESS));
             // The second condition holds for no view with memory.
-            if *view.add(BUFFER) == buffer as usize + TAG && *view.add(DATA) == offset {
-                *view.add(DATA) = *buffer.add(MEMORY) + offset;
+            if *view.add(of_view::BUFFER) == buffer as usize + TAG && *address == offset {
+                *address = *buffer.add(of_buffer::MEMORY) + offset;
             }
         }
     }

@@ -4,6 +4,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use crate::convert::{self, TAG};
+
 type Pointer = *mut c_void;
 
 unsafe extern "C" {
@@ -26,15 +28,11 @@ unsafe extern "C" {
     fn type_name(heap: Pointer, number: usize, name: *mut *const c_char, detail: *mut *const c_char) -> bool;
 }
 
-/// The tag of pointers to objects, and the bits of which it consists. Weak pointers have another one.
-const TAG: usize = 1;
+/// The bits of which tags consist.
 const TAG_BITS: usize = 3;
 
-// Fields of a map, in bytes.
-
-/// Where the own properties of its objects begin, in words. Fields of the embedder lie before them.
+/// Where the own properties of objects with a map begin, in words. Fields of the embedder lie before them. In bytes, in the map.
 const OWN_PROPERTIES: usize = 9;
-const TYPE: usize = 12;
 
 /// An object of V8.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,7 +71,7 @@ impl Object {
     /// The object exists.
     pub unsafe fn type_number(self) -> u16 {
         // SAFETY: an object begins with a pointer to its map.
-        unsafe { ptr::with_exposed_provenance::<u16>(self.word(0) - TAG + TYPE).read() }
+        unsafe { convert::type_of_map(self.word(0)) }
     }
 
     /// Its size in bytes.

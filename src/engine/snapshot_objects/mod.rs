@@ -6,7 +6,7 @@
 //! Before V8 writes a snapshot, [`prepare`] also looks for what V8 cannot write.
 
 #[cfg(target_os = "linux")]
-mod fields;
+pub(super) mod fields;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests;
