@@ -111,6 +111,11 @@ impl GuestThread {
         }
     }
 
+    /// Bytes of the heap that were returned to the system.
+    pub fn returned(&self) -> usize {
+        self.returned.load(Ordering::Relaxed)
+    }
+
     /// This thread does not return.
     pub fn park(&self) {
         *lock(&self.state) = ThreadState::Parked;
@@ -173,7 +178,7 @@ impl GuestThread {
         // In this order: either this sees that the thread has left, or the thread sees the observer.
         let size = self.is_here.load(Ordering::SeqCst).then(|| {
             // SAFETY: `learn_heap`'s caller keeps the isolate while a thread works for it, and no thread leaves while there are observers.
-            unsafe { heap.committed() }.saturating_sub(self.returned.load(Ordering::Relaxed))
+            unsafe { heap.committed() }.saturating_sub(self.returned())
         });
         self.observers.fetch_sub(1, Ordering::SeqCst);
         size

@@ -113,12 +113,14 @@ unsafe extern "C" fn __wrap__ZN2v88internal23OptimizedCompilationJob10ExecuteJob
     statistics: Object,
     isolate: Object,
 ) -> i32 {
-    // SAFETY: V8 passes a job that this thread owns. With these functions it is one of TurboFan's, which ends early when it is cancelled. Only
-    // the address of the vtable is used.
+    // SAFETY: V8 passes a job that this thread owns. With these functions it is one of TurboFan's, which ends early when it is cancelled, on any
+    // thread: that sets a flag. Only the address of the vtable is used.
     unsafe {
         let is_turbofan = ptr::eq((*job).functions, (&raw const PIPELINE).cast::<usize>().wrapping_add(FUNCTIONS));
         let Some(guest) = native::current() else { return execute(job, statistics, isolate) };
-        native::compile(&guest, || {
+        let place = job as usize;
+        let stop = move || cancel(place as *mut Job);
+        native::compile(&guest, is_turbofan.then(|| Box::new(stop) as native::Cancel), || {
             if is_turbofan && !guest.can_compile(0) {
                 cancel(job);
             }

@@ -4,14 +4,15 @@
 //! (`isolate::thread::deferred_disposal`).
 
 use super::quota::{NativeQuota, current};
+use super::tasks::Cancel;
 use super::{context, locks, refusal};
 
-/// Runs `compile`, which compiles a function of JavaScript for the isolate with `quota`.
-pub fn compile<T>(quota: &NativeQuota, compile: impl FnOnce() -> T) -> T {
+/// Runs `compile`, which compiles a function of JavaScript for the isolate with `quota`. `cancel` ends that early, on any thread.
+pub fn compile<T>(quota: &NativeQuota, cancel: Option<Cancel>, compile: impl FnOnce() -> T) -> T {
     // Threads that run guests stop in other ways.
     let is_of_v8 = context::with(|context| context.isolate.get().is_null());
     let before = context::with(|context| context.engine.compiles.replace(is_of_v8));
-    let result = quota.tasks().compile(compile);
+    let result = quota.tasks().compile(cancel, compile);
     context::with(|context| context.engine.compiles.set(before));
     result
 }

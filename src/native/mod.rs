@@ -73,6 +73,8 @@ pub use quota::with_quota_in_background;
 pub use quota::{NativeQuota, Watch, current, with_quota};
 pub use share::{Share, ShareGuard};
 pub use system::{System, calloc, free, give_back_pages, malloc, trim};
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use tasks::Cancel;
 pub use tasks::entered as entered_tasks;
 pub use wasm_types::TypeBudget;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]

@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use super::context;
 
@@ -24,6 +25,15 @@ struct Waiting {
     compiles: bool,
 }
 
+/// A function that is compiled by this thread.
+struct Compilation {
+    thread: ThreadId,
+    /// Ends it early, if its compiler can.
+    cancel: Option<Cancel>,
+}
+
+pub type Cancel = Box<dyn Fn() + Send>;
+
 /// The threads that wait for a collection, and the addresses at which they do so forever: there, the isolate's thread has stopped permanently in
 /// a collection.
 #[derive(Default)]
@@ -39,12 +49,18 @@ impl Collections {
     }
 }
 
+/// The lock need not count (`locks`): what is done under it takes no memory that counts, and is over soon. No thread takes them while it runs a
+/// guest.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[derive(Default)]
 pub struct Tasks {
     running: AtomicUsize,
     closed: AtomicBool,
     /// Compilations of functions that run.
-    compiling: AtomicUsize,
+    compiling: Mutex<Vec<Compilation>>,
     /// No function is compiled any more.
     compiled: AtomicBool,
     /// Tasks whose threads have stopped permanently.
@@ -73,25 +89,31 @@ impl Tasks {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Runs `compile`, which compiles a function unless [`Tasks::end_compiling`] was called.
+    /// Runs `compile`, which compiles a function unless [`Tasks::end_compiling`] was called. `cancel` may be called on another thread meanwhile.
     #[cfg_attr(
         any(fuzzing, not(target_os = "linux")),
         allow(dead_code, reason = "only the addon on Linux knows V8's compilations")
     )]
-    pub fn compile<T>(&self, compile: impl FnOnce() -> T) -> T {
+    pub fn compile<T>(&self, cancel: Option<Cancel>, compile: impl FnOnce() -> T) -> T {
+        let thread = thread::current().id();
         // The order matters: either the thread that ends compilations sees this one, or this one sees that they have ended.
-        self.compiling.fetch_add(1, Ordering::SeqCst);
+        lock(&self.compiling).push(Compilation { thread, cancel });
         let result = compile();
-        self.compiling.fetch_sub(1, Ordering::SeqCst);
+        let mut compiling = lock(&self.compiling);
+        if let Some(place) = compiling.iter().rposition(|it| it.thread == thread) {
+            compiling.swap_remove(place);
+        }
         result
     }
 
-    /// No further compilation begins. False if one runs.
+    /// No further compilation begins, and those that run are cancelled. False if one still runs.
     pub fn end_compiling(&self) -> bool {
         self.compiled.store(true, Ordering::SeqCst);
+        let compiling = lock(&self.compiling);
+        compiling.iter().filter_map(|it| it.cancel.as_ref()).for_each(|cancel| cancel());
         // V8 ends these waits when it disposes of the isolate, and nothing else does: the isolate's thread collects no more.
         let requesting = self.collections().waiting.iter().filter(|it| it.compiles && it.at.is_none()).count();
-        self.compiling.load(Ordering::SeqCst) <= requesting
+        compiling.len() <= requesting
     }
 
     pub fn has_ended_compiling(&self) -> bool {
@@ -109,9 +131,8 @@ impl Tasks {
         self.lost.load(Ordering::SeqCst)
     }
 
-    /// The lock need not count (`locks`): what is done under it takes no memory that counts, and is over soon.
     fn collections(&self) -> MutexGuard<'_, Collections> {
-        self.collections.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.collections)
     }
 
     /// The isolate's thread has stopped permanently, in a collection for which other threads wait at these addresses, or at none. No further task
@@ -167,6 +188,9 @@ impl Tasks {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::{Tasks, entered};
 
     #[test]
@@ -219,10 +243,13 @@ mod tests {
     fn compilations_end_before_the_isolate() {
         let tasks = Tasks::default();
         tasks.run(|| {
-            tasks.compile(|| {
+            let cancelled = Arc::new(AtomicBool::new(false));
+            let cancel = Arc::clone(&cancelled);
+            tasks.compile(Some(Box::new(move || cancel.store(true, Ordering::SeqCst))), || {
                 assert!(!tasks.has_ended_compiling());
+                tasks.compile(None, || assert!(!tasks.end_compiling()));
+                assert!(tasks.has_ended_compiling() && cancelled.load(Ordering::SeqCst));
                 assert!(!tasks.end_compiling());
-                assert!(tasks.has_ended_compiling());
             });
             assert!(tasks.end_compiling());
             assert_eq!(tasks.lost(), 0);

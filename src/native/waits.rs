@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::fiber;
+use super::{context, fiber};
 
 /// The waits of a fiber.
 #[derive(Default)]
@@ -19,16 +19,19 @@ struct Waits {
 /// By the identity of the fiber. Threads use their fibers again, so there are few.
 static WAITS: Mutex<Option<HashMap<usize, Waits>>> = Mutex::new(None);
 
-/// The lock need not count (`locks`): what is done under it is over soon, and Rust code is never left.
-fn waits() -> MutexGuard<'static, Option<HashMap<usize, Waits>>> {
-    WAITS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// How many waits have begun.
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
+fn with_waits<T>(use_them: impl FnOnce(&mut HashMap<usize, Waits>) -> T) -> T {
+    // A thread must not stop permanently here, since the clock asks for waits. `locks` uses this file, so it cannot count this lock.
+    context::with(|context| context.held.set(context.held.get() + 1));
+    let result = use_them(WAITS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default());
+    context::with(|context| context.held.set(context.held.get().saturating_sub(1)));
+    result
+}
+
 fn change(change: impl FnOnce(&mut Waits)) {
-    change(waits().get_or_insert_default().entry(fiber::active()).or_default());
+    with_waits(|waits| change(waits.entry(fiber::active()).or_default()));
 }
 
 /// The guest on the fiber that runs on this thread begins to wait.
@@ -47,9 +50,8 @@ pub fn waited(fiber: usize) -> Duration {
     if BEGUN.load(Ordering::Relaxed) == 0 {
         return Duration::ZERO;
     }
-    let waits = waits();
-    let waits = waits.as_ref().and_then(|waits| waits.get(&fiber));
-    waits.map_or(Duration::ZERO, |waits| waits.total + waits.since.map_or(Duration::ZERO, |since| since.elapsed()))
+    let until_now = |waits: &Waits| waits.total + waits.since.map_or(Duration::ZERO, |since| since.elapsed());
+    with_waits(|waits| waits.get(&fiber).map_or(Duration::ZERO, until_now))
 }
 
 #[cfg(test)]

@@ -56,6 +56,29 @@ for (const act of ['eval', 'evalSync']) {
     await waitFor(() => ivm.engineStats().alive === 2);`, { timeout: 90_000 }));
 }
 
+test('an isolate that becomes unreachable and whose compiler was stopped counts as lost, and its memory is free again', LINUX, () => passes(`
+  ${GUEST} ${MEMORY}
+  const dropOne = async () => {
+    const { realm } = await guestWith(64, 2_000, 2_000, 0);
+    await realm.eval('for (let i = 0; i < 250; i++) keep.push(new Array(20000).fill(1.5)); 0');
+    await realm.eval(busy + '; 0');
+  };
+  const before = resident();
+  const count = 3;
+  for (let n = 0; n < count; n += 1) {
+    await dropOne();
+    await waitFor(() => { gc(); return ivm.engineStats().alive === 1; }, 60_000);
+  }
+  await rest(() => {});
+  const { lostThreads, lostBytes, endings } = ivm.engineStats();
+  // V8 may have compiled the functions of some of them before they became unreachable.
+  assert.ok(lostThreads > 0, String(lostThreads));
+  assert.deepEqual([endings.outOfMemory, endings.collected], [lostThreads, count - lostThreads]);
+  assert.ok(lostBytes > 0, String(lostBytes));
+  // Each has had 40 MB in its heap, and its compiler took hundreds.
+  await waitFor(() => resident() - before < 30 + 60 * count);
+  otherWorks();`, { timeout: 150_000, collects: true }));
+
 test('isolates end while V8 compiles for others that have ended', LINUX, () => passes(`
   ${GUEST}
   const { cpus } = await import('node:os');

@@ -1,7 +1,7 @@
 //! Control over the execution of guest code, from any thread.
 
 use std::ffi::c_void;
-use std::sync::{OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::body::Body;
 use super::caller::CallerThread;
@@ -20,7 +20,7 @@ pub struct Execution {
     /// Set once the V8 isolate exists.
     v8: OnceLock<v8::IsolateHandle>,
     /// The thread that works for the isolate.
-    pub thread: GuestThread,
+    pub thread: Arc<GuestThread>,
     pub delayed_tasks: DelayedTasks,
     /// The thread of a host that has entered the isolate.
     pub caller: CallerThread,
@@ -31,7 +31,7 @@ impl Execution {
         Self {
             executor,
             v8: OnceLock::default(),
-            thread: GuestThread::default(),
+            thread: Arc::default(),
             delayed_tasks: DelayedTasks::default(),
             caller: CallerThread::default(),
         }

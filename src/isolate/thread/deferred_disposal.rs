@@ -2,36 +2,58 @@
 //! the host releases hundreds at a time.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex, Weak};
 use std::thread;
 use std::time::Duration;
 
 use super::current::address_of;
+use super::lost_heap::LostHeap;
 use super::malloc_trim::trim_after;
+use crate::engine::{self, GuestThread};
 use crate::isolate::clock;
 use crate::isolate::guest::Guest;
 use crate::isolate::guest::attachments::detach_from_thread;
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::body::Body;
 use crate::isolate::remote::descendants::Membership;
-use crate::isolate::remote::reason::Stop;
-use crate::isolate::remote::registry::{self, Account};
+use crate::isolate::remote::reason::{End, Stop};
+use crate::isolate::remote::registry::{self, Account, Footprint};
+use crate::native;
 use crate::native::{NativeQuota, lock};
 use crate::value::processors;
-use crate::{engine, native};
 
 /// An isolate to dispose of.
 pub enum DeferredDisposal {
-    /// It is unreachable. It has had `native` bytes outside its heap.
-    Forgotten {
-        body: Box<Body>,
-        account: Arc<Account>,
-        membership: Membership,
-        native: usize,
-        quota: Option<Arc<NativeQuota>>,
-    },
+    /// It is unreachable.
+    Forgotten(Forgotten),
     /// It was stopped while it was idle.
     Stopped(Box<Body>, Arc<Remote>),
+}
+
+/// What is left of an isolate that is unreachable.
+pub struct Forgotten {
+    body: Box<Body>,
+    account: Arc<Account>,
+    membership: Membership,
+    thread: Arc<GuestThread>,
+    quota: Option<Arc<NativeQuota>>,
+    /// The most that V8 has had outside of the heap, in bytes.
+    max_native: usize,
+    /// Bytes that the isolate takes.
+    taken: usize,
+}
+
+/// An isolate that is unreachable, and that V8 cannot dispose of.
+struct LostIsolate {
+    thread: Arc<GuestThread>,
+    /// Bytes that it took when it was lost.
+    taken: usize,
+}
+
+impl Footprint for LostIsolate {
+    fn taken(&self) -> usize {
+        self.taken.saturating_sub(self.thread.returned())
+    }
 }
 
 #[derive(Default)]
@@ -83,7 +105,7 @@ fn work() {
         };
         match disposal {
             DeferredDisposal::Stopped(body, remote) => end(&remote, body),
-            forgotten => end_forgotten(forgotten),
+            DeferredDisposal::Forgotten(forgotten) => end_forgotten(forgotten),
         }
     }
 }
@@ -132,36 +154,32 @@ pub fn end(remote: &Arc<Remote>, body: Box<Body>) {
     }
 }
 
-/// Returns what V8 has taken outside the heap of a lost isolate to the system, when V8's own threads are done with it.
-fn give_back_blocks(quota: Arc<NativeQuota>) {
-    if quota.tasks().are_over(0) {
-        native::give_back_blocks(&quota);
-    } else {
-        clock::after(LOOKS, move || give_back_blocks(quota));
+/// Ends an isolate that is unreachable, now or later.
+fn end_forgotten(forgotten: Forgotten) {
+    match readiness(forgotten.quota.as_ref()) {
+        Readiness::Ready => {
+            dispose(*forgotten.body, None);
+            drop((forgotten.account, forgotten.membership));
+            trim_after(forgotten.max_native);
+        }
+        Readiness::Compiles => {
+            clock::after(LOOKS, move || defer(DeferredDisposal::Forgotten(forgotten)));
+        }
+        Readiness::Lost => lose(forgotten),
     }
 }
 
-/// Ends an isolate that is unreachable, now or later.
-fn end_forgotten(disposal: DeferredDisposal) {
-    let DeferredDisposal::Forgotten { body, account, membership, native, quota } = disposal else { return };
-    match readiness(quota.as_ref()) {
-        Readiness::Ready => {
-            dispose(*body, None);
-            drop((account, membership));
-            trim_after(native);
-        }
-        Readiness::Compiles => {
-            let later = DeferredDisposal::Forgotten { body, account, membership, native, quota };
-            clock::after(LOOKS, move || defer(later));
-        }
-        Readiness::Lost => {
-            std::mem::forget(body);
-            drop((account, membership));
-            if let Some(quota) = quota {
-                engine::stop_tasks(&quota, 0);
-                give_back_blocks(quota);
-            }
-        }
+fn lose(forgotten: Forgotten) {
+    let Forgotten { body, account, membership, thread, quota, max_native, taken } = forgotten;
+    drop(membership);
+    let isolate = Arc::new(LostIsolate { thread: Arc::clone(&thread), taken });
+    account.lose(Arc::downgrade(&isolate) as Weak<dyn Footprint>, false);
+    account.end(End::OutOfMemory);
+    // Forever, as the thread of a lost isolate does.
+    std::mem::forget((body, account, isolate));
+    if let Some(quota) = quota {
+        engine::stop_tasks(&quota, 0);
+        LostHeap { thread, quota, max_native }.give_back(0);
     }
 }
 
@@ -193,14 +211,15 @@ impl Drop for Remote {
             if !self.creation.is_warm() {
                 registry::leave_idle();
             }
-            let native = self.accounts.max_native();
-            defer(DeferredDisposal::Forgotten {
+            defer(DeferredDisposal::Forgotten(Forgotten {
                 body,
                 account: Arc::clone(&self.accounts.account),
                 membership,
-                native,
+                thread: Arc::clone(&self.execution.thread),
                 quota: self.accounts.quota.clone(),
-            });
+                max_native: self.accounts.max_native(),
+                taken: self.taken(),
+            }));
         }
     }
 }

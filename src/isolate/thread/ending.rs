@@ -4,6 +4,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use super::grace::Grace;
+use super::lost_heap::LostHeap;
 use super::malloc_trim;
 use super::suspender;
 use crate::engine::{self, ThreadState};
@@ -13,7 +14,7 @@ use crate::isolate::remote::Remote;
 use crate::isolate::remote::body::Body;
 use crate::isolate::remote::lifecycle::{Effects, Event};
 use crate::isolate::remote::reason::Stop;
-use crate::native::{self, lock};
+use crate::native::lock;
 use crate::value::{Completion, Fault, Outcome};
 
 /// When a thread that has not returned is suspended. Work that is slow but ends gives its memory back before that. Each further attempt
@@ -24,10 +25,6 @@ const LAST_ATTEMPTS: Duration = Duration::from_secs(4);
 /// The same if a host's memory is at risk.
 const FIRST_SHARING_ATTEMPT: Duration = Duration::from_millis(1);
 const LAST_SHARING_ATTEMPTS: Duration = Duration::from_millis(250);
-
-/// How often to check whether V8's own threads are done with an isolate.
-const FIRST_LOOK: Duration = Duration::from_millis(5);
-const LAST_LOOKS: Duration = Duration::from_secs(1);
 
 /// How often a guest that must stop is checked. If it still runs, its execution is terminated again: after one termination, the guest may
 /// still run elsewhere.
@@ -235,28 +232,9 @@ impl Remote {
         engine::stop_tasks(quota, safepoint);
         // An inspector or a profile may sample the thread's stack, which refers to the heap.
         if !self.inspector.profiles.are_taken() {
-            self.give_back_heap_after(entered, FIRST_LOOK);
+            let (thread, quota) = (Arc::clone(&self.execution.thread), Arc::clone(quota));
+            LostHeap { thread, quota, max_native: self.accounts.max_native() }.give_back(entered);
         }
-    }
-
-    fn give_back_heap_after(&self, entered: usize, delay: Duration) {
-        let Some(quota) = &self.accounts.quota else { return };
-        if quota.tasks().are_over(entered) {
-            // SAFETY: V8's own threads do nothing for the isolate, and never will. No other thread reads its heap: neither threads that ask
-            // for its size or terminate its execution, nor other isolates, since heaps share only read-only pages.
-            unsafe { self.execution.thread.give_back_heap() };
-            native::give_back_blocks(quota);
-            malloc_trim::trim_after(self.accounts.max_native());
-            return;
-        }
-        let remote = self.me.clone();
-        clock::after(delay, move || {
-            engine::run_on_pool(move || {
-                if let Some(remote) = remote.upgrade() {
-                    remote.give_back_heap_after(entered, (delay * 2).min(LAST_LOOKS));
-                }
-            });
-        });
     }
 
     fn suspend_after(&self, delay: Duration, before: Duration) {

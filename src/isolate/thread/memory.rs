@@ -189,9 +189,10 @@ impl Remote {
 impl Footprint for Remote {
     /// If its heap cannot be queried from outside, the last measured size of the heap counts.
     fn taken(&self) -> usize {
-        let measured =
-            || self.accounts.figures().map_or(0, |figures| figures[heap_statistic::TOTAL_HEAP_SIZE as usize]);
-        let heap = self.execution.thread.heap_size().unwrap_or_else(measured);
+        let thread = &self.execution.thread;
+        let total = |figures: HeapFigures| figures[heap_statistic::TOTAL_HEAP_SIZE as usize];
+        let measured = || self.accounts.figures().map_or(0, total).saturating_sub(thread.returned());
+        let heap = thread.heap_size().unwrap_or_else(measured);
         heap.saturating_add(self.accounts.outside_heap())
             .saturating_add(self.accounts.small_blocks())
             .saturating_add(self.accounts.copies.used())

@@ -9,6 +9,7 @@ pub(super) mod grace;
 pub(super) mod heap_tasks;
 pub(super) mod host_polls;
 pub(super) mod job_execution;
+pub(super) mod lost_heap;
 pub(super) mod malloc_trim;
 pub(super) mod memory;
 pub(super) mod parking;
