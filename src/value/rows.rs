@@ -4,7 +4,7 @@ use super::{Fault, TableEntry, Value};
 
 /// The most rows that a guest may send in one value, or in the arguments of one call. Each takes a receiver up to a few microseconds and some hundred
 /// bytes. A copy may refer to another one many times, so a few copies in each other can have any number of rows.
-const MAX_ROWS: usize = 16_384;
+const MAX_ROWS: usize = 8_192;
 
 /// The most bytes of several copies in the same. The receiver copies them again each time, while the guest has them once.
 const MAX_COPIED: usize = 64 << 20;
@@ -13,7 +13,7 @@ const MAX_COPIED: usize = 64 << 20;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rows {
     /// Handles, functions, promises, buffers and copies.
-    pub count: usize,
+    count: usize,
     copies: usize,
     /// Bytes of the copies.
     copied: usize,
@@ -57,7 +57,7 @@ impl Rows {
     pub fn check(self) -> Result<(), Fault> {
         if self.count > MAX_ROWS {
             return Err(Fault::beyond(&format!(
-                "A value, or all arguments of a call, may have {MAX_ROWS} handles, functions, buffers and copies, with those inside the copies"
+                "A value may have {MAX_ROWS} handles, functions, buffers and copies, with those inside the copies. So may all arguments of a call, of which objects count, too"
             )));
         }
         if self.copies > 1 && self.copied > MAX_COPIED {
