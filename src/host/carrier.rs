@@ -131,7 +131,8 @@ fn read_payload(js: Js<'_>, environment: &Environment, array: JsValue<'_>) -> Js
     let bytes = js.take_bytes(view)?;
     // Collections of the host would have to follow it, and external memory makes them more frequent.
     if bytes.len() >= MIN_FREED && js.read_boolean(js.element(array, wire::IS_ALONE)?)? {
-        js.free_memory(view)?;
+        // If the host refuses, it is freed then.
+        let _ = js.detach(js.buffer_of_view(view)?);
     }
     let rows = js.element(array, wire::TABLE)?;
     let (mut table, mut moved) = (Vec::new(), false);
@@ -245,7 +246,9 @@ pub fn write<'a>(js: Js<'a>, environment: &Environment, outcome: Outcome) -> JsR
 /// As [`write`]. If the host has no room for the value, writes a fault instead, so that no caller waits forever.
 pub fn write_or_refuse<'a>(js: Js<'a>, environment: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
     write(js, environment, outcome).or_else(|_| {
-        js.clear_exception();
+        if js.exception_is_pending() && !js.clear_exception() {
+            environment.context.interrupted.set(true);
+        }
         write_fault(js, environment, Fault::beyond("The value could not be brought into the host"))
     })
 }
@@ -280,7 +283,7 @@ fn write_value<'a>(js: Js<'a>, environment: &Environment, value: Value) -> JsRes
             for entry in payload.table {
                 rows.push(write_entry(js, environment, entry)?);
             }
-            let bytes = environment.arena.view(js, payload.bytes, environment.context.delivers.get())?;
+            let bytes = environment.arena.view(js, payload.bytes, environment.context.purpose.get().is_delivered)?;
             js.array(&[js.number(f64::from(tag::WIRE))?, bytes, js.array(&rows)?])
         }
         Value::Handle(handle) => write_handle(js, environment, handle),

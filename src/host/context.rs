@@ -20,6 +20,15 @@ pub struct Current {
     pub call: i64,
 }
 
+/// What a carrier is written for.
+#[derive(Clone, Copy, Default)]
+pub struct Purpose {
+    /// The event loop delivers it.
+    pub is_delivered: bool,
+    /// It is an argument of a guest's call.
+    pub is_argument: bool,
+}
+
 /// A loop of the surface serves calls of guests on this thread.
 pub struct DirectServing {
     /// The guest whose calls these are.
@@ -55,10 +64,8 @@ impl CallContext {
 #[derive(Default)]
 pub struct CallContext {
     pub current: Cell<Current>,
-    /// The carriers that are being written are of an event that the event loop delivers.
-    pub delivers: Cell<bool>,
-    /// They are arguments of a guest's call.
-    pub writes_arguments: Cell<bool>,
+    /// That of the carrier that is being written.
+    pub purpose: Cell<Purpose>,
     /// The isolate that has requested the value that is being read.
     pub requester: RefCell<Option<Arc<Remote>>>,
     /// Limits of the call whose outcome was last given to the surface, or that waits while the surface serves a request.

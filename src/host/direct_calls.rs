@@ -72,9 +72,9 @@ impl Environment {
         let answer = if direct.is_over() || (is_of_other && direct.request != 0) {
             // The guest was stopped before it waited, or acts on behalf of another asynchronous call, whose stores only requests get.
             Ok(Answer::Refused)
-        } else if !self.has_room(js) {
-            js.clear_exception();
-            Ok(Answer::Refused)
+        } else if self.context.interrupted.get() || !self.has_room(js) {
+            // A request needs less room.
+            if js.clear_exception() { Ok(Answer::Refused) } else { Err(self.interrupted()) }
         } else {
             match self.disown(js) {
                 Ok(()) => {
@@ -135,11 +135,12 @@ impl Environment {
     /// Why the surface could not answer.
     pub(super) fn failure(&self, js: Js<'_>) -> Fault {
         // The surface throws no exception, unless the stack is exhausted.
-        if js.clear_exception() {
-            return Fault::range_error("Maximum call stack size exceeded");
-        }
-        // A time limit of `node:vm` has expired, or the worker is being terminated. A guest may treat this as an ordinary error and call again,
-        // endlessly.
+        if js.clear_exception() { Fault::range_error("Maximum call stack size exceeded") } else { self.interrupted() }
+    }
+
+    /// A time limit of `node:vm` has expired, or the worker is being terminated. A guest may treat this as an ordinary error and call again,
+    /// endlessly.
+    fn interrupted(&self) -> Fault {
         self.context.interrupted.set(true);
         Fault::environment_gone()
     }

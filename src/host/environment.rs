@@ -258,7 +258,7 @@ impl Environment {
         let origin = remote.as_ref().map(|remote| Origin::of(remote)).unwrap_or_default();
         // The host has not asked for what a guest sends as an argument, and may not get a turn of its event loop for long.
         let outstanding = remote
-            .filter(|_| self.context.writes_arguments.get())
+            .filter(|_| self.context.purpose.get().is_argument)
             .map(|remote| Arc::clone(&remote.accounts.outstanding));
         let call = self.context.current.get().call;
         let limits = boxed(self.context.limits.get());

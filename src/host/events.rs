@@ -9,7 +9,7 @@ use napi_sys as sys;
 use super::answers::PendingRequest;
 use super::async_contexts::AsyncContext;
 use super::carrier;
-use super::context::Current;
+use super::context::{Current, Purpose};
 use super::environment::Environment;
 use super::event::{Event, Origin};
 use super::js::{Js, JsResult, JsType, JsValue, Refused};
@@ -157,11 +157,15 @@ impl Environment {
         Ok(())
     }
 
-    fn settle(&self, js: Js<'_>, request: i64, outcome: Outcome) -> JsResult<()> {
-        self.context.delivers.set(true);
+    fn write_for<'a>(&self, js: Js<'a>, purpose: Purpose, outcome: Outcome) -> JsResult<JsValue<'a>> {
+        self.context.purpose.set(purpose);
         let carrier = carrier::write_or_refuse(js, self, outcome);
-        self.context.delivers.set(false);
-        let carrier = carrier?;
+        self.context.purpose.take();
+        carrier
+    }
+
+    fn settle(&self, js: Js<'_>, request: i64, outcome: Outcome) -> JsResult<()> {
+        let carrier = self.write_for(js, Purpose { is_delivered: true, is_argument: false }, outcome)?;
         js.call(js.dereference(&self.functions.settle)?, &[js.number(request as f64)?, carrier])?;
         Ok(())
     }
@@ -236,7 +240,7 @@ impl Environment {
         let head = [caller as f64, number as f64, f64::from(op), f64::from(slot.index())];
         let outer = self.context.chain.replace(waits.then_some(chain));
         let limits = self.context.limits.get();
-        let carried = if waits && !self.has_room(js) {
+        let carried = if waits && (self.context.interrupted.get() || !self.has_room(js)) {
             Err(Refused)
         } else {
             // Frees released slots first, so that a guest that calls repeatedly in one turn of the event loop has no more than it holds.
@@ -285,13 +289,8 @@ impl Environment {
             values.push(js.number(number)?);
         }
         for arg in args {
-            self.context.delivers.set(!waits);
-            self.context.writes_arguments.set(true);
             // The surface releases the handles among the others when it finds the refusal.
-            let value = carrier::write_or_refuse(js, self, Ok(arg));
-            self.context.delivers.set(false);
-            self.context.writes_arguments.set(false);
-            values.push(value?);
+            values.push(self.write_for(js, Purpose { is_delivered: !waits, is_argument: true }, Ok(arg))?);
         }
         let serve = if waits { &self.functions.serve } else { &self.functions.serve_later };
         js.call_in(context, js.dereference(serve)?, &values)

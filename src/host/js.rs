@@ -4,9 +4,11 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
+use std::sync::{Arc, Mutex};
 
 use napi_sys as sys;
 
+use crate::native::lock;
 use crate::value::{BigInt, Text, block_pool};
 
 /// A value of the host's engine, valid in the callback or handle scope `'a`.
@@ -256,13 +258,12 @@ impl<'a> Js<'a> {
     }
 
     /// A new `ArrayBuffer` that has these bytes themselves, if the host allows that. No program may get it: hosts do not transfer such buffers.
-    pub fn buffer_of(self, bytes: Vec<u8>) -> JsResult<JsValue<'a>> {
-        let owner = Box::into_raw(Box::new(bytes));
-        // SAFETY: nothing else has the box.
-        let (data, length) = unsafe { ((*owner).as_mut_ptr(), (*owner).len()) };
+    pub fn buffer_of(self, mut bytes: Vec<u8>) -> JsResult<JsValue<'a>> {
+        let (data, length) = (bytes.as_mut_ptr(), bytes.len());
+        let held = Arc::new(Mutex::new(bytes));
+        let owner = Arc::into_raw(Arc::clone(&held)).cast_mut();
         let mut buffer = ptr::null_mut();
-        // SAFETY: the memory is valid for its length until `free_bytes` is called, which the host does once, when nothing has the buffer any more. `Vec<u8>`
-        // can be dropped on any thread.
+        // SAFETY: the memory stays where it is until `free_bytes` is called, which the host does when nothing has the buffer any more, on any thread.
         let status = unsafe {
             sys::napi_create_external_arraybuffer(
                 self.env,
@@ -276,10 +277,10 @@ impl<'a> Js<'a> {
         if status == sys::Status::napi_ok {
             return Ok(self.value(buffer));
         }
-        // SAFETY: a host that refuses has taken nothing and does not call `free_bytes`.
-        let bytes = unsafe { Box::from_raw(owner) };
+        // Whether a host that refuses calls `free_bytes` depends on the reason. So the count that it was given is never taken back.
         self.clear_exception();
-        self.buffer(&bytes)
+        let bytes = std::mem::take(&mut *lock(&held));
+        if bytes.is_empty() { Err(Refused) } else { self.buffer(&bytes) }
     }
 
     /// A `Uint8Array` on a part of an `ArrayBuffer`, which must be long enough.
@@ -334,8 +335,8 @@ impl<'a> Js<'a> {
         Ok(bytes)
     }
 
-    /// Frees the memory of a `Uint8Array`'s buffer now, instead of when the host collects it. If the host refuses, it is freed then.
-    pub fn free_memory(self, view: JsValue<'_>) -> JsResult<()> {
+    /// The buffer of a `Uint8Array`.
+    pub fn buffer_of_view(self, view: JsValue<'_>) -> JsResult<JsValue<'a>> {
         let mut buffer = ptr::null_mut();
         // SAFETY: as in `view_memory`.
         check(unsafe {
@@ -349,9 +350,7 @@ impl<'a> Js<'a> {
                 ptr::null_mut(),
             )
         })?;
-        // SAFETY: as in `type_of`.
-        let _ = unsafe { sys::napi_detach_arraybuffer(self.env, buffer) };
-        Ok(())
+        Ok(self.value(buffer))
     }
 
     /// Address and length of an `ArrayBuffer`'s memory.
@@ -484,6 +483,7 @@ impl<'a> Js<'a> {
 
 /// Frees what `buffer_of` has given to the host.
 unsafe extern "C" fn free_bytes(_env: sys::napi_env, _data: *mut c_void, owner: *mut c_void) {
-    // SAFETY: `owner` is the box that `buffer_of` gave away.
-    drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
+    // SAFETY: `owner` is the count that `buffer_of` gave away. The host calls this once.
+    let held = unsafe { Arc::from_raw(owner.cast::<Mutex<Vec<u8>>>()) };
+    drop(std::mem::take(&mut *lock(&held)));
 }

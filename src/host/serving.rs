@@ -13,8 +13,10 @@ impl Environment {
             Some(function) => js.dereference(function).and_then(|function| js.call(function, &[])).map(drop),
         };
         if let Some(next) = self.next.take() {
-            // The stack was exhausted, or the host is shutting down.
-            js.clear_exception();
+            // The stack was exhausted. Otherwise the host has been interrupted, and runs no function for this.
+            if !js.clear_exception() {
+                self.context.interrupted.set(true);
+            }
             self.next.set(Some(next));
             self.serve_next(js);
         }

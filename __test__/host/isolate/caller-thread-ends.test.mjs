@@ -248,6 +248,20 @@ describe("the end of sync calls on the caller's thread", { skip: SKIP }, () => {
         otherWorks();
         assert.equal(context.evalSync('6 * host(7)'), 42);
       }`));
+
+    test(`end by a time limit of \`node:vm\` also after one that the host has waited out, and the isolate's thread, with '${syncCalls}'`, () => here(`
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      const { runInNewContext } = await import('node:vm');
+      context.global.setSync('endless', new ivm.Callback(() => { for (;;); }));
+      for (const [code, timeout] of [['endless()', 400], ['for (;;);', 200], ['endless()', 400], ['for (;;);', 200]]) {
+        const run = () => context.evalSync(code, { timeout: 20_000 });
+        const since = ms();
+        assert.throws(() => runInNewContext('run()', { run }, { timeout }), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
+        assert.ok(ms() - since < 10_000, code);
+        // V8 forgets what it was requested to do when a thread leaves the isolate.
+        assert.equal(await context.eval('6 * 7'), 42);
+        await sleep(100);
+      }`));
   }
 
   test('end at their memory limit in built-in functions that do not stop, long before the memory for unwinding is used up', () => here(`

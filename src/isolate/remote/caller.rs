@@ -39,8 +39,8 @@ pub struct CallerThread {
     pub count: AtomicU32,
     /// See `host_polls`.
     pub watched: AtomicBool,
-    /// The guest was asked to let its host look around.
-    pub polls_host: AtomicBool,
+    /// The entry, as a number of `count`, in which the guest was last requested to let its host look around, and has not yet; 0 for none.
+    pub polled_entry: AtomicU32,
     /// The calls into other isolates that run on this thread for the guest, the innermost last.
     peer_calls: Mutex<Vec<PeerCall>>,
 }

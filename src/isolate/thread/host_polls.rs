@@ -50,15 +50,16 @@ fn poll_all() {
             caller.count.load(Ordering::SeqCst) != count && !caller.watched.swap(true, Ordering::SeqCst)
         };
         if lasts && !is_new {
-            long.push(Arc::clone(&remote));
+            long.push((Arc::clone(&remote), count));
         }
         all.push(remote);
         is_watched
     });
     let is_empty = watched.is_empty();
     drop(watched);
-    for remote in long {
-        if !remote.execution.caller.polls_host.swap(true, Ordering::SeqCst) {
+    for (remote, entry) in long {
+        // V8 forgets requests when a thread leaves an isolate whose guest was terminated, so each entry has its own.
+        if remote.execution.caller.polled_entry.swap(entry, Ordering::SeqCst) != entry {
             remote.execution.interrupt(on_poll);
         }
     }
@@ -70,7 +71,7 @@ fn poll_all() {
 /// V8 calls this on the guest's thread, between two instructions of the guest.
 unsafe extern "C" fn on_poll(_isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
     if let Some(remote) = super::current::current() {
-        remote.execution.caller.polls_host.store(false, Ordering::SeqCst);
+        remote.execution.caller.polled_entry.store(0, Ordering::SeqCst);
         remote.let_host_poll();
     }
 }
