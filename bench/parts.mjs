@@ -16,7 +16,7 @@ import { publish, tableOf, time } from './report.mjs';
 import { hosts } from '../scripts/setup/hosts.mjs';
 
 const LIMIT_MS = 300_000;
-const VALUES_LIMIT_MS = 1_200_000;
+const LONG_LIMIT_MS = 1_200_000;
 /** The host whose times are the measure for hosts without isolated-vm, and how many times as long these may take. */
 const BASE = 'node24';
 const BASE_TARGET = '1.5';
@@ -140,9 +140,9 @@ export async function subprocess(host) {
 export async function shapes(host, { filter, quick }) {
   const hasPeer = peerOf(host.name) === PEER;
   const args = [JSON.stringify({ libraries: hasPeer ? [OURS, PEER] : [OURS], filter, quick })];
-  const results = await ask(host, 'shapes-run.mjs', args, VALUES_LIMIT_MS);
+  const results = await ask(host, 'shapes-run.mjs', args, LONG_LIMIT_MS);
   if (!isOk(results)) return false;
-  const base = hasPeer ? undefined : await ask(hosts.find(({ name }) => name === BASE), 'shapes-run.mjs', args, VALUES_LIMIT_MS);
+  const base = hasPeer ? undefined : await ask(hosts.find(({ name }) => name === BASE), 'shapes-run.mjs', args, LONG_LIMIT_MS);
   if (base !== undefined && !isOk(base)) return false;
   const measured = results.map(({ id, title, target, times }) => {
     const ours = times[OURS].median;
@@ -193,8 +193,8 @@ export async function sync(host, { filter, quick }) {
     for (const syncCalls of ['caller', 'thread']) {
       const args = [JSON.stringify({ libraries: hasPeer ? [OURS, PEER] : [OURS], syncCalls, filter, quick })];
       const answers = await around(async () => {
-        const ours = await ask(host, 'sync-run.mjs', args, LIMIT_MS, prefix);
-        return hasPeer ? [ours, ours] : [ours, await ask(base, 'sync-run.mjs', args, LIMIT_MS, prefix)];
+        const ours = await ask(host, 'sync-run.mjs', args, LONG_LIMIT_MS, prefix);
+        return hasPeer ? [ours, ours] : [ours, await ask(base, 'sync-run.mjs', args, LONG_LIMIT_MS, prefix)];
       });
       if (!answers.every(isOk)) return false;
       const [ours, theirs] = answers;
@@ -231,7 +231,7 @@ export async function programs(host, { filter = '', quick }) {
   const results = [];
   for (const { id, title } of chosen) {
     const options = { libraries: [OURS, PEER], ids: [id], rounds: quick ? QUICK_ROUNDS : ROUNDS };
-    const times = await ask(host, 'programs-run.mjs', [JSON.stringify(options)], VALUES_LIMIT_MS);
+    const times = await ask(host, 'programs-run.mjs', [JSON.stringify(options)], LONG_LIMIT_MS);
     if (!isOk(times)) return false;
     results.push({ id, title, times: times[id] });
     console.log(`${title}: ${JSON.stringify(times[id])}`);
