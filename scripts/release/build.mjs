@@ -7,7 +7,7 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { compareVersions, floorOf } from './elf.mjs';
+import { compareVersions, floorOf, hasSymbols } from './elf.mjs';
 import { binariesOf, ownTriple } from './pack.mjs';
 import { capture, root, show } from '../process.mjs';
 import { addSnapshot } from '../setup/snapshot.mjs';
@@ -45,6 +45,7 @@ async function main() {
     if (file.endsWith('.node') && isOwn) await addSnapshot(place);
     const floor = glibc ? floorOf(place) : undefined;
     if (floor !== undefined && compareVersions(floor, GLIBC) > 0) throw new Error(`${file} needs glibc ${floor}, and is to run on ${GLIBC}`);
+    if (glibc && hasSymbols(place)) throw new Error(`${file} was built with symbols that nothing needs`);
     console.log(`${place}${floor === undefined ? '' : ` needs glibc ${floor}`}`);
   }
 }

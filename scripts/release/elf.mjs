@@ -1,14 +1,14 @@
-// The C library symbols that a Linux binary needs.
+// The C library symbols that a Linux binary needs, and whether it has symbols of its own that nothing needs.
 
 import { readFileSync } from 'node:fs';
 
 // From elf.h.
+const SHT_SYMTAB = 2;
 const SHT_GNU_VERNEED = 0x6ffffffe;
 const NEED_BYTES = 16;
 
-/** The symbol versions that a 64-bit little-endian ELF file needs from other files. */
-function neededVersions(path) {
-  const bytes = readFileSync(path);
+/** The sections of a 64-bit little-endian ELF file. */
+function sectionsOf(bytes, path) {
   if (bytes.readUInt32BE(0) !== 0x7f454c46 || bytes[4] !== 2) throw new Error(`not a 64-bit ELF file: ${path}`);
   const word = (at) => Number(bytes.readBigUInt64LE(at));
   const [start, size, count] = [word(40), bytes.readUInt16LE(58), bytes.readUInt16LE(60)];
@@ -16,7 +16,13 @@ function neededVersions(path) {
     const at = start + size * index;
     return { type: bytes.readUInt32LE(at + 4), link: bytes.readUInt32LE(at + 40), offset: word(at + 24), info: bytes.readUInt32LE(at + 44) };
   };
-  const sections = Array.from({ length: count }, (_, index) => section(index));
+  return Array.from({ length: count }, (_, index) => section(index));
+}
+
+/** The symbol versions that such a file needs from other files. */
+function neededVersions(path) {
+  const bytes = readFileSync(path);
+  const sections = sectionsOf(bytes, path);
   const versions = [];
   for (const { offset, link, info } of sections.filter(({ type }) => type === SHT_GNU_VERNEED)) {
     const names = sections[link].offset;
@@ -37,3 +43,6 @@ export const compareVersions = (a, b) => a.localeCompare(b, 'en', { numeric: tru
 
 /** The oldest glibc that has everything that a file needs. */
 export const floorOf = (path) => neededVersions(path).flatMap((version) => /^GLIBC_([\d.]+)$/.exec(version)?.[1] ?? []).toSorted(compareVersions).at(-1);
+
+/** Whether a file has symbols for debuggers, which take a quarter of its size. */
+export const hasSymbols = (path) => sectionsOf(readFileSync(path), path).some(({ type }) => type === SHT_SYMTAB);

@@ -8,8 +8,10 @@ import { after, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { pages } from '../../docs/pages.mjs';
 import { root } from '../../harness.mjs';
+import { hasSymbols } from '../../../scripts/release/elf.mjs';
 import { readPackage } from '../../../scripts/release/pack.mjs';
 import { serve } from '../../../scripts/product/registry.mjs';
+import { addonFile, launcherFile } from '../../../scripts/setup.mjs';
 import { checkVersions, isPublished, notesOf, publishedManifest, released, setVersion } from '../../../scripts/release/release.mjs';
 import { GLIBC, TARGETS, tripleOf } from '../../../scripts/release/targets.mjs';
 
@@ -111,4 +113,8 @@ test('one minimum version of glibc', () => {
     assert.deepEqual(libc, ['glibc']);
     assert.ok(description.endsWith(`, with glibc ${GLIBC} or newer`), description);
   }
+});
+
+test('binaries without symbols', { skip: process.platform !== 'linux' && 'other formats' }, () => {
+  for (const file of [addonFile, launcherFile]) assert.equal(hasSymbols(join(root, file)), false, file);
 });
