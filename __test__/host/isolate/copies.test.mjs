@@ -87,6 +87,13 @@ describe('copies inside a value', () => {
     assert.throws(() => context.evalSync('listOf(wide, 40_000)', { copy: true, timeout: 2_000 }), { name: 'RangeError' });
     assert.equal(context.evalSync('6 * 7'), 42);`, { timeout: 60_000 }));
 
+  test('of primitive values are refused', () => passes(`${SEND}
+    for (const value of ['null', 'undefined', '1', '"text"', 'true', '1n']) {
+      const refused = { name: 'Error', code: 'ERR_ISOLATE_TRANSFER', message: /a copy of a primitive value inside another value$/ };
+      assert.throws(() => context.evalSync('[new ivm.ExternalCopy(' + value + ').copyInto()]', { copy: true }), refused, value);
+      await assert.rejects(context.eval('[new ivm.ExternalCopy(' + value + ').copyInto()]', { copy: true }), refused, value);
+    }`));
+
   test('are no more than 64 in each other', () => passes(`
     context.global.setSync('ivm', ivm);
     assert.equal(context.evalSync(\`

@@ -188,7 +188,7 @@ class PausableReader extends PropertyReader {
     const id = this.count;
     this.register(UNFINISHED);
     const carrier = this.carrier();
-    if (typeof carrier !== 'object') throw unreadable('a copy of a primitive value inside another value');
+    if (typeof carrier !== 'object' || carrier === null) throw unreadable('a copy of a primitive value inside another value');
     if (!isCopy(carrier)) return (this.objects[id] = this.hooks.resolve(carrier));
     if (this.around === MAX_COPIES) throw tooDeep(MAX_COPIES);
     const reader = this.readerOf(carrier[1], carrier[2]);
