@@ -34,18 +34,20 @@ struct Compilation {
 
 pub type Cancel = Box<dyn Fn() + Send>;
 
-/// The threads that wait for a collection, and the addresses at which they do so forever: there, the isolate's thread has stopped permanently in
-/// a collection.
+/// The threads that wait for a collection. After the isolate's thread has stopped permanently, those that have requested one wait forever. So do those
+/// that wait at the addresses `endless`, if it has stopped in a collection.
 #[derive(Default)]
 struct Collections {
     waiting: Vec<Waiting>,
     endless: Range<usize>,
+    /// The isolate's thread has stopped permanently.
+    are_over: bool,
 }
 
 impl Collections {
     /// Whether `waiting` never accesses the heap again.
     fn is_endless(&self, waiting: &Waiting) -> bool {
-        waiting.at.is_some_and(|at| self.endless.contains(&at))
+        waiting.at.map_or(self.are_over, |at| self.endless.contains(&at))
     }
 }
 
@@ -143,8 +145,8 @@ impl Tasks {
             return Vec::new();
         }
         collections.endless = endless;
-        let is_lost = |it: &&Waiting| it.at.is_none() || collections.is_endless(it);
-        collections.waiting.iter().filter(is_lost).map(|it| it.thread).collect()
+        collections.are_over = true;
+        collections.waiting.iter().filter(|it| collections.is_endless(it)).map(|it| it.thread).collect()
     }
 
     /// `thread`, which is this one, is about to wait for the object at the address `at`, or for a collection that it has requested. True if it
@@ -157,7 +159,7 @@ impl Tasks {
         let mut collections = self.collections();
         let compiles = context::with(|context| context.engine.compiles.get());
         let waiting = Waiting { thread, entered: entered(), at, compiles };
-        let is_lost = if at.is_none() { self.are_closed() } else { collections.is_endless(&waiting) };
+        let is_lost = collections.is_endless(&waiting);
         collections.waiting.push(waiting);
         is_lost
     }
@@ -225,9 +227,9 @@ mod tests {
             assert!(tasks.begin_wait(8, None));
             assert_eq!(
                 [1, 2, 3, 4, 5, 6, 7, 8].map(|thread| tasks.end_wait(thread)),
-                [true, true, false, false, true, false, false, false]
+                [true, true, false, true, true, false, false, true]
             );
-            // This one, and the three that wait.
+            // This one, and the five that wait.
             assert!(tasks.are_over(0));
         });
         let running = Tasks::default();
@@ -236,6 +238,13 @@ mod tests {
             assert!(!running.are_over(0));
             assert!(running.begin_wait(1, Some(0x100)));
             assert!(running.are_over(0));
+        });
+        let requesting = Tasks::default();
+        requesting.run(|| {
+            assert!(!requesting.begin_wait(1, None) && !requesting.end_wait(1));
+            assert!(!requesting.begin_wait(1, None));
+            assert_eq!(requesting.stop(0..0), [1]);
+            assert!(requesting.are_over(0) && requesting.end_wait(1));
         });
     }
 

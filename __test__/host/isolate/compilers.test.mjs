@@ -4,6 +4,7 @@
 import { test } from 'node:test';
 import { passes } from '../../isolate/helper.mjs';
 import { SKIP, here } from '../../isolate/caller.mjs';
+import { workers } from '../../workers/helper.mjs';
 
 /** A guest with a function that reads `values` elements, and then has `branches` or `cases`. Nothing but the first call of `busy` compiles it. */
 const GUEST = `
@@ -98,6 +99,38 @@ test('isolates end while V8 compiles for others that have ended', LINUX, () => p
     await waitFor(() => ivm.engineStats().alive === 1, 60_000);
   }
   assert.ok(seen, 'they have waited');`, { timeout: 120_000 }));
+
+test('a call that waits for a promise fails while V8 compiles for its isolate, which has ended', LINUX, () => passes(`
+  ${GUEST}
+  let seen = false;
+  // V8 may have compiled before.
+  for (let n = 0; n < 6 && !seen; n += 1) {
+    const { guest, realm } = await guestWith(400, 1_500, 1_500, 0);
+    const waiting = assert.rejects(realm.eval('new Promise(() => {})', { promise: true }), { message: 'Promise was abandoned' });
+    for (let i = 0; i < 4 + n; i += 1) await realm.eval(busy, { timeout: 20_000 });
+    guest.dispose();
+    await waiting;
+    seen = ivm.engineStats().alive === 2;
+    await waitFor(() => ivm.engineStats().alive === 1, 60_000);
+  }
+  assert.ok(seen, 'it has not ended');`, { timeout: 120_000 }));
+
+test('a worker that ends does not wait longer than the grace period for V8 to compile for isolates with its memory', LINUX, () => workers(`
+  ivm.configureEngine({ terminationGrace: 100 });
+  let seen = false;
+  for (let n = 0; n < 6 && !seen; n += 1) {
+    const worker = await ready(n);
+    await worker.terminate();
+    seen = ivm.engineStats().alive === 1;
+    while (ivm.engineStats().alive > 0) await sleep(20);
+  }
+  same(seen, true);`, `
+  ${GUEST}
+  const { realm } = await guestWith(400, 1_500, 1_500, 0);
+  await realm.global.set('shared', new ivm.ExternalCopy(new SharedArrayBuffer(8)).copyInto());
+  for (let i = 0; i < 4 + workerData; i += 1) await realm.eval(busy, { timeout: 20_000 });
+  tell();
+  setInterval(() => {}, 1_000);`, { limit: 120_000 }));
 
 test('a collection that waits for a compiler does not keep the thread of a host', { skip: SKIP }, () => here(`
   ${GUEST}

@@ -22,7 +22,7 @@ enum State<B> {
     Stopping(Stop),
     /// The thread has not returned in time, and is not expected to.
     Abandoned(Stop),
-    /// The abandoned thread never runs again, or at least cannot use memory of a host.
+    /// The abandoned thread never runs again, or at least cannot use memory of a host. Or there is none, and the V8 side is disposed of later.
     Retired(Stop),
     /// The V8 side is gone.
     Ended(Stop),
@@ -44,7 +44,7 @@ pub enum Event<B> {
     Stop(Stop),
     /// The thread has not returned within the grace period, or never can.
     Abandon,
-    /// The abandoned thread can do no more harm.
+    /// The abandoned thread can do no more harm, or a stopped isolate waits for V8's own threads.
     Retire,
     /// The V8 side was disposed of.
     End,
@@ -98,7 +98,8 @@ impl<B> State<B> {
             (Is::Running | Is::Unwinding, On::Stop(reason)) => (Is::Stopping(reason), true, Do::Wake),
             (Is::Running | Is::Unwinding, On::Abandon) => (Is::Abandoned(Stop::Lost), true, Do::None),
             (Is::Stopping(reason), On::Abandon) => (Is::Abandoned(reason), true, Do::None),
-            (Is::Abandoned(reason), On::Retire) => (Is::Retired(reason), true, Do::None),
+            // No thread works for a stopped isolate that V8's own threads compile for.
+            (Is::Stopping(reason) | Is::Abandoned(reason), On::Retire) => (Is::Retired(reason), true, Do::None),
             (Is::Stopping(reason) | Is::Abandoned(reason) | Is::Retired(reason), On::End) => {
                 (Is::Ended(reason), true, Do::None)
             }
@@ -238,7 +239,7 @@ mod tests {
             (|| Unwinding, [(Unwinding, Wake), (Unwinding, None), (Idle(RETURNED), None), (Unwinding, Wake), (Running, None),
                 (Stopping(Memory), Wake), (Abandoned(Lost), None), (Unwinding, None), (Unwinding, None)]),
             (|| Stopping(Disposed), [(Stopping(Disposed), Wake), (Stopping(Disposed), None), (Stopping(Disposed), refused()), (Stopping(Disposed), None),
-                (Stopping(Disposed), None), (Stopping(Disposed), None), (Abandoned(Disposed), None), (Stopping(Disposed), None),
+                (Stopping(Disposed), None), (Stopping(Disposed), None), (Abandoned(Disposed), None), (Retired(Disposed), None),
                 (Ended(Disposed), None)]),
             (|| Abandoned(Disposed), [(Abandoned(Disposed), Wake), (Abandoned(Disposed), None), (Abandoned(Disposed), refused()), (Abandoned(Disposed), None),
                 (Abandoned(Disposed), None), (Abandoned(Disposed), None), (Abandoned(Disposed), None), (Retired(Disposed), None),
@@ -298,8 +299,8 @@ mod tests {
                 ends += usize::from(after.is_gone());
             }
         }
-        // 9 from each of the two states that are an end, and 3 more into them.
-        assert_eq!(ends, 21);
+        // 9 from each of the two states that are an end, and 4 more into them.
+        assert_eq!(ends, 22);
     }
 
     #[test]

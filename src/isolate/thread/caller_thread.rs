@@ -440,7 +440,7 @@ impl Remote {
         };
         drop(queues);
         if self.is_disposed() {
-            deferred_disposal::defer(DeferredDisposal::Stopped(body, Arc::clone(self)));
+            deferred_disposal::defer(DeferredDisposal::Stopped(body, Arc::clone(self), None));
         } else {
             run::start(Arc::clone(self), Some(body));
         }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::current::address_of;
 use super::lost_heap::LostHeap;
@@ -13,6 +13,7 @@ use crate::engine::{self, GuestThread};
 use crate::isolate::clock;
 use crate::isolate::guest::Guest;
 use crate::isolate::guest::attachments::detach_from_thread;
+use crate::isolate::policy;
 use crate::isolate::remote::Remote;
 use crate::isolate::remote::body::Body;
 use crate::isolate::remote::descendants::Membership;
@@ -26,8 +27,8 @@ use crate::value::processors;
 pub enum DeferredDisposal {
     /// It is unreachable.
     Forgotten(Forgotten),
-    /// It was stopped while it was idle.
-    Stopped(Box<Body>, Arc<Remote>),
+    /// It was stopped. The time is when that was noticed, if V8's own threads compile for it.
+    Stopped(Box<Body>, Arc<Remote>, Option<Instant>),
 }
 
 /// What is left of an isolate that is unreachable.
@@ -104,7 +105,7 @@ fn work() {
             disposal
         };
         match disposal {
-            DeferredDisposal::Stopped(body, remote) => end(&remote, body),
+            DeferredDisposal::Stopped(body, remote, since) => end_after(&remote, body, since),
             DeferredDisposal::Forgotten(forgotten) => end_forgotten(forgotten),
         }
     }
@@ -136,14 +137,20 @@ fn readiness(quota: Option<&Arc<NativeQuota>>) -> Readiness {
 
 /// Ends a stopped isolate, now or later.
 pub fn end(remote: &Arc<Remote>, body: Box<Body>) {
+    end_after(remote, body, None);
+}
+
+/// The same, if V8's own threads have compiled for it since then.
+fn end_after(remote: &Arc<Remote>, body: Box<Body>, since: Option<Instant>) {
     match readiness(remote.accounts.quota.as_ref()) {
         Readiness::Ready => {
             remote.end(|| dispose(*body, Some(remote)));
             trim_after(remote.accounts.max_native());
         }
         Readiness::Compiles => {
-            remote.begin_end();
-            let later = DeferredDisposal::Stopped(body, Arc::clone(remote));
+            let since = since.unwrap_or_else(Instant::now);
+            remote.postpone_end(since.elapsed() >= policy::termination_grace());
+            let later = DeferredDisposal::Stopped(body, Arc::clone(remote), Some(since));
             clock::after(LOOKS, move || defer(later));
         }
         Readiness::Lost => {

@@ -183,6 +183,16 @@ impl Remote {
         self.stop_children();
     }
 
+    /// A stopped isolate ends later, when V8's own threads have compiled what they have begun for it. No thread works for it meanwhile, and nothing of it
+    /// uses memory of a host. `is_late`: hosts do not wait any longer.
+    pub(in crate::isolate) fn postpone_end(&self, is_late: bool) {
+        self.begin_end();
+        self.promises.abandon(self.stop_reason().unwrap_or(Stop::Disposed));
+        if is_late {
+            self.announce_gone(Event::Retire);
+        }
+    }
+
     /// The end of a stopped isolate, on the thread that has its V8 side; `dispose` disposes of that.
     pub(in crate::isolate) fn end(&self, dispose: impl FnOnce()) {
         self.begin_end();
@@ -202,6 +212,9 @@ impl Remote {
         self.give_back_heap(0, 0);
         self.stop(Stop::Memory);
         self.abandon("Catastrophic out-of-memory error");
+        // If it has retired, it cannot be abandoned any more.
+        self.accounts.account.lose(self.me.clone(), false);
+        self.accounts.account.end(self.stop_reason().unwrap_or(Stop::Memory).end());
         self.accounts.account.freeze();
     }
 

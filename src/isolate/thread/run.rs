@@ -275,7 +275,7 @@ impl Executor for Remote {
         let Some(me) = self.me.upgrade() else { return };
         match action {
             Action::Start(body) => start(me, body),
-            Action::Dispose(body) => deferred_disposal::defer(DeferredDisposal::Stopped(body, me)),
+            Action::Dispose(body) => deferred_disposal::defer(DeferredDisposal::Stopped(body, me, None)),
             Action::Wake => self.wake(),
             Action::None | Action::Enter(_) | Action::Continue(_) => {}
         }
