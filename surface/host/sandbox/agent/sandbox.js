@@ -15,7 +15,7 @@ const {
   SIGNAL, wrong,
 } = require('../common/options.js');
 const { bodyAfter, readingOf } = require('../common/bodies.js');
-const { placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
+const { readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
 const { bounded, callCounter } = require('../common/quota.js');
 const { formedReadingOf } = require('../common/reading.js');
 const { explained, namingOption } = require('../common/syntax.js');
@@ -163,10 +163,7 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
           snapshot: this.#snapshot,
           signal,
           inspect: this.#inspect,
-          tools: tools.flatMap((tool) => {
-            const { namespace, method } = placeOf(tool.name);
-            return [namespace, method, calls.callbackOf(tool)];
-          }),
+          tools: tools.flatMap((tool) => [tool.place.namespace, tool.place.method, calls.callbackOf(tool)]),
           onStart: (started) => {
             running = started;
             this.#executions.add(started);
