@@ -39,6 +39,7 @@ const { DEADLINE, DISPOSED, MEMORY } = CODE;
 function createAgentSandbox(execute, strip, readSnapshot, make) {
   class AgentSandbox {
     /** @type {import('../common/executions.js').SandboxExecutions<import('../common/execution.js').Execution>} */ #executions = new Executions();
+    #strip = this.#executions.ending(strip);
     #timeout;
     #console;
     #memoryLimit;
@@ -131,7 +132,7 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       const isGone = this.#executions.begin();
       const typescript = this.#typescript;
       const request = { code, bodyOf, mainOf, typescript, modules: this.#modules, timeout: this.#timeout, signal };
-      const found = this.#isAnyForm ? formedReadingOf(request, strip) : readingOf(request, strip);
+      const found = this.#isAnyForm ? formedReadingOf(request, this.#strip) : readingOf(request, this.#strip);
       // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
       if (isGone()) {

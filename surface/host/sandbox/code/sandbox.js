@@ -63,6 +63,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
 
     /** @type {import('../common/executions.js').SandboxExecutions<import('../common/execution.js').Execution>} */
     const executions = new Executions();
+    const stripping = executions.ending(strip);
 
     /**
      * @param {string} code
@@ -81,7 +82,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
           throw wrong('code', 'a string');
         }
         const signal = readSignal(checkOptions(request, SIGNAL));
-        const { failure, body, forms, modules: importable, left = timeout } = await formedReadingOf({ code, typescript, modules, mainOf: shadowed, timeout, signal }, strip);
+        const { failure, body, forms, modules: importable, left = timeout } = await formedReadingOf({ code, typescript, modules, mainOf: shadowed, timeout, signal }, stripping);
         outcome = isGone() ? gone() : failure ?? await execute({
           code: body,
           forms,

@@ -141,6 +141,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
 
   class SubprocessSandbox {
     #executions = new Executions();
+    #strip = this.#executions.ending(strip);
     #minimal;
     #typescript;
     #modules;
@@ -231,7 +232,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
       const until = start + this.#template.timeout;
       const isGone = this.#executions.begin();
       const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#template.timeout, signal };
-      const found = readingOf(request, strip);
+      const found = readingOf(request, this.#strip);
       // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
       if (isGone()) {
