@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import ivm from '../../../index.mjs';
 
-const { AgentSandbox, SubprocessSandbox } = ivm;
+const { AgentSandbox, describeTools, SubprocessSandbox } = ivm;
 const named = (...names) => names.map((name) => ({ name, description: '' }));
 const echo = (name, params) => [name, params];
 const kinds = { AgentSandbox, ...(process.platform === 'win32' ? {} : { SubprocessSandbox }) };
@@ -39,6 +39,23 @@ for (const [kind, Sandbox] of Object.entries(kinds)) {
     test('the last one of a name counts', async () => {
       const tools = [{ name: 'a', inputSchema: { type: 'string' } }, { name: 'a', inputSchema: { type: 'number' } }];
       assert.deepEqual(await run('return [await a(1), await a.call(2)]', tools), [['a', 1], ['a', 2]]);
+    });
+
+    test('two tools with the same name in code are refused', async () => {
+      const clashes = {
+        'get-weather': ['get_weather', 'get_weather'],
+        'a:b': ['a.b', 'a.b'],
+        a: ['a:call', 'a'],
+        'x:y:z': ['x:y_z', 'x.y_z'],
+      };
+      for (const [name, [other, called]] of Object.entries(clashes)) {
+        const error = { name: 'TypeError', code: 'ERR_INVALID_ARG', message: `The tools "${name}" and "${other}" have the same name in code: ${called}` };
+        const tools = named(name, 'between', other);
+        await assert.rejects(sandbox.execute('return 1', tools, echo), error);
+        assert.throws(() => describeTools(tools), error);
+      }
+      await assert.rejects(sandbox.execute('', named('x'.repeat(1e6), `${'x'.repeat(1e6)}:call`), echo), ({ message }) => message.length < 1_000);
+      assert.deepEqual(await run('return [await a.b(1), await a_b(2)]', named('a.b', 'a_b:call')), [['a.b', 1], ['a_b:call', 2]]);
     });
 
     test('a global of the sandbox stays what it is', async () => {

@@ -74,6 +74,18 @@ describe('one emit for many listeners', () => {
     sandbox.disposeAll();
   });
 
+  test('has a limited number of values, if a plugin emits it', async () => {
+    const { execute, eventBus, sandbox } = await listening(`var got = 0; context.eventBus.on('${EVENT}', ({ length }) => { got = length; })`);
+    const emit = (length) => execute(`context.eventBus.emit('${EVENT}', Array.from({ length: ${length} }, (_, id) => ({ id })))`);
+    assert.equal(await emit(20_000), true);
+    assert.equal(await execute('got'), 20_000);
+    // Writing them would block the host for a tenth of a second, each time.
+    await assert.rejects(emit(300_000), /Value takes too much work/);
+    eventBus.emit(EVENT, Array.from({ length: 200_000 }, () => 0));
+    for (const end = Date.now() + 20_000; await execute('got') !== 200_000;) assert.ok(Date.now() < end);
+    sandbox.disposeAll();
+  });
+
   test('reads the arguments once', async () => {
     const { execute, eventBus, sandbox } = await listening(`var seen = []; for (let i = 0; i < 50; i += 1) context.eventBus.on('${EVENT}', (a, b) => { seen.push(a.x + b); a.x = 0; })`);
     let reads = 0;

@@ -325,6 +325,24 @@ describe('createSandbox: arguments', () => {
   });
 });
 
+test('createSandbox: an execution does not reject either where no file can be opened', { skip: process.platform !== 'linux' && 'it has no `prlimit`', timeout: 60_000 }, async () => {
+  const { stdout, stderr } = await run(`
+    const { execFileSync } = await import('node:child_process');
+    const { closeSync, openSync } = await import('node:fs');
+    const execute = (code, globals = {}) => ivm.createSandbox(globals).execute(code);
+    console.log((await execute('1')).result);
+    execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=200']);
+    const taken = [];
+    try { for (;;) taken.push(openSync('/dev/null')); } catch ({ code }) { if (code !== 'EMFILE') throw new Error(code); }
+    const outcomes = [await execute('({})'), await execute('f({})', { f: async () => ({}) }), await execute('2')];
+    for (const each of taken) closeSync(each);
+    for (const { result, error } of outcomes) console.log(JSON.stringify(result), error?.slice(0, 6));
+    console.log(JSON.stringify((await execute('f({})', { f: async () => ({}) })).result));
+    process.exit();
+  `, { timeout: 50_000 });
+  assert.equal(stdout, '1\nnull EMFILE\nnull EMFILE\n2 undefined\n{}\n', stderr);
+});
+
 describe('createSandbox: results without JSON', () => {
   for (const code of ['return Object(1n)', 'return [Object(2n)]', 'return new Map([[1, Object(3n)]])', 'const a = []; a.push(a); return a']) {
     test(code, async () => {

@@ -66,8 +66,8 @@ declare const global: {
 `);
   });
 
-  test('the last tool of a place counts', () => {
-    assert.equal(describeTools([tool('a:b', { type: 'string' }), tool('a.b', { type: 'number' })]), 'declare const a: {\n  b(params: number): Promise<unknown>;\n};\n');
+  test('the last tool of a name counts', () => {
+    assert.equal(describeTools([tool('a:b', { type: 'string' }), tool('a:b', { type: 'number' })]), 'declare const a: {\n  b(params: number): Promise<unknown>;\n};\n');
   });
 
   test('`__proto__` is a name like others', () => {

@@ -3,7 +3,7 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { errorOf, IsolatedVmSandbox, manifest, NotFoundError, SandboxViolationError } from '../../sandbox/plugin-helper.mjs';
-import { leftUntil, withinLimits } from '../../../surface/host/sandbox/plugin/isolate/waiting.js';
+import { leftUntil, withinLimits } from '../../../surface/host/sandbox/common/waiting.js';
 import { guard } from '../../../surface/host/calls/signals.js';
 import { now } from '../../../surface/host/clock.js';
 

@@ -188,6 +188,15 @@ describe('SubprocessSandbox: tools', () => {
     });
   }
 
+  test('the own place of a tool comes before those that others also have', async () => {
+    const names = ['search', 'tools:search', 'default:search'];
+    const code = 'return [await search(), await tools.search(), await globalThis.default.search()]';
+    for (const order of [names, names.toReversed()]) {
+      assert.deepEqual(await resultOf(code, order.map(tool), async (name) => name), names);
+    }
+    await assert.rejects(execute('', ['a.b', 'a_b'].map(tool), async (name) => name), { code: 'ERR_INVALID_ARG', message: 'The tools "a.b" and "a_b" have the same name in code: tools.a_b' });
+  });
+
   test('params are passed as JSON, results as clones', async () => {
     const seen = [];
     const results = [1, 'text', null, undefined, { deep: [{ a: 1 }] }, 5n, new Date(3), new Map([[1, 2]]), new Uint8Array([1, 2])];

@@ -7,6 +7,8 @@ import { passes } from '../../isolate/helper.mjs';
 
 const require = createRequire(import.meta.url);
 const ivm = require('../../../index.js');
+const { guard } = require('../../../surface/host/calls/signals.js');
+const { Executions } = require('../../../surface/host/sandbox/common/executions.js');
 const { createStripper } = require('../../../surface/host/sandbox/common/typescript.js');
 const run = (code, options, globals = {}) => ivm.createSandbox(globals, { typescript: true, timeout: 20_000, ...options }).execute(code);
 
@@ -160,5 +162,76 @@ describe('the type stripper', () => {
       for (const end = Date.now() + 20_000; Date.now() < end && made.some(({ isDisposed }) => !isDisposed);) await new Promise((resolve) => { setTimeout(resolve, 5); });
       assert.ok(made.every(({ isDisposed }) => isDisposed));
     }
+  });
+
+  test('an execution does not wait beyond its limits for the start of what removes types', async () => {
+    let context;
+    const made = [];
+    const make = () => {
+      const isolate = new ivm.Isolate({ memoryLimit: 256 });
+      made.push(isolate);
+      return {
+        createContext: () => new Promise((resolve) => { context = () => resolve(isolate.createContext()); }),
+        get isDisposed() { return isolate.isDisposed; },
+        dispose: () => isolate.dispose(),
+      };
+    };
+    const strip = createStripper(make);
+    const body = { text: 'return 1 as number', line: 0, column: 0 };
+    const [{ failure }] = await strip([body], 10, undefined);
+    assert.equal(failure.code, 'ERR_ISOLATE_DEADLINE');
+    const controller = new AbortController();
+    const aborted = strip([body], 60_000, guard(controller.signal));
+    controller.abort();
+    assert.equal((await aborted)[0].failure.code, 'ERR_ISOLATE_ABORTED');
+    // The isolate serves the next text.
+    const next = strip([body], 60_000, undefined);
+    context();
+    assert.deepEqual([(await next)[0].body.text, made[0].isDisposed], ['return 1          ', true]);
+    for (const isolate of made) if (!isolate.isDisposed) isolate.dispose();
+  });
+
+  test('ends with the executions of a sandbox, and with their signals', async () => {
+    const waiting = (_, __, signal) => new Promise((resolve) => { signal.follow(() => resolve([signal.aborted])); });
+    const executions = new Executions();
+    const strip = executions.ending(waiting);
+    const first = strip([], 60_000, undefined);
+    assert.equal(executions.last.heapFigures(), undefined);
+    executions.dispose();
+    assert.deepEqual(await first, [true]);
+    const controller = new AbortController();
+    const second = strip([], 60_000, guard(controller.signal));
+    controller.abort();
+    assert.deepEqual([await second, executions.last], [[true], undefined]);
+  });
+});
+
+describe('a sandbox that is disposed of while types are removed', { timeout: 40_000 }, () => {
+  /** The time that SWC takes doubles with each repetition. */
+  const slow = `${'a ? (b) : c => '.repeat(60)}d`;
+  const tests = {
+    createSandbox: () => ivm.createSandbox({}, { typescript: true, timeout: 60_000 }),
+    AgentSandbox: () => new ivm.AgentSandbox({ typescript: true, timeout: 60_000 }),
+    ...(process.platform === 'win32' ? {} : { SubprocessSandbox: () => new ivm.SubprocessSandbox({ typescript: true, timeout: 60_000 }) }),
+  };
+  for (const [name, make] of Object.entries(tests)) {
+    test(name, async () => {
+      const sandbox = make();
+      const start = performance.now();
+      const execution = sandbox.execute(slow);
+      setTimeout(() => sandbox.dispose(), 100);
+      assert.equal((await execution).failure.code, 'ERR_ISOLATE_DISPOSED');
+      assert.ok(performance.now() - start < 30_000);
+    });
+  }
+
+  test('PluginSandbox', async () => {
+    const sandbox = new ivm.PluginSandbox(undefined, { typescript: true });
+    const isolate = await sandbox.createIsolate({ id: 'a' });
+    const execution = sandbox.executeInSandbox(isolate, slow, {}, { deadline: 60_000 });
+    setTimeout(() => sandbox.dispose(isolate), 100);
+    const start = performance.now();
+    await assert.rejects(execution, { name: 'PluginError', message: /Isolate was disposed/ });
+    assert.ok(performance.now() - start < 30_000);
   });
 });

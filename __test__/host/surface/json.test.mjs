@@ -3,6 +3,8 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
+import { setFlagsFromString } from 'node:v8';
+import { host } from '../../harness.mjs';
 import { Gaps } from '../../hostile/measure.mjs';
 import { indices } from '../../wire/collisions.mjs';
 
@@ -45,6 +47,16 @@ test('the keys of large containers are known without a list of them', async () =
   for (const object of [value[0], value[3]]) assert.deepEqual(Array.from(noteOf(object).keys).toSorted(), Object.keys(object).toSorted());
   assert.deepEqual(noteOf(value[1]), { keys: [], elements: 3_000 });
   for (const small of [value, value[2], value[0].k1, value[0].k1.few]) assert.equal(noteOf(small), undefined);
+});
+
+test('objects with some numbers as keys are not sparse', { skip: !host.startsWith('node') && 'its engine has no such function' }, async () => {
+  setFlagsFromString('--allow-natives-syntax');
+  const isSparse = Function('object', 'return %HasDictionaryElements(object)');
+  assert.ok(isSparse({ 4294967294: 1 }));
+  const objects = await read(long(JSON.stringify(Array.from({ length: 50 }, (_, id) => ({ [100 + id]: { 20: id, 30: id }, x: id })))));
+  assert.deepEqual(objects.filter((object, id) => isSparse(object) || isSparse(object[100 + id])), []);
+  // Engines would allocate room for a million elements.
+  assert.ok(isSparse((await read(long('[{"1000000":1}]')))[0]));
 });
 
 test('invalid JSON is refused', async () => {

@@ -3,7 +3,7 @@
 // limit.
 
 const { define, isArray, ownKeys, parse, uncurryThis } = require('../../core/primordials.js');
-const { indexOfName, leavesGap, makeSparse } = require('../wire/indices.js');
+const { Gaps, indexOfName } = require('../wire/indices.js');
 const { MAX_WITHOUT_NOTE, note, noteOf } = require('../wire/notes.js');
 const { FIXED_TIME, TIME_PER_BYTE, WEIGHT } = require('../wire/reading-limits.js');
 const { malformed, tooDeep, tooHeavy } = require('../wire/refusal.js');
@@ -143,6 +143,8 @@ class JsonReader {
   #keys = 0;
   /** @type {number[]} */
   #shapes = [];
+  /** Once an object has got an index. @type {InstanceType<typeof Gaps> | undefined} */
+  #gaps;
   /** @type {any} */
   value;
 
@@ -325,10 +327,7 @@ class JsonReader {
     if (index >= 0) {
       this.#weigh((this.#shape & INDEXED) === 0 ? WEIGHT.INDICES : WEIGHT.INDEX);
       this.#shape |= INDEXED;
-      if (leavesGap(holder, index)) {
-        this.#weigh(WEIGHT.SPARSE);
-        makeSparse(holder);
-      }
+      this.#weigh((this.#gaps ??= new Gaps()).before(holder, index));
       return;
     }
     this.#weigh(this.#keys <= MIN_TABLE ? WEIGHT.PROPERTY : WEIGHT.TABLE_PROPERTY);

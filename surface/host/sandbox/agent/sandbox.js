@@ -15,7 +15,7 @@ const {
   SIGNAL, wrong,
 } = require('../common/options.js');
 const { bodyAfter, readingOf } = require('../common/bodies.js');
-const { placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
+const { readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
 const { bounded, callCounter } = require('../common/quota.js');
 const { formedReadingOf } = require('../common/reading.js');
 const { explained, namingOption } = require('../common/syntax.js');
@@ -39,6 +39,7 @@ const { DEADLINE, DISPOSED, MEMORY } = CODE;
 function createAgentSandbox(execute, strip, readSnapshot, make) {
   class AgentSandbox {
     /** @type {import('../common/executions.js').SandboxExecutions<import('../common/execution.js').Execution>} */ #executions = new Executions();
+    #strip = this.#executions.ending(strip);
     #timeout;
     #console;
     #memoryLimit;
@@ -131,7 +132,7 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
       const isGone = this.#executions.begin();
       const typescript = this.#typescript;
       const request = { code, bodyOf, mainOf, typescript, modules: this.#modules, timeout: this.#timeout, signal };
-      const found = this.#isAnyForm ? formedReadingOf(request, strip) : readingOf(request, strip);
+      const found = this.#isAnyForm ? formedReadingOf(request, this.#strip) : readingOf(request, this.#strip);
       // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
       if (isGone()) {
@@ -163,10 +164,7 @@ function createAgentSandbox(execute, strip, readSnapshot, make) {
           snapshot: this.#snapshot,
           signal,
           inspect: this.#inspect,
-          tools: tools.flatMap((tool) => {
-            const { namespace, method } = placeOf(tool.name);
-            return [namespace, method, calls.callbackOf(tool)];
-          }),
+          tools: tools.flatMap((tool) => [tool.place.namespace, tool.place.method, calls.callbackOf(tool)]),
           onStart: (started) => {
             running = started;
             this.#executions.add(started);

@@ -6,7 +6,7 @@ const { defineDisposal } = require('../../../core/classes.js');
 const { CODE } = require('../../../core/error.js');
 const { observed } = require('../../diagnostics.js');
 const { FLAG } = require('../../protocol.js');
-const { DISPOSED, gone, reported } = require('../common/execution.js');
+const { DISPOSED, gone, refusedBy, reported } = require('../common/execution.js');
 const { Executions } = require('../common/executions.js');
 const { failureOf } = require('../common/failure.js');
 const { readInspector, readModules } = require('../common/features.js');
@@ -63,6 +63,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
 
     /** @type {import('../common/executions.js').SandboxExecutions<import('../common/execution.js').Execution>} */
     const executions = new Executions();
+    const stripping = executions.ending(strip);
 
     /**
      * @param {string} code
@@ -81,7 +82,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
           throw wrong('code', 'a string');
         }
         const signal = readSignal(checkOptions(request, SIGNAL));
-        const { failure, body, forms, modules: importable, left = timeout } = await formedReadingOf({ code, typescript, modules, mainOf: shadowed, timeout, signal }, strip);
+        const { failure, body, forms, modules: importable, left = timeout } = await formedReadingOf({ code, typescript, modules, mainOf: shadowed, timeout, signal }, stripping);
         outcome = isGone() ? gone() : failure ?? await execute({
           code: body,
           forms,
@@ -105,7 +106,7 @@ function createSandboxFactory(execute, strip, readSnapshot) {
         });
         outcome = await bounded(explained(outcome, code, typescript), quota.output, { signal, until: inspect === undefined ? start + timeout : Infinity, isGone });
       } catch (error) {
-        outcome = { ok: false, ...require('../common/refusals.js').refusedBy(error), logs: [], lost: 0 };
+        outcome = { ok: false, ...refusedBy(error), logs: [], lost: 0 };
       } finally {
         executions.remove(current);
       }

@@ -77,6 +77,20 @@ const gone = () => ({ ok: false, value: DISPOSED, code: CODE.DISPOSED, logs: [],
 /** Loaded when an execution is refused or aborted. */
 const refusals = () => require('./refusals.js');
 
+/**
+ * Describes an error that occurred here, on the host.
+ * @param {unknown} error
+ * @returns {{ value: string, name?: string, code?: string }}
+ */
+function refusedBy(error) {
+  try {
+    return refusals().refusedBy(error);
+  } catch (failed) {
+    // No file can be opened any more.
+    return { value: String(/** @type {Error} */ (failed).message), name: 'Error' };
+  }
+}
+
 /** An execution in progress. */
 class Running {
   #core;
@@ -146,7 +160,7 @@ function outcomeOf(result) {
     },
   };
   if (value instanceof Unreadable) {
-    return { ok: false, ...refusals().refusedBy(value.error), ...more };
+    return { ok: false, ...refusedBy(value.error), ...more };
   }
   return { ok: result[RESULT.OK], value, code: result[RESULT.CODE], name: result[RESULT.NAME], stack: result[RESULT.STACK], details: result[RESULT.DETAILS], ...more };
 }
@@ -267,4 +281,4 @@ function createExecute(core, environment) {
  */
 const reported = ({ lost, usage }) => ({ ...(lost > 0 ? { lostLogs: lost } : {}), ...(usage === undefined ? {} : { usage }) });
 
-module.exports = { createExecute, DISPOSED, disposed, fieldsOf, gone, outcomeOf, reported };
+module.exports = { createExecute, DISPOSED, disposed, fieldsOf, gone, outcomeOf, refusedBy, reported };

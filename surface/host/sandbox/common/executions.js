@@ -47,6 +47,28 @@ class Executions {
     this.#running.delete(running);
   }
 
+  /**
+   * Removes types for these executions, until they are ended.
+   * @param {import('./typescript.js').Strip} strip
+   * @returns {import('./typescript.js').Strip}
+   */
+  ending(strip) {
+    return async (bodies, timeout, signal) => {
+      const { guard } = require('../../calls/signals.js');
+      const controller = new AbortController();
+      /** @type {any} */
+      const running = { dispose: () => controller.abort(), heapFigures() {} };
+      const unfollow = signal?.follow(() => controller.abort());
+      this.#running.add(running);
+      try {
+        return await strip(bodies, timeout, guard(controller.signal));
+      } finally {
+        this.#running.delete(running);
+        unfollow?.();
+      }
+    };
+  }
+
   /** Ends running executions, which resolve with an error. */
   dispose() {
     this.#disposals += 1;

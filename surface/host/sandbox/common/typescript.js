@@ -3,11 +3,12 @@
 // WebAssembly, does this in a separate isolate for each text, so that an untrusted text neither blocks the host nor affects other texts.
 
 const { readFileSync } = require('node:fs');
-const { clearTimeout, setTimeout } = require('../../clock.js');
+const { clearTimeout, now, setTimeout } = require('../../clock.js');
 const { CODE } = require('../../../core/error.js');
 const { MAIN_FILE: FILE } = require('../../protocol.js');
 const { disposeOf } = require('./disposal.js');
 const { bare, own } = require('./options.js');
+const { leftUntil, withinLimits } = require('./waiting.js');
 
 const PACKAGE = '@swc/wasm-typescript';
 const MEMORY_LIMIT = 256;
@@ -118,17 +119,33 @@ function createStripper(make, keep = KEEP) {
   }
 
   /**
+   * Leaves an isolate, for which a text does not wait any longer, to another text.
+   * @param {Promise<{ isolate: any, strip: any }>} ready
+   */
+  function leave(ready) {
+    next ??= ready;
+    if (next !== ready) {
+      ready.then(({ isolate }) => disposeOf(isolate), () => {});
+    }
+    stock();
+  }
+
+  /**
    * @param {[text: string, isModule: boolean][]} texts
    * @param {number} deadline milliseconds
    * @param {any} signal
    * @returns {Promise<[code: string | undefined, message: string, line: number, column: number][]>}
    */
   async function call(texts, deadline, signal) {
+    const until = now() + deadline;
     const ready = next ?? prepare();
     next = undefined;
-    const { isolate, strip } = await ready;
+    const { isolate, strip } = await withinLimits(ready, until, signal).catch((error) => {
+      leave(ready);
+      throw error;
+    });
     try {
-      const whole = Math.min(Math.ceil(deadline), MAX_TIME);
+      const whole = Math.min(leftUntil(until), MAX_TIME);
       return await strip.apply(undefined, [texts], bare({ timeout: 0, deadline: whole, signal, arguments: bare({ copy: true }), result: bare({ copy: true }) }));
     } finally {
       disposeOf(isolate);

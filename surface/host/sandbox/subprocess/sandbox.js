@@ -18,7 +18,7 @@ const {
 const { bounded, callCounter } = require('../common/quota.js');
 const { bodyAfter, readingOf } = require('../common/bodies.js');
 const { namingOption } = require('../common/syntax.js');
-const { identifier, placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
+const { checkPlaces, identifier, keyOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
 const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'minimalEnv', 'confinement', ...TOOL_OPTIONS, ...COMMON]);
@@ -28,18 +28,20 @@ const bodyOf = bodyAfter('"use strict"; return (async () => { ');
 const SYSTEMS = Object.freeze(['darwin', 'linux']);
 
 /**
- * The places of a tool in the sandbox. A tool without its own namespace is in `default`, which no code can name, and in `tools`.
- * @param {string} name
- * @returns {string[]} namespaces and methods
+ * All places of tools in the sandbox. A tool without its own namespace is also in `default`, which no code can name, and in `tools`, unless these
+ * are the places of other tools.
+ * @param {import('../tools/calls.js').Tool[]} tools
+ * @returns {string[][]} namespaces and methods of each
  */
-function placesOf(name) {
-  const { namespace, method } = placeOf(name);
-  const places = [namespace, method];
-  if (!name.includes(':')) {
-    const key = identifier(name) || '_';
-    places.push('default', key, 'tools', key);
-  }
-  return places;
+function allPlacesOf(tools) {
+  const taken = new Set(tools.map(({ place }) => keyOf(place)));
+  const others = ['tools', 'default'].map((namespace) => tools.map(({ name }) => {
+    const place = { namespace, method: identifier(name) || '_', isFunction: false };
+    return name.includes(':') || taken.has(keyOf(place)) ? undefined : place;
+  }));
+  const names = tools.map(({ name }) => name);
+  others.forEach((places) => checkPlaces(names, places));
+  return tools.map(({ place }, index) => [place, ...others.map((places) => places[index])].flatMap((each) => (each === undefined ? [] : [each.namespace, each.method])));
 }
 
 /**
@@ -139,6 +141,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
 
   class SubprocessSandbox {
     #executions = new Executions();
+    #strip = this.#executions.ending(strip);
     #minimal;
     #typescript;
     #modules;
@@ -201,10 +204,11 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
         throw wrong('code', 'a string');
       }
       const read = readTools(tools, toolExecutor);
+      const places = allPlacesOf(read.tools);
       const signalled = readSignal(checkOptions(options, SIGNAL));
       /** @type {import('./execution.js').Outcome} */
       const outcome = bare({
-        ...this.#executions.isClosed ? gone() : await this.#executions.follow(this.#run(code, read.tools, read.toolExecutor, signalled)),
+        ...this.#executions.isClosed ? gone() : await this.#executions.follow(this.#run(code, { ...read, places }, signalled)),
       });
       const { ok, value, logs, signal, layers } = outcome;
       const durationMs = Math.round(now() - start);
@@ -219,17 +223,16 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
 
     /**
      * @param {string} code
-     * @param {import('../tools/calls.js').Tool[]} tools
-     * @param {import('../tools/calls.js').ToolExecutor} toolExecutor
+     * @param {ReturnType<typeof readTools> & { places: string[][] }} called
      * @param {any} signal
      * @returns {Promise<import('./execution.js').Outcome>}
      */
-    async #run(code, tools, toolExecutor, signal) {
+    async #run(code, { tools, toolExecutor, places }, signal) {
       const start = now();
       const until = start + this.#template.timeout;
       const isGone = this.#executions.begin();
       const request = { code, bodyOf, typescript: this.#typescript, modules: this.#modules, timeout: this.#template.timeout, signal };
-      const found = readingOf(request, strip);
+      const found = readingOf(request, this.#strip);
       // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
       if (isGone()) {
@@ -261,7 +264,7 @@ function createSubprocessSandboxes(core, environment, { strip, make }, readSnaps
           modules: reading.modules,
           maxOutputSize: this.#quota.output,
           console: this.#console,
-          tools: tools.map((tool) => ({ places: placesOf(tool.name), callback: calls.callbackOf(tool) })),
+          tools: tools.map((tool, index) => ({ places: places[index], callback: calls.callbackOf(tool) })),
           signal,
           onStart: (started) => {
             running = started;

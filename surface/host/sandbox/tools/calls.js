@@ -4,7 +4,7 @@
 const { types } = require('node:util');
 const { now } = require('../../clock.js');
 const { CallbackRecord } = require('../../../api/callback.js');
-const { CODE, coded } = require('../../../core/error.js');
+const { CODE, coded, invalid } = require('../../../core/error.js');
 const { stamp } = require('../../../core/handle.js');
 const { CALLBACK, KIND } = require('../../../core/protocol.js');
 const { adopt, discard, guard, isThenable, ORIGIN } = require('../../calls/host-calls.js');
@@ -17,13 +17,15 @@ const { plain, plainJson } = require('../common/plain.js');
 const { Matcher } = require('./patterns.js');
 const { readSchema } = require('./schema.js');
 
-/** @typedef {{ name: string, check: import('./schema.js').Check | undefined }} Tool */
+/** @typedef {{ name: string, place: Place, check: import('./schema.js').Check | undefined }} Tool */
 /** @typedef {(toolName: string, params: any, context: { signal: AbortSignal }) => unknown} ToolExecutor */
 /** @typedef {(call: { name: string, params: any, signal: AbortSignal }) => unknown} Approve */
 
 /** Options of a sandbox for the calls of its tools. */
 const TOOL_OPTIONS = Object.freeze(['approve', 'results']);
 const RESULTS = Object.freeze(['clone', 'json']);
+/** Characters of a tool's name that an error shows. */
+const MAX_SHOWN = 200;
 const MEGABYTE = 2 ** 20;
 /** Bytes that the results of an execution's tools may take in any case until they are copied. */
 const MIN_WAITING = 512 * MEGABYTE;
@@ -56,13 +58,53 @@ const OWN = 'call';
 /**
  * A tool's place in the sandbox: `a:b` (or `a.b`) is `a.b`, the rest of the name joined by `_`; `a` is `a` and `a.call`.
  * @param {string} name
- * @returns {{ namespace: string, method: string, isFunction: boolean }} `isFunction`: whether the namespace itself is the function
+ * @returns {Place} `isFunction`: whether the namespace itself is the function
  */
 function placeOf(name) {
   const [namespace, ...rest] = name.split(name.includes(':') ? ':' : '.');
   const method = identifier(rest.join('_')) || OWN;
   return { namespace: identifier(namespace) || '_', method, isFunction: method === OWN };
 }
+
+/** @typedef {{ namespace: string, method: string, isFunction: boolean }} Place */
+
+/** @param {Place} place */
+const keyOf = ({ namespace, method }) => `${namespace}.${method}`;
+
+/**
+ * Checks that no two tools have one place: code could call only the last of them. Tools of one name are one tool for the executor.
+ * @param {string[]} names of the tools
+ * @param {(Place | undefined)[]} places of the same tools
+ */
+function checkPlaces(names, places) {
+  /** @type {Map<string, string>} */
+  const known = new Map();
+  for (const [index, place] of places.entries()) {
+    if (place !== undefined) {
+      const [key, name] = [keyOf(place), names[index]];
+      const other = known.get(key) ?? name;
+      if (other !== name) {
+        throw invalid(`The tools ${shown(other)} and ${shown(name)} have the same name in code: ${shortened(place.isFunction ? place.namespace : key)}`);
+      }
+      known.set(key, name);
+    }
+  }
+}
+
+/**
+ * The places of tools, which all differ.
+ * @param {string[]} names
+ */
+function placesOf(names) {
+  const places = names.map(placeOf);
+  checkPlaces(names, places);
+  return places;
+}
+
+/** @param {string} text */
+const shortened = (text) => text.slice(0, MAX_SHOWN);
+/** @param {string} name */
+const shown = (name) => JSON.stringify(shortened(name));
 
 /**
  * @typedef {object} Run
@@ -219,11 +261,12 @@ function reasonOf(outcome, signal) {
  */
 function readTools(tools, toolExecutor) {
   const names = tools === undefined ? [] : namesOf(tools);
+  const places = placesOf(names);
   if (typeof toolExecutor !== 'function' && !(toolExecutor === undefined && names.length === 0)) {
     throw wrong('toolExecutor', 'a function, the third argument of `execute`');
   }
   return {
-    tools: names.map((name, index) => ({ name, check: readSchema(/** @type {any[]} */ (tools)[index], name) })),
+    tools: names.map((name, index) => ({ name, place: places[index], check: readSchema(/** @type {any[]} */ (tools)[index], name) })),
     toolExecutor: /** @type {ToolExecutor} */ (toolExecutor),
   };
 }
@@ -240,4 +283,4 @@ function namesOf(tools) {
   return names;
 }
 
-module.exports = { identifier, namesOf, placeOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls };
+module.exports = { checkPlaces, identifier, keyOf, namesOf, placesOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls };

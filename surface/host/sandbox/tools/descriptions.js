@@ -4,7 +4,7 @@
 const { jsonSchemaOf } = require('./schema.js');
 const { isObject, referred } = require('./json-schema.js');
 const { member, own } = require('../common/options.js');
-const { namesOf, placeOf } = require('./calls.js');
+const { namesOf, placesOf } = require('./calls.js');
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 /** Words that cannot name a variable. */
@@ -319,7 +319,7 @@ function describeTools(tools) {
   /** @type {Map<string, Map<string, string>>} */
   const namespaces = new Map();
   const declarations = [];
-  const places = namesOf(tools).map(placeOf);
+  const places = placesOf(namesOf(tools));
   const typeNames = new Names(places.map(({ namespace }) => namespace));
   for (const [index, { namespace, method, isFunction }] of places.entries()) {
     const indent = isNameable(namespace) ? STEP : STEP + STEP;

@@ -11,6 +11,7 @@ const { member } = require('../../common/options.js');
 const { ANSWER } = require('./guest-context.js');
 const { entryLimits, Shown } = require('./log.js');
 const { weightOf } = require('../../../wire/notes.js');
+const { EVENT, Visitor } = require('../../../values/visit.js');
 
 const LOGGER_METHODS = Object.freeze(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
 const BUS_METHODS = Object.freeze(['on', 'once', 'off', 'emit', 'emitAsync', 'listenerCount', 'eventNames', 'removeAllListeners']);
@@ -26,6 +27,8 @@ const MAX_FUNCTIONS = 1_000;
 const MAX_METHODS = 1_000_000;
 /** Most arguments of a call of the event bus: each listener gets all of them, one by one. */
 const MAX_BUS_ARGUMENTS = 1_000;
+/** Limits of the arguments of `emit` and `emitAsync`, which are written for the listeners in one piece. An object takes two steps. */
+const EMIT_LIMITS = Object.freeze({ steps: 200_000 });
 
 /** @typedef {(args: any) => unknown} Run */
 /** @typedef {(args: unknown[], path: string[]) => unknown[] | Promise<unknown[]>} Check returns what is permitted of the arguments, or throws */
@@ -37,7 +40,6 @@ const MAX_BUS_ARGUMENTS = 1_000;
  * @property {unknown} receiver
  * @property {Check} [check]
  */
-
 
 /** One context, as the plugin may use it. */
 class Gate {
@@ -318,7 +320,7 @@ class Gate {
           }
           const [event, ...rest] = args;
           return meaning(event, rest, `eventBus.${name}`);
-        });
+        }, name.startsWith('emit') ? (args) => whenDone(this.#inTurns(EMIT_LIMITS, (work) => new Count(args, work)), () => args) : undefined);
       }
     }
   }
@@ -393,6 +395,26 @@ class Gate {
       prepare: (args) => check(args, path),
       run: (args) => Reflect.apply(target, receiver, args),
     });
+  }
+}
+
+/** Counts the parts of a plugin's arguments as steps of work. */
+class Count {
+  #visitor;
+  #work;
+
+  /** @param {unknown[]} args @param {import('../../../work.js').WorkBudget} work */
+  constructor(args, work) {
+    this.#visitor = new Visitor(args, work, true);
+    this.#work = work;
+  }
+
+  /** @param {boolean} isPausing whether to stop when the slice of work is over */
+  run(isPausing) {
+    while (this.#visitor.next() !== EVENT.END) {
+      if (isPausing && this.#work.isSliceOver) return false;
+    }
+    return true;
   }
 }
 

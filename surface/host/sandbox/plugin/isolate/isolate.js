@@ -14,6 +14,7 @@ const { createEventCopies, inSlices } = require('../context/event-copies.js');
 const { Gate } = require('../context/gate.js');
 const { Listeners } = require('../context/listeners.js');
 const { disposeOf } = require('../../common/disposal.js');
+const { Executions } = require('../../common/executions.js');
 const { plain } = require('../../common/plain.js');
 const { ArgumentBudget, refusalOf } = require('../../common/quota.js');
 const { RecentlyUsed } = require('./recently-used.js');
@@ -25,7 +26,7 @@ const { Execution } = require('./execution.js');
 const { errorOf } = require('./failure.js');
 const { entryLimits, Shown } = require('../context/log.js');
 const { createInTurns } = require('./turns.js');
-const { leftUntil, withinLimits } = require('./waiting.js');
+const { leftUntil, withinLimits } = require('../../common/waiting.js');
 
 /** Milliseconds that an execution may take by default, including everything that it waits for. */
 const DEADLINE = 30_000;
@@ -80,6 +81,7 @@ class PluginIsolate {
   #argumentBudget;
   #inTurns;
   #executions = 0;
+  #readings = new Executions();
   #underWay = 0;
   /** how many more entries of the plugin's console may be passed on */ #entries = 0;
   #isolateId;
@@ -199,10 +201,11 @@ class PluginIsolate {
     execution.actor.underWay += 1;
     try {
       const { signal, until } = ending;
-      const found = this.#runtime.read(code, execution.file, { timeout: leftUntil(until), signal });
+      const found = this.#runtime.read(code, execution.file, { timeout: leftUntil(until), signal, readings: this.#readings });
       // Without anything to await, execution begins at once.
       const reading = found instanceof Promise ? await found : found;
-      if (reading.failure !== undefined) {
+      // In an isolate that has ended, running it says so.
+      if (reading.failure !== undefined && !this.isDisposed) {
         throw errorOf(reading.failure);
       }
       return await this.#run(execution, reading, context, ending);
@@ -437,6 +440,7 @@ class PluginIsolate {
   dispose() {
     this.#listeners.close();
     disposeOf(this.#isolate);
+    this.#readings.dispose();
   }
 }
 

@@ -33,7 +33,7 @@ const MODULES_DEADLINE = 30_000;
  * @property {(context: object, begin: object, args: unknown[], script: { text: string, file: string },
  *   ending: { timeout: number, deadline: number, signal: any }) => Promise<unknown>} runAsActor runs a script for the actor that `begin`, a
  *   Reference to a function, creates from the arguments; resolves to a clone of its last value, which is awaited if it is a promise
- * @property {(code: string, file: string, ending: { timeout: number, signal: any }) =>
+ * @property {(code: string, file: string, ending: { timeout: number, signal: any, readings: import('../../common/executions.js').SandboxExecutions<any> }) =>
  *   import('../../common/reading.js').Reading | Promise<import('../../common/reading.js').Reading>} read
  * @property {(context: object, reading: import('../../common/reading.js').Reading, file: string, ending: { timeout: number, deadline: number, signal: any }) =>
  *   Promise<string | undefined> | undefined} moduleOf the name by which to import code that is a module
@@ -110,8 +110,8 @@ function createReadRuntime(core, environment, strip, readSnapshot) {
           text, file, timeout, deadline, ...packed);
         return core.conclude(MODE.ASYNC, call, carrier, readRuntime);
       },
-      read: (code, file, { timeout, signal }) =>
-        readingOf({ code, name: file, bodyOf: (text) => ({ text, line: 0, column: 0, script: file }), typescript, modules, timeout, signal }, strip),
+      read: (code, file, { timeout, signal, readings }) =>
+        readingOf({ code, name: file, bodyOf: (text) => ({ text, line: 0, column: 0, script: file }), typescript, modules, timeout, signal }, readings.ending(strip)),
       describe: (thrown, message, code) => (thrown instanceof SyntaxError
         ? String(namingOption({ ok: false, name: 'SyntaxError', value: message, logs: [], lost: 0 }, code, typescript).value) : message),
       moduleOf(context, { body, isModule, modules: importable }, file, { timeout, deadline, signal }) {

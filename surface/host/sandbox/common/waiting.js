@@ -1,8 +1,8 @@
 'use strict';
-// What an execution of a plugin waits for before its code runs. The limits of the execution apply to that, too.
+// What an execution waits for before its code runs. The limits of the execution apply to that, too.
 
-const { clearTimeout, now, setTimeout } = require('../../../clock.js');
-const { CODE, coded } = require('../../../../core/error.js');
+const { clearTimeout, now, setTimeout } = require('../../clock.js');
+const { CODE, coded } = require('../../../core/error.js');
 
 /** The longest time of a timer. */
 const MAX_TIME = 0x7fff_ffff;
