@@ -27,7 +27,9 @@ impl AsyncContexts {
 
     /// Keeps the context of the JavaScript that runs now for a call that begins.
     pub fn begin(&self, js: Js<'_>, call: i64) -> JsResult<()> {
-        let before = self.0.borrow_mut().insert(call, js.async_context()?);
+        // First: it runs hooks of the program, which may make calls.
+        let context = js.async_context()?;
+        let before = self.0.borrow_mut().insert(call, context);
         drop_context(js, before);
         Ok(())
     }

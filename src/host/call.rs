@@ -19,6 +19,21 @@ const SPIN: Duration = Duration::from_micros(50);
 /// How often a waiting thread checks whether its environment is being terminated.
 const CHECK: Duration = Duration::from_millis(100);
 
+/// When it checks that next, at the latest.
+#[derive(Default)]
+struct NextCheck(Option<Instant>);
+
+impl NextCheck {
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = self.0.is_some_and(|next| next <= now);
+        if is_due || self.0.is_none() {
+            self.0 = Some(now + CHECK);
+        }
+        is_due
+    }
+}
+
 /// `invoke(op, mode, request, handle, ...args)`.
 pub fn invoke<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
     let [op, mode, request, handle, rest @ ..] = args else { return Err(Refused) };
@@ -151,7 +166,7 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
     if outermost {
         environment.context.interrupted.set(false);
     }
-    let mut stopped = false;
+    let (mut stopped, mut next_check) = (false, NextCheck::default());
     let outcome = loop {
         let version = environment.handle.version();
         if let Some(outcome) = completion.take() {
@@ -171,16 +186,20 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
             environment.serve_now(js, Next::Request(request));
             continue;
         }
-        let must_check = match caller_thread::resume() {
-            Progress::Resumed => continue,
+        let is_quiet = match caller_thread::resume() {
+            Progress::Resumed => false,
             Progress::Pulsed => true,
             Progress::None => {
                 !spin(SPIN, || environment.handle.version() != version) && !environment.handle.park(version, CHECK)
             }
         };
-        // A time limit of `node:vm` ends what has called this, or the worker is being terminated, and the environment closes after that.
+        // Guests that wait may be woken again and again.
+        let must_check = is_quiet || next_check.is_due();
+        // A time limit of `node:vm` ends what has called this, or the worker is being terminated, and the environment closes after that. The host
+        // has forgotten the limit now: JavaScript that has called this may treat the end of the call as an ordinary error, and so may a guest that
+        // waits for that.
         if must_check && !environment.is_alive(js) {
-            abort();
+            environment.context.interrupted.set(true);
         }
     };
     environment.reply_to_interrupted(js);

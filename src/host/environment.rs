@@ -322,10 +322,13 @@ impl Environment {
             return prepared.dispatch(Kind::Task, chain, Charge::default(), completion);
         }
         let Some(remote) = prepared.enqueue(chain, completion) else { return };
-        self.wake_ups.unwoken.borrow_mut().push(remote);
-        if self.wake_ups.unwoken.borrow().len() == 1
-            && js.dereference(&self.functions.flush_later).and_then(|later| js.call(later, &[])).is_err()
-        {
+        let is_first = {
+            let mut unwoken = self.wake_ups.unwoken.borrow_mut();
+            unwoken.push(remote);
+            unwoken.len() == 1
+        };
+        // Hooks of the program run here, which may make calls.
+        if is_first && js.dereference(&self.functions.flush_later).and_then(|later| js.call(later, &[])).is_err() {
             // The host is shutting down.
             self.flush_wake_ups();
         }

@@ -24,9 +24,12 @@ class Call {
     this.signal = signal;
     /** stops observing the signal */
     this.unfollow = nothing;
+    // Hooks of a host that run when a promise is created may begin calls.
+    const before = filling;
     filling = this;
     /** @type {Promise<any>} */
     this.promise = new Promise(fill);
+    filling = before;
   }
 }
 cutOff(Call);
@@ -47,7 +50,6 @@ function fill(resolve, reject) {
   if (filling !== undefined) {
     filling.resolve = resolve;
     filling.reject = reject;
-    filling = undefined;
   }
 }
 

@@ -191,3 +191,55 @@ test('the limit of stacks is as before after a limit has ended the reading of er
     console.log(Error.stackTraceLimit === stackTraceLimit);`, { hostArgs: ['--no-opt', '--no-maglev'] });
   assert.equal(stdout.trim(), 'true', stderr);
 });
+
+for (const syncCalls of ['caller', 'thread']) {
+  test(`promises that functions have returned are handled after a limit (${syncCalls})`, onlyNode, async () => {
+    const { stdout, stderr } = await run(`
+      import { runInNewContext } from 'node:vm';
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      let unhandled = 0;
+      process.on('unhandledRejection', () => { unhandled += 1; });
+      process.on('warning', () => {});
+      const context = new ivm.Isolate().createContextSync();
+      const rejects = [];
+      // After it was noted, no function begins in which the limit could end it.
+      const executor = (resolve, reject) => { rejects.push(reject); };
+      const fail = () => new Promise(executor);
+      context.global.setSync('fail', new ivm.Callback(fail));
+      context.global.setSync('refer', new ivm.Reference(fail));
+      let limited = 0;
+      for (const call of ['fail(1)', 'fail({})', 'refer.applySync(undefined, [1])']) {
+        const first = () => context.evalSync('for (;;) try { ' + call + ' } catch {}', { deadline: 20_000 });
+        for (let round = 0; round < 20; round += 1) {
+          try {
+            runInNewContext('first()', { first }, { timeout: 1 + round % 7 });
+          } catch ({ code }) {
+            limited += code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? 1 : 0;
+          }
+          await new Promise((resolve) => { setTimeout(resolve); });
+          for (const reject of rejects.splice(0)) reject(new Error('x'));
+          await new Promise((resolve) => { setTimeout(resolve); });
+        }
+      }
+      console.log(limited, unhandled);`);
+    assert.equal(stdout.trim(), '60 0', stderr);
+  });
+}
+
+for (const syncCalls of ['caller', 'thread']) {
+  test(`a limit ends all calls that wait, wherever the innermost guest runs (${syncCalls})`, onlyNode, async () => {
+    const { stdout, stderr } = await run(`
+      import { runInNewContext } from 'node:vm';
+      ivm.configureEngine({ syncCalls: '${syncCalls}' });
+      const [outer, inner] = [1, 2].map(() => new ivm.Isolate().createContextSync());
+      outer.global.setSync('nest', new ivm.Callback(() => { try { return inner.evalSync('for (;;);', { timeout: 500 }); } catch { return 0; } }));
+      const first = () => outer.evalSync('for (;;) try { nest() } catch {}', { deadline: 20_000 });
+      const since = performance.now();
+      try {
+        runInNewContext('first()', { first }, { timeout: 100 });
+      } catch ({ code }) {
+        console.log(code, performance.now() - since < 10_000, outer.evalSync('6 * 7'), inner.evalSync('6 * 7'));
+      }`);
+    assert.equal(stdout.trim(), 'ERR_SCRIPT_EXECUTION_TIMEOUT true 42 42', stderr);
+  });
+}

@@ -2,7 +2,7 @@
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { ivm, ours, withContext } from '../../api/ivm.mjs';
 
 const storage = new AsyncLocalStorage();
@@ -155,3 +155,25 @@ test('onCatastrophicError runs in the context of the isolate\'s creator', ours, 
   clearInterval(alive);
   assert.deepEqual([message, store], ['Script failed to terminate', 'maker']);
 });
+
+test('hooks that make calls while calls begin', { skip: (process.versions.bun !== undefined || process.versions.deno !== undefined) && 'only Node has such hooks' }, () => withFunctions(async ({ context }) => {
+  let hooked = 0;
+  let isHooked = false;
+  const hook = createHook({
+    init() {
+      if (isHooked) return;
+      isHooked = true;
+      hooked += 1;
+      context.eval('sync()').catch(() => {});
+      context.evalSync('sync()');
+      isHooked = false;
+    },
+  }).enable();
+  try {
+    const results = await Promise.all(Array.from({ length: 10 }, (_, index) => context.eval(`sync(); ${index}`)));
+    assert.deepEqual(results, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  } finally {
+    hook.disable();
+  }
+  assert.ok(hooked > 10);
+}));

@@ -44,6 +44,16 @@ const TIME_LIMIT = `
   }
   parentPort.postMessage(results);`;
 
+/** The source of a function that returns a sync call, whose guest waits for one that is busy, while timers of its own wake it. */
+const WOKEN = `(ivm, syncCalls) => {
+  ivm.configureEngine({ syncCalls });
+  const [busy, context] = [1, 2].map(() => new ivm.Isolate().createContextSync());
+  context.global.setSync('late', busy.evalSync('() => 1', { reference: true }));
+  busy.eval('for (;;);', { deadline: 30_000 }).catch(() => {});
+  context.evalSync('const cell = new Int32Array(new SharedArrayBuffer(4));');
+  return () => context.evalSync('for (let i = 0; i < 5_000; i += 1) Atomics.waitAsync(cell, 0, 0, i * 4); late.applySync(undefined, [])', { deadline: 20_000 });
+}`;
+
 describe("the end of sync calls on the caller's thread", { skip: SKIP }, () => {
   for (const [reason, options, act, outcome] of [
     ['a deadline', '{ deadline: 50 }', '', 'ERR_ISOLATE_DEADLINE'],
@@ -262,6 +272,14 @@ describe("the end of sync calls on the caller's thread", { skip: SKIP }, () => {
         assert.equal(await context.eval('6 * 7'), 42);
         await sleep(100);
       }`));
+
+    test(`end by a time limit of \`node:vm\` although their guest is woken again and again while it waits, with '${syncCalls}'`, () => here(`
+      const { runInNewContext } = await import('node:vm');
+      const call = (${WOKEN})(ivm, '${syncCalls}');
+      const since = ms();
+      assert.throws(() => runInNewContext('call()', { call }, { timeout: 200 }), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
+      assert.ok(ms() - since < 10_000, String(ms() - since));
+      otherWorks();`));
   }
 
   test('end at their memory limit in built-in functions that do not stop, long before the memory for unwinding is used up', () => here(`

@@ -7,6 +7,7 @@ const { types } = require('node:util');
 const { TRANSFER } = require('../../core/protocol.js');
 const { keysOf, searchAll, searchBeginning, searchResolved } = require('./promise-search.js');
 const { reportUnhandled } = require('./unhandled.js');
+const { EndOfTurn } = require('../wire/end-of-turn.js');
 const { uncloneableOf } = require('../wire/refusal.js');
 
 const { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
@@ -128,8 +129,9 @@ function discardProperties(origin, instance) {
  */
 function discardPromise(origin, promise) {
   if (!discarded.has(promise)) {
-    discarded.add(promise);
     watch(promise, (inner) => searchResolved(inner, (found) => discardPromise(origin, found), () => discard(origin, inner)), (error) => report(origin, error));
+    // Last: a time limit of `node:vm` can end JavaScript before.
+    discarded.add(promise);
   }
 }
 
@@ -193,6 +195,32 @@ function guard(origin, value) {
 }
 
 /**
+ * What a host function has returned, until this library has handled the promises in it. A time limit of `node:vm` can end that: then they are
+ * discarded when all JavaScript of this turn of the event loop has ended, before the host looks for rejections that nothing handles.
+ */
+class Arriving {
+  /** Assign it directly: where a function begins, it may be too late. @type {object | null | undefined} */
+  value = undefined;
+  /** @type {string} */ #origin = ORIGIN.CALLBACK;
+  #endOfTurn = new EndOfTurn(() => {
+    const { value } = this;
+    this.value = undefined;
+    if (value !== undefined) discardWithin(this.#origin, value);
+  });
+
+  /**
+   * Call it before each function.
+   * @param {string} origin of the function
+   */
+  expect(origin) {
+    this.#origin = origin;
+    this.#endOfTurn.expect();
+  }
+}
+
+const arriving = new Arriving();
+
+/**
  * Calls a function whose result and error have no receiver.
  * @param {string} origin
  * @param {Function} target
@@ -200,14 +228,17 @@ function guard(origin, value) {
  * @param {any[]} args
  */
 function notify(origin, target, receiver, args) {
+  arriving.expect(origin);
   let result;
   try {
     result = apply(target, receiver, args);
+    if (typeof result === 'object') arriving.value = result;
   } catch (error) {
     report(origin, error);
     return;
   }
   discard(origin, result);
+  arriving.value = undefined;
 }
 
 /**
@@ -287,4 +318,4 @@ function passOn(pass, value, bits, origin) {
   return passed;
 }
 
-module.exports = { adopt, discard, discardThrown, discardWithin, guard, isThenable, notify, ORIGIN, passOn, report };
+module.exports = { adopt, arriving, discard, discardThrown, discardWithin, guard, isThenable, notify, ORIGIN, passOn, report };

@@ -4,7 +4,7 @@
 
 const { kindOf, recordOf } = require('../../core/handle.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../../core/protocol.js');
-const { ORIGIN } = require('../calls/host-calls.js');
+const { arriving, ORIGIN } = require('../calls/host-calls.js');
 const { isPrimitive } = require('../values/primitive.js');
 const { DIRECT_CALL, WIRE } = require('../protocol.js');
 const { isAnsweredLater } = require('./serve.js');
@@ -71,11 +71,15 @@ function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, 
     const bits = isReference ? rest & IN_BITS : TRANSFER.OR_COPY | (rest & IN_BITS);
     const count = rest >>> COUNT_SHIFT;
     const entered = owned.enter();
+    arriving.expect(origin);
     try {
       const result = count === 1 && (rest & DIRECT_CALL.RECEIVER) === 0
         ? target(receive(first))
         : Reflect.apply(target, (rest & DIRECT_CALL.RECEIVER) === 0 ? undefined : directCallValue(0), valuesOf(count, first));
-      return (bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(result) ? result : packAnswer(result, bits, origin);
+      if (typeof result === 'object') arriving.value = result;
+      const carrier = (bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(result) ? result : packAnswer(result, bits, origin);
+      arriving.value = undefined;
+      return carrier;
     } catch (error) {
       return packThrown(error, bits & OP.SHOWS_STACKS, origin);
     } finally {

@@ -8,7 +8,7 @@ const { CALLBACK, KIND, MESSAGE, OP, TAG, TRANSFER } = require('../../core/proto
 const { CODE, coded, invalid } = require('../../core/error.js');
 const { thrownText } = require('../wire/faults.js');
 const { describeWithoutSource } = require('../wire/refusal.js');
-const { isThenable, notify, ORIGIN } = require('../calls/host-calls.js');
+const { arriving, isThenable, notify, ORIGIN } = require('../calls/host-calls.js');
 const { read, remove, write } = require('../values/reflect.js');
 
 /**
@@ -73,7 +73,12 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
           notify(ORIGIN.REFERENCE, target, receiver, list);
           return undefined;
         }
-        return packResult(Reflect.apply(target, receiver, list), (args[0] & ~OP.SHOWS_STACKS) | shows, ORIGIN.REFERENCE);
+        arriving.expect(ORIGIN.REFERENCE);
+        const result = Reflect.apply(target, receiver, list);
+        if (typeof result === 'object') arriving.value = result;
+        const carrier = packResult(result, (args[0] & ~OP.SHOWS_STACKS) | shows, ORIGIN.REFERENCE);
+        arriving.value = undefined;
+        return carrier;
       }
       case OP.REF_APPLY_SYNC_PROMISE:
         return applyAndWait(request, slot, args, shows);
@@ -156,12 +161,18 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       notify(ORIGIN.CALLBACK, target, undefined, values);
       return undefined;
     }
+    arriving.expect(ORIGIN.CALLBACK);
     const result = Reflect.apply(target, undefined, values);
+    if (typeof result === 'object') arriving.value = result;
+    let carrier;
     if (awaited ? isThenable(result) : types.isPromise(result) && answeringLater.has(target)) {
       answerWith(result, TRANSFER.OR_COPY | shows, request, ORIGIN.CALLBACK, errorFor);
-      return LATER;
+      carrier = LATER;
+    } else if (!isIgnored) {
+      carrier = packResult(result, TRANSFER.OR_COPY | shows, ORIGIN.CALLBACK);
     }
-    return isIgnored ? undefined : packResult(result, TRANSFER.OR_COPY | shows, ORIGIN.CALLBACK);
+    arriving.value = undefined;
+    return carrier;
   }
 
   /**
@@ -189,12 +200,14 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
    */
   function applyAndWait(request, slot, args, shows) {
     const { target, receiver, list } = application(slot, args);
+    arriving.expect(ORIGIN.REFERENCE);
     const result = Reflect.apply(target, receiver, list);
-    if (!types.isPromise(result)) {
-      return packResult(result, TRANSFER.OR_REFERENCE | shows, ORIGIN.REFERENCE);
-    }
-    answerWith(result, TRANSFER.OR_THROW | shows, request, ORIGIN.REFERENCE);
-    return LATER;
+    if (typeof result === 'object') arriving.value = result;
+    let carrier = LATER;
+    if (types.isPromise(result)) answerWith(result, TRANSFER.OR_THROW | shows, request, ORIGIN.REFERENCE);
+    else carrier = packResult(result, TRANSFER.OR_REFERENCE | shows, ORIGIN.REFERENCE);
+    arriving.value = undefined;
+    return carrier;
   }
 
   return serve;
