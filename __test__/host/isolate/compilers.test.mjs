@@ -41,7 +41,7 @@ for (const act of ['eval', 'evalSync']) {
     const before = resident();
     let most = 0;
     const look = () => { most = Math.max(most, resident() - before); assert.ok(most < 550, String(most)); };
-    const { guest, realm } = await guestWith(8, 2_000, 2_000, 0);
+    const { guest, realm } = await guestWith(8, 1_000, 1_000, 0);
     const end = ms() + 30_000;
     await assert.rejects(async () => { while (ms() < end) { await realm.${act}(busy, { timeout: 20_000 }); look(); } }, { code: 'ERR_ISOLATE_MEMORY' });
     await rest(look);
@@ -60,8 +60,8 @@ for (const act of ['eval', 'evalSync']) {
 test('an isolate that becomes unreachable and whose compiler was stopped counts as lost, and its memory is free again', LINUX, () => passes(`
   ${GUEST} ${MEMORY}
   const dropOne = async () => {
-    const { realm } = await guestWith(64, 2_000, 2_000, 0);
-    await realm.eval('for (let i = 0; i < 250; i++) keep.push(new Array(20000).fill(1.5)); 0');
+    const { realm } = await guestWith(8, 1_000, 1_000, 0);
+    await realm.eval('for (let i = 0; i < 20; i++) keep.push(new Array(20000).fill(1.5)); 0');
     await realm.eval(busy + '; 0');
   };
   const before = resident();
@@ -76,9 +76,26 @@ test('an isolate that becomes unreachable and whose compiler was stopped counts 
   assert.ok(lostThreads > 0, String(lostThreads));
   assert.deepEqual([endings.outOfMemory, endings.collected], [lostThreads, count - lostThreads]);
   assert.ok(lostBytes > 0, String(lostBytes));
-  // Each has had 40 MB in its heap, and its compiler took hundreds.
+  // The compiler of each took hundreds.
   await waitFor(() => resident() - before < 30 + 60 * count);
   otherWorks();`, { timeout: 150_000, collects: true }));
+
+test('functions of more than 32 KB of bytecode are not optimized', LINUX, () => passes(`
+  ${GUEST} ${MEMORY}
+  const before = resident();
+  let most = 0;
+  for (let n = 0; n < 3; n += 1) {
+    const { guest, realm } = await guestWith(64, 1_500, 1_500, 0);
+    for (let i = 0; i < 4; i += 1) {
+      assert.equal(await realm.eval(busy + '; f(0, list, 3)', { timeout: 20_000 }), 3);
+      most = Math.max(most, resident() - before);
+    }
+    guest.dispose();
+  }
+  await rest(() => {});
+  // To optimize one takes some hundred.
+  assert.ok(most < 120, most + ' MB');
+  assert.equal(ivm.engineStats().lostThreads, 0);`, { timeout: 90_000 }));
 
 test('isolates end while V8 compiles for others that have ended', LINUX, () => passes(`
   ${GUEST}
@@ -86,9 +103,9 @@ test('isolates end while V8 compiles for others that have ended', LINUX, () => p
   const count = Math.min(4, Math.max(1, cpus().length >> 1));
   let seen = false;
   // V8 may have compiled before.
-  for (let n = 0; n < 6 && !seen; n += 1) {
-    const compiled = await Promise.all(Array.from({ length: count }, () => guestWith(400, 1_500, 1_500, 0)));
-    await Promise.all(compiled.map(async ({ realm }) => { for (let i = 0; i < 4 + n; i += 1) await realm.eval(busy, { timeout: 20_000 }); }));
+  for (let n = 0; n < 12 && !seen; n += 1) {
+    const compiled = await Promise.all(Array.from({ length: count }, () => guestWith(400, 700, 1_400, 0)));
+    await Promise.all(compiled.map(async ({ realm }) => { for (let i = 0; i < 2 + n; i += 1) await realm.eval(busy, { timeout: 20_000 }); }));
     const others = Array.from({ length: 20 }, () => new ivm.Isolate());
     for (const other of others) other.createContextSync().evalSync('1');
     const { ended } = ivm.engineStats();
@@ -104,10 +121,10 @@ test('a call that waits for a promise fails while V8 compiles for its isolate, w
   ${GUEST}
   let seen = false;
   // V8 may have compiled before.
-  for (let n = 0; n < 6 && !seen; n += 1) {
-    const { guest, realm } = await guestWith(400, 1_500, 1_500, 0);
+  for (let n = 0; n < 12 && !seen; n += 1) {
+    const { guest, realm } = await guestWith(400, 700, 1_400, 0);
     const waiting = assert.rejects(realm.eval('new Promise(() => {})', { promise: true }), { message: 'Promise was abandoned' });
-    for (let i = 0; i < 4 + n; i += 1) await realm.eval(busy, { timeout: 20_000 });
+    for (let i = 0; i < 2 + n; i += 1) await realm.eval(busy, { timeout: 20_000 });
     guest.dispose();
     await waiting;
     seen = ivm.engineStats().alive === 2;
@@ -116,9 +133,9 @@ test('a call that waits for a promise fails while V8 compiles for its isolate, w
   assert.ok(seen, 'it has not ended');`, { timeout: 120_000 }));
 
 test('a worker that ends does not wait longer than the grace period for V8 to compile for isolates with its memory', LINUX, () => workers(`
-  ivm.configureEngine({ terminationGrace: 100 });
+  ivm.configureEngine({ terminationGrace: 20 });
   let seen = false;
-  for (let n = 0; n < 6 && !seen; n += 1) {
+  for (let n = 0; n < 12 && !seen; n += 1) {
     const worker = await ready(n);
     await worker.terminate();
     seen = ivm.engineStats().alive === 1;
@@ -126,9 +143,9 @@ test('a worker that ends does not wait longer than the grace period for V8 to co
   }
   same(seen, true);`, `
   ${GUEST}
-  const { realm } = await guestWith(400, 1_500, 1_500, 0);
+  const { realm } = await guestWith(400, 700, 0, 900);
   await realm.global.set('shared', new ivm.ExternalCopy(new SharedArrayBuffer(8)).copyInto());
-  for (let i = 0; i < 4 + workerData; i += 1) await realm.eval(busy, { timeout: 20_000 });
+  for (let i = 0; i < 1 + workerData; i += 1) await realm.eval(busy, { timeout: 20_000 });
   tell();
   setInterval(() => {}, 1_000);`, { limit: 120_000 }));
 
@@ -138,7 +155,7 @@ test('a collection that waits for a compiler does not keep the thread of a host'
   let most = 0;
   for (let n = 0; n < 3 && most < 150; n += 1) {
     // One instruction takes the compiler seconds, during which it cannot be stopped for a collection.
-    const { guest, realm } = await guestWith(1_000, 1_500, 0, 2_000);
+    const { guest, realm } = await guestWith(1_000, 700, 0, 900);
     for (const end = ms() + 8_000; ms() < end && !guest.isDisposed;) {
       const start = ms();
       try {
