@@ -1427,7 +1427,7 @@ declare namespace ivm {
     /**
      * Not empty. `a:b` or `a.b` is called as `a.b(params)`; further parts are joined by `_`. A name of one part is called as
      * `name(params)`, or only as `name.call(params)` if the sandbox has a global of that name. Characters outside `[A-Za-z0-9_$]` become `_`.
-     * Two names that are called in the same way are refused (`ERR_INVALID_ARG`).
+     * Two different names that are called in the same way are refused (`ERR_INVALID_ARG`). Of two equal names, the last counts.
      */
     name: string;
     /** For the model; see `describeTools`. */
@@ -1911,7 +1911,7 @@ declare namespace ivm {
      * `constructor` from `Array`, `Promise` and `RegExp`, `then`, `exec`, and methods of `String`, `Number` and `Boolean` other than
      * `toString` and `valueOf`.
      * @param tools as for `AgentSandbox`; a tool whose name has no `:` can also be called as `tools.NAME(params)`, unless
-     *   that is the place of another tool
+     *   that would be the place of another tool as well
      * @param toolExecutor called with the tool's `name`, its params, which are copied as JSON (`{}` if there are none), and an
      *   `AbortSignal`. Params take at most 8 MB and at most a sixteenth of `memoryLimit` (`RangeError` in the guest), and wait until
      *   other calls have been answered. The call in the guest resolves with a structured clone of the result (or the result as JSON if it

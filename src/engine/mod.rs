@@ -121,11 +121,12 @@ macro_rules! concurrency {
         "--no-concurrent-recompilation "
     };
 }
-/// One compilation by each compiler at a time for each isolate.
+/// One compilation by each compiler at a time for each isolate. The compilers take time and memory by the square of a function's length, and Maglev cannot
+/// be ended. With V8's own limit of 60 KB of bytecode, a function took gigabytes, also after its isolate had ended.
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 macro_rules! concurrency {
     () => {
-        "--concurrent-turbofan-max-threads=1 --concurrent-maglev-max-threads=1 "
+        "--concurrent-turbofan-max-threads=1 --concurrent-maglev-max-threads=1 --max-optimized-bytecode-size=32768 "
     };
 }
 
@@ -149,9 +150,6 @@ const FLAGS: &str = concat!(
     // An isolate that V8 gives a task is entered by a thread of ours, and not by the caller of a sync call. A minor collection needs no task: it
     // comes when the young generation is full, soon after the task would be due.
     "--no-minor-gc-task ",
-    // V8's optimizing compilers take time and memory by the square of a function's length, and nothing ends a compilation that has begun. With V8's own
-    // limit of 60 KB, one took gigabytes, also after the isolate had ended.
-    "--max-optimized-bytecode-size=32768 ",
 );
 
 /// V8's own version.

@@ -3,8 +3,8 @@
 //! the queue of the others, and an isolate that cannot continue would keep the thread that compiles for it. On Linux the linker redirects the
 //! constructor and the destructor of an isolate's dispatcher to this module (`build.rs`). V8's own executor then has no work.
 //!
-//! The linker also redirects the function that runs a compilation of TurboFan or Maglev here. Those that still wait when the isolate is lost, ends
-//! or is out of memory are cancelled. The thread of one that takes far more memory than the isolate may have stops permanently
+//! The linker also redirects the function that runs a compilation of TurboFan or Maglev here. When the isolate is lost, ends or is out of
+//! memory, those that still wait are cancelled, and so are those of TurboFan that run. The thread of one that takes far more memory than the isolate may have stops permanently
 //! (`native::compilers`).
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};

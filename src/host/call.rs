@@ -186,7 +186,7 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
             environment.serve_now(js, Next::Request(request));
             continue;
         }
-        let is_quiet = match caller_thread::resume() {
+        let looks_now = match caller_thread::resume() {
             Progress::Resumed => false,
             Progress::Pulsed => true,
             Progress::None => {
@@ -194,7 +194,7 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
             }
         };
         // Guests that wait may be woken again and again.
-        let must_check = is_quiet || next_check.is_due();
+        let must_check = looks_now || next_check.is_due();
         // A time limit of `node:vm` ends what has called this, or the worker is being terminated, and the environment closes after that. The host
         // has forgotten the limit now: JavaScript that has called this may treat the end of the call as an ordinary error, and so may a guest that
         // waits for that.

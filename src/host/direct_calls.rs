@@ -72,7 +72,9 @@ impl Environment {
         let answer = if direct.is_over() || (is_of_other && direct.request != 0) {
             // The guest was stopped before it waited, or acts on behalf of another asynchronous call, whose stores only requests get.
             Ok(Answer::Refused)
-        } else if self.context.interrupted.get() || !self.has_room(js) {
+        } else if self.context.interrupted.get() {
+            Err(self.interrupted())
+        } else if !self.has_room(js) {
             // A request needs less room.
             if js.clear_exception() { Ok(Answer::Refused) } else { Err(self.interrupted()) }
         } else {

@@ -263,6 +263,10 @@ impl Environment {
         match carried {
             // `undefined`: the surface calls `reply` itself.
             Ok(None) => {}
+            // The call that waits ends first: the guest must not ask again.
+            Ok(Some(_)) if waits && self.context.interrupted.get() => {
+                self.context.interrupted_requests.borrow_mut().push((number, Fault::environment_gone()));
+            }
             Ok(Some(outcome)) => self.reply(js, number, outcome),
             Err(_) => {
                 let fault = self.failure(js);

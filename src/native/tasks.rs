@@ -41,18 +41,18 @@ struct Collections {
     waiting: Vec<Waiting>,
     endless: Range<usize>,
     /// The isolate's thread has stopped permanently.
-    are_over: bool,
+    is_stopped: bool,
 }
 
 impl Collections {
     /// Whether `waiting` never accesses the heap again.
     fn is_endless(&self, waiting: &Waiting) -> bool {
-        waiting.at.map_or(self.are_over, |at| self.endless.contains(&at))
+        waiting.at.map_or(self.is_stopped, |at| self.endless.contains(&at))
     }
 }
 
-/// The lock need not count (`locks`): what is done under it takes no memory that counts, and is over soon. No thread takes them while it runs a
-/// guest.
+/// The lock need not count (`locks`): what is done under it takes no memory that counts, and is over soon. No thread stops permanently under it, since
+/// it runs no code of V8 then.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -103,7 +103,8 @@ impl Tasks {
         let result = compile();
         let mut compiling = lock(&self.compiling);
         if let Some(place) = compiling.iter().rposition(|it| it.thread == thread) {
-            compiling.swap_remove(place);
+            // The order of the others remains: the last one of a thread ends first.
+            compiling.remove(place);
         }
         result
     }
@@ -145,7 +146,7 @@ impl Tasks {
             return Vec::new();
         }
         collections.endless = endless;
-        collections.are_over = true;
+        collections.is_stopped = true;
         collections.waiting.iter().filter(|it| collections.is_endless(it)).map(|it| it.thread).collect()
     }
 
@@ -158,7 +159,9 @@ impl Tasks {
     pub fn begin_wait(&self, thread: i32, at: Option<usize>) -> bool {
         let mut collections = self.collections();
         let compiles = context::with(|context| context.engine.compiles.get());
-        let waiting = Waiting { thread, entered: entered(), at, compiles };
+        // While it waits for a collection that it has requested, a thread also waits for the object by which V8 wakes it. Its tasks count once.
+        let is_nested = collections.waiting.iter().any(|it| it.thread == thread);
+        let waiting = Waiting { thread, entered: if is_nested { 0 } else { entered() }, at, compiles };
         let is_lost = collections.is_endless(&waiting);
         collections.waiting.push(waiting);
         is_lost
@@ -238,6 +241,15 @@ mod tests {
             assert!(!running.are_over(0));
             assert!(running.begin_wait(1, Some(0x100)));
             assert!(running.are_over(0));
+        });
+        let nested = Tasks::default();
+        nested.run(|| {
+            assert!(!nested.begin_wait(1, None) && !nested.begin_wait(1, Some(0x100)));
+            nested.run(|| {
+                assert_eq!(nested.stop(0x100..0x120), [1, 1]);
+                assert!(!nested.are_over(0));
+            });
+            assert!(nested.are_over(0));
         });
         let requesting = Tasks::default();
         requesting.run(|| {

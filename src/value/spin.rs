@@ -22,6 +22,9 @@ const CONTENDED_WAITS: u32 = 32;
 /// for each yield, while a thread that sleeps is woken at once.
 const VERY_LATE: Duration = Duration::from_micros(50);
 
+/// Beyond this, the whole process has stood still, and the next yield need not.
+const MAX_LATE: Duration = Duration::from_millis(20);
+
 /// The next waits sleep for this many times as long, so that yielding takes a small share of the time.
 const SLEEPING: u32 = 50;
 
@@ -64,9 +67,9 @@ pub fn spin(limit: Duration, ready: impl Fn() -> bool) -> bool {
         if waited >= alone {
             thread::yield_now();
             let now = Instant::now();
-            let late = now - start - waited;
+            let late = now.saturating_duration_since(start).saturating_sub(waited);
             if late >= VERY_LATE {
-                YIELDS_FROM.set(now.checked_add(late.saturating_mul(SLEEPING)));
+                YIELDS_FROM.set(now.checked_add(late.min(MAX_LATE).saturating_mul(SLEEPING)));
                 return ready();
             }
             if late >= LATE && ready() {

@@ -207,8 +207,11 @@ for (const syncCalls of ['caller', 'thread']) {
       const fail = () => new Promise(executor);
       context.global.setSync('fail', new ivm.Callback(fail));
       context.global.setSync('refer', new ivm.Reference(fail));
+      context.global.setSync('throws', new ivm.Callback(() => { throw fail(); }));
+      context.global.setSync('throwsWith', new ivm.Reference(() => { throw Object.assign(new Error('y'), { promise: fail() }); }));
+      context.global.setSync('holder', new ivm.Reference({ get promise() { return fail(); } }));
       let limited = 0;
-      for (const call of ['fail(1)', 'fail({})', 'refer.applySync(undefined, [1])']) {
+      for (const call of ['fail(1)', 'fail({})', 'refer.applySync(undefined, [1])', 'throws(1)', 'throwsWith.applySync()', 'holder.getSync("promise", { accessors: true })']) {
         const first = () => context.evalSync('for (;;) try { ' + call + ' } catch {}', { deadline: 20_000 });
         for (let round = 0; round < 20; round += 1) {
           try {
@@ -222,7 +225,7 @@ for (const syncCalls of ['caller', 'thread']) {
         }
       }
       console.log(limited, unhandled);`);
-    assert.equal(stdout.trim(), '60 0', stderr);
+    assert.equal(stdout.trim(), '120 0', stderr);
   });
 }
 

@@ -98,7 +98,7 @@ impl<B> State<B> {
             (Is::Running | Is::Unwinding, On::Stop(reason)) => (Is::Stopping(reason), true, Do::Wake),
             (Is::Running | Is::Unwinding, On::Abandon) => (Is::Abandoned(Stop::Lost), true, Do::None),
             (Is::Stopping(reason), On::Abandon) => (Is::Abandoned(reason), true, Do::None),
-            // No thread works for a stopped isolate that V8's own threads compile for.
+            // Only `Remote::postpone_end` retires an isolate that is stopping: no thread works for that.
             (Is::Stopping(reason) | Is::Abandoned(reason), On::Retire) => (Is::Retired(reason), true, Do::None),
             (Is::Stopping(reason) | Is::Abandoned(reason) | Is::Retired(reason), On::End) => {
                 (Is::Ended(reason), true, Do::None)

@@ -40,21 +40,27 @@ pub struct Forgotten {
     quota: Option<Arc<NativeQuota>>,
     /// The most that V8 has had outside of the heap, in bytes.
     max_native: usize,
-    /// Bytes that the isolate takes.
-    taken: usize,
+    /// Bytes that the isolate takes, without those of `quota`.
+    rest: usize,
 }
 
 /// An isolate that is unreachable, and that V8 cannot dispose of.
 struct LostIsolate {
     thread: Arc<GuestThread>,
-    /// Bytes that it took when it was lost.
-    taken: usize,
+    quota: Option<Arc<NativeQuota>>,
+    /// Bytes that it took when it became unreachable, without those of `quota`.
+    rest: usize,
 }
 
 impl Footprint for LostIsolate {
     fn taken(&self) -> usize {
-        self.taken.saturating_sub(self.thread.returned())
+        self.rest.saturating_sub(self.thread.returned()).saturating_add(native_of(self.quota.as_ref()))
     }
+}
+
+/// Bytes that V8 has outside of the heap.
+fn native_of(quota: Option<&Arc<NativeQuota>>) -> usize {
+    quota.map_or(0, |quota| quota.used().saturating_add(quota.small()))
 }
 
 #[derive(Default)]
@@ -177,9 +183,9 @@ fn end_forgotten(forgotten: Forgotten) {
 }
 
 fn lose(forgotten: Forgotten) {
-    let Forgotten { body, account, membership, thread, quota, max_native, taken } = forgotten;
+    let Forgotten { body, account, membership, thread, quota, max_native, rest } = forgotten;
     drop(membership);
-    let isolate = Arc::new(LostIsolate { thread: Arc::clone(&thread), taken });
+    let isolate = Arc::new(LostIsolate { thread: Arc::clone(&thread), quota: quota.clone(), rest });
     account.lose(Arc::downgrade(&isolate) as Weak<dyn Footprint>, false);
     account.end(End::OutOfMemory);
     // Forever, as the thread of a lost isolate does.
@@ -225,7 +231,7 @@ impl Drop for Remote {
                 thread: Arc::clone(&self.execution.thread),
                 quota: self.accounts.quota.clone(),
                 max_native: self.accounts.max_native(),
-                taken: self.taken(),
+                rest: self.taken().saturating_sub(native_of(self.accounts.quota.as_ref())),
             }));
         }
     }

@@ -234,7 +234,9 @@ function notify(origin, target, receiver, args) {
     result = apply(target, receiver, args);
     if (typeof result === 'object') arriving.value = result;
   } catch (error) {
+    if (typeof error === 'object') arriving.value = error;
     report(origin, error);
+    arriving.value = undefined;
     return;
   }
   discard(origin, result);

@@ -71,8 +71,8 @@ function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, 
     const bits = isReference ? rest & IN_BITS : TRANSFER.OR_COPY | (rest & IN_BITS);
     const count = rest >>> COUNT_SHIFT;
     const entered = owned.enter();
-    arriving.expect(origin);
     try {
+      arriving.expect(origin);
       const result = count === 1 && (rest & DIRECT_CALL.RECEIVER) === 0
         ? target(receive(first))
         : Reflect.apply(target, (rest & DIRECT_CALL.RECEIVER) === 0 ? undefined : directCallValue(0), valuesOf(count, first));
@@ -81,7 +81,10 @@ function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, 
       arriving.value = undefined;
       return carrier;
     } catch (error) {
-      return packThrown(error, bits & OP.SHOWS_STACKS, origin);
+      if (typeof error === 'object') arriving.value = error;
+      const carrier = packThrown(error, bits & OP.SHOWS_STACKS, origin);
+      arriving.value = undefined;
+      return carrier;
     } finally {
       owned.leave(entered);
     }

@@ -45,9 +45,12 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       }
       return carrier;
     } catch (error) {
+      if (typeof error === 'object') arriving.value = error;
       release(args);
       const isOfFunction = op === OP.CALL || op === OP.CALL_AWAITED;
-      return packThrown(error, shows, isOfFunction ? ORIGIN.CALLBACK : ORIGIN.REFERENCE, op === OP.CALL_AWAITED ? errorFor : undefined);
+      const carrier = packThrown(error, shows, isOfFunction ? ORIGIN.CALLBACK : ORIGIN.REFERENCE, op === OP.CALL_AWAITED ? errorFor : undefined);
+      arriving.value = undefined;
+      return carrier;
     } finally {
       owned.leave(entered);
     }
@@ -84,9 +87,14 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
         return applyAndWait(request, slot, args, shows);
       case OP.REF_GET: {
         const bits = (args[1] & ~OP.SHOWS_STACKS) | (owned.note(slot) & TRANSFER.UNSAFE_INHERIT) | shows;
-        const value = read(owned.value(slot), args[0], bits);
         // A getter is a call. The value of a data property belongs to the host.
-        return (bits & TRANSFER.ACCESSORS) === 0 ? pack(value, bits) : packResult(value, bits, ORIGIN.REFERENCE);
+        if ((bits & TRANSFER.ACCESSORS) === 0) return pack(read(owned.value(slot), args[0], bits), bits);
+        arriving.expect(ORIGIN.REFERENCE);
+        const value = read(owned.value(slot), args[0], bits);
+        if (typeof value === 'object') arriving.value = value;
+        const carrier = packResult(value, bits, ORIGIN.REFERENCE);
+        arriving.value = undefined;
+        return carrier;
       }
       case OP.REF_SET:
         return write(owned.value(slot), args[0], () => take(args, 1, { work: undefined }));

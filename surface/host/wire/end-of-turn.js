@@ -4,9 +4,13 @@
 
 const { queueMicrotask } = require('../clock.js');
 
+/** Hooks of a host that run when a microtask is scheduled may call what schedules it, and again, before it is. */
+const MAX_NESTED = 3;
+
 class EndOfTurn {
   #restore;
   #isScheduled = false;
+  #nested = 0;
 
   /** @param {() => void} restore */
   constructor(restore) {
@@ -16,12 +20,18 @@ class EndOfTurn {
   /** Call it before each change. */
   expect() {
     if (this.#isScheduled) return;
+    this.#nested += 1;
+    if (this.#nested > MAX_NESTED) {
+      this.#nested = 0;
+      return;
+    }
     // First: a time limit can end JavaScript where a function begins.
     queueMicrotask(() => {
       this.#isScheduled = false;
       this.#restore();
     });
     this.#isScheduled = true;
+    this.#nested = 0;
   }
 }
 

@@ -18,7 +18,7 @@ const {
 const { bounded, callCounter } = require('../common/quota.js');
 const { bodyAfter, readingOf } = require('../common/bodies.js');
 const { namingOption } = require('../common/syntax.js');
-const { checkPlaces, identifier, keyOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
+const { identifier, keyOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls } = require('../tools/calls.js');
 
 const DEFAULT = Object.freeze({ timeout: 30_000, memoryLimit: 128 });
 const OPTIONS = Object.freeze(['timeout', 'memoryLimit', 'minimalEnv', 'confinement', ...TOOL_OPTIONS, ...COMMON]);
@@ -29,19 +29,23 @@ const SYSTEMS = Object.freeze(['darwin', 'linux']);
 
 /**
  * All places of tools in the sandbox. A tool without its own namespace is also in `default`, which no code can name, and in `tools`, unless these
- * are the places of other tools.
+ * would be the places of other tools as well.
  * @param {import('../tools/calls.js').Tool[]} tools
  * @returns {string[][]} namespaces and methods of each
  */
 function allPlacesOf(tools) {
   const taken = new Set(tools.map(({ place }) => keyOf(place)));
-  const others = ['tools', 'default'].map((namespace) => tools.map(({ name }) => {
-    const place = { namespace, method: identifier(name) || '_', isFunction: false };
-    return name.includes(':') || taken.has(keyOf(place)) ? undefined : place;
-  }));
-  const names = tools.map(({ name }) => name);
-  others.forEach((places) => checkPlaces(names, places));
-  return tools.map(({ place }, index) => [place, ...others.map((places) => places[index])].flatMap((each) => (each === undefined ? [] : [each.namespace, each.method])));
+  /** @type {Map<string, string>} by method, the only tool that may have it in these namespaces, or an empty text */
+  const names = new Map();
+  for (const { name } of tools.filter((tool) => !tool.name.includes(':'))) {
+    const method = identifier(name) || '_';
+    names.set(method, (names.get(method) ?? name) === name ? name : '');
+  }
+  return tools.map(({ name, place }) => {
+    const method = identifier(name) || '_';
+    const others = ['tools', 'default'].map((namespace) => ({ namespace, method, isFunction: false })).filter((other) => names.get(method) === name && !taken.has(keyOf(other)));
+    return [place, ...others].flatMap((each) => [each.namespace, each.method]);
+  });
 }
 
 /**

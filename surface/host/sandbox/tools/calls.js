@@ -283,4 +283,4 @@ function namesOf(tools) {
   return names;
 }
 
-module.exports = { checkPlaces, identifier, keyOf, namesOf, placesOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls };
+module.exports = { identifier, keyOf, namesOf, placesOf, readCalling, readTools, TOOL_OPTIONS, ToolCalls };

@@ -11,7 +11,7 @@ const { member } = require('../../common/options.js');
 const { ANSWER } = require('./guest-context.js');
 const { entryLimits, Shown } = require('./log.js');
 const { weightOf } = require('../../../wire/notes.js');
-const { EVENT, Visitor } = require('../../../values/visit.js');
+const { Count } = require('./count.js');
 
 const LOGGER_METHODS = Object.freeze(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
 const BUS_METHODS = Object.freeze(['on', 'once', 'off', 'emit', 'emitAsync', 'listenerCount', 'eventNames', 'removeAllListeners']);
@@ -314,13 +314,17 @@ class Gate {
     for (const name of BUS_METHODS) {
       const meaning = /** @type {(typeof meanings)[string]} */ (meanings[name]);
       if (typeof member(bus, name) === 'function' || (name === 'once' && typeof member(bus, 'on') === 'function')) {
-        this.#add(['eventBus', name], bus, (args) => {
+        const method = `eventBus.${name}`;
+        const count = (/** @type {unknown[]} */ args) => {
+          permissions.checkEvent(args[0], method);
+          return whenDone(this.#inTurns(EMIT_LIMITS, (work) => new Count(args, work)), () => args);
+        };
+        this.#add(['eventBus', name], bus, ([event, ...rest]) => meaning(event, rest, method), (args) => {
           if (args.length > MAX_BUS_ARGUMENTS) {
             throw new RangeError(`The event bus takes at most ${MAX_BUS_ARGUMENTS} arguments`);
           }
-          const [event, ...rest] = args;
-          return meaning(event, rest, `eventBus.${name}`);
-        }, name.startsWith('emit') ? (args) => whenDone(this.#inTurns(EMIT_LIMITS, (work) => new Count(args, work)), () => args) : undefined);
+          return name.startsWith('emit') ? count(args) : args;
+        });
       }
     }
   }
@@ -395,26 +399,6 @@ class Gate {
       prepare: (args) => check(args, path),
       run: (args) => Reflect.apply(target, receiver, args),
     });
-  }
-}
-
-/** Counts the parts of a plugin's arguments as steps of work. */
-class Count {
-  #visitor;
-  #work;
-
-  /** @param {unknown[]} args @param {import('../../../work.js').WorkBudget} work */
-  constructor(args, work) {
-    this.#visitor = new Visitor(args, work, true);
-    this.#work = work;
-  }
-
-  /** @param {boolean} isPausing whether to stop when the slice of work is over */
-  run(isPausing) {
-    while (this.#visitor.next() !== EVENT.END) {
-      if (isPausing && this.#work.isSliceOver) return false;
-    }
-    return true;
   }
 }
 
