@@ -23,9 +23,9 @@ const PRELUDE = `
     try { value = call(); } catch (error) { return error; }
     assert.fail('it gave ' + String(value));
   };
-  /** Waits until a condition holds; fails after \`limit\` milliseconds. */
+  /** Waits until a condition, or what it promises, holds; fails after \`limit\` milliseconds. */
   const waitFor = async (condition, limit = 10_000) => {
-    for (const end = ms() + limit; !condition(); await sleep(5)) assert.ok(ms() < end, 'still not true: ' + condition);
+    for (const end = ms() + limit; !(await condition()); await sleep(5)) assert.ok(ms() < end, 'still not true: ' + condition);
   };
   /** Waits until the guest has run for some milliseconds of processor time: it is in the middle of what was started just before. */
   const runsOn = async (guest = isolate, time = 10) => {

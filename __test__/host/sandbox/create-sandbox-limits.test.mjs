@@ -336,11 +336,11 @@ test('createSandbox: an execution does not reject either where no file can be op
     try { for (;;) taken.push(openSync('/dev/null')); } catch ({ code }) { if (code !== 'EMFILE') throw new Error(code); }
     const outcomes = [await execute('({})'), await execute('f({})', { f: async () => ({}) }), await execute('2')];
     for (const each of taken) closeSync(each);
-    for (const { result, error } of outcomes) console.log(JSON.stringify(result), error?.slice(0, 6));
+    for (const { result, error } of outcomes) console.log(JSON.stringify(result), error && /EMFILE|Too many open files/.test(error));
     console.log(JSON.stringify((await execute('f({})', { f: async () => ({}) })).result));
     process.exit();
   `, { timeout: 50_000 });
-  assert.equal(stdout, '1\nnull EMFILE\nnull EMFILE\n2 undefined\n{}\n', stderr);
+  assert.equal(stdout, '1\nnull true\nnull true\n2 undefined\n{}\n', stderr);
 });
 
 describe('createSandbox: results without JSON', () => {
