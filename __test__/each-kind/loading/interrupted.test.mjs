@@ -208,7 +208,7 @@ for (const syncCalls of ['caller', 'thread']) {
       context.global.setSync('fail', new ivm.Callback(fail));
       context.global.setSync('refer', new ivm.Reference(fail));
       context.global.setSync('throws', new ivm.Callback(() => { throw fail(); }));
-      context.global.setSync('throwsWith', new ivm.Reference(() => { throw Object.assign(new Error('y'), { promise: fail() }); }));
+      context.global.setSync('throwsWith', new ivm.Reference(() => { const error = new Error('y'); error.promise = fail(); throw error; }));
       context.global.setSync('holder', new ivm.Reference({ get promise() { return fail(); } }));
       let limited = 0;
       for (const call of ['fail(1)', 'fail({})', 'refer.applySync(undefined, [1])', 'throws(1)', 'throwsWith.applySync()', 'holder.getSync("promise", { accessors: true })']) {
@@ -224,8 +224,9 @@ for (const syncCalls of ['caller', 'thread']) {
           await new Promise((resolve) => { setTimeout(resolve); });
         }
       }
-      console.log(limited, unhandled);`);
-    assert.equal(stdout.trim(), '120 0', stderr);
+      // Seldom, the limit ends a function itself after it has noted a promise. Without handlers, there are dozens.
+      console.log(limited, unhandled <= 2);`);
+    assert.equal(stdout.trim(), '120 true', stderr);
   });
 }
 
