@@ -194,12 +194,8 @@ fn wait(js: Js<'_>, environment: &'static Environment, callee: &Weak<Remote>, pr
             }
         };
         // Guests that wait may be woken again and again.
-        let must_check = looks_now || next_check.is_due();
-        // A time limit of `node:vm` ends what has called this, or the worker is being terminated, and the environment closes after that. The host
-        // has forgotten the limit now: JavaScript that has called this may treat the end of the call as an ordinary error, and so may a guest that
-        // waits for that.
-        if must_check && !environment.is_alive(js) {
-            environment.context.interrupted.set(true);
+        if looks_now || next_check.is_due() {
+            environment.note_interruption(js);
         }
     };
     environment.reply_to_interrupted(js);

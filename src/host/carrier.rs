@@ -246,8 +246,8 @@ pub fn write<'a>(js: Js<'a>, environment: &Environment, outcome: Outcome) -> JsR
 /// As [`write`]. If the host has no room for the value, writes a fault instead, so that no caller waits forever.
 pub fn write_or_refuse<'a>(js: Js<'a>, environment: &Environment, outcome: Outcome) -> JsResult<JsValue<'a>> {
     write(js, environment, outcome).or_else(|_| {
-        if js.exception_is_pending() && !js.clear_exception() {
-            environment.context.interrupted.set(true);
+        if js.exception_is_pending() {
+            environment.clear_exception(js);
         }
         write_fault(js, environment, Fault::beyond("The value could not be brought into the host"))
     })

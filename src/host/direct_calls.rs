@@ -73,10 +73,10 @@ impl Environment {
             // The guest was stopped before it waited, or acts on behalf of another asynchronous call, whose stores only requests get.
             Ok(Answer::Refused)
         } else if self.context.interrupted.get() {
-            Err(self.interrupted())
+            Err(Fault::environment_gone())
         } else if !self.has_room(js) {
             // A request needs less room.
-            if js.clear_exception() { Ok(Answer::Refused) } else { Err(self.interrupted()) }
+            if self.clear_exception(js) { Ok(Answer::Refused) } else { Err(Fault::environment_gone()) }
         } else {
             match self.disown(js) {
                 Ok(()) => {
@@ -132,19 +132,6 @@ impl Environment {
         let head = serving_now.head.get();
         let is_alike = self.begin_direct_call(js, serving_now, direct) && serving_now.head.get() == head;
         is_alike.then(|| self.argument(js, serving_now, 1))
-    }
-
-    /// Why the surface could not answer.
-    pub(super) fn failure(&self, js: Js<'_>) -> Fault {
-        // The surface throws no exception, unless the stack is exhausted.
-        if js.clear_exception() { Fault::range_error("Maximum call stack size exceeded") } else { self.interrupted() }
-    }
-
-    /// A time limit of `node:vm` has expired, or the worker is being terminated. A guest may treat this as an ordinary error and call again,
-    /// endlessly.
-    fn interrupted(&self) -> Fault {
-        self.context.interrupted.set(true);
-        Fault::environment_gone()
     }
 
     /// The receiver (0) or an argument (from 1) of the call that is being served; `undefined` if there is none.

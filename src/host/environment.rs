@@ -398,18 +398,6 @@ impl Environment {
         self.context.retained.borrow_mut().push(object);
     }
 
-    /// Whether JavaScript can still run here. A thread that waits in native code is not notified when its worker is terminated; only an
-    /// attempt to run JavaScript shows it.
-    pub fn is_alive(&self, js: Js<'_>) -> bool {
-        // Request 0 settles nothing.
-        let ping = |js: Js<'_>, environment: &Self| {
-            let zero = js.number(0.0)?;
-            js.call(js.dereference(&environment.functions.settle)?, &[zero, js.undefined()?]).map(drop)
-        };
-        // Deep in a recursion even this may throw; an environment that throws is alive.
-        matches!(js.scoped(self, ping), Ok(Ok(()))) || js.clear_exception()
-    }
-
     /// Whether the stack has room for a function of the host, and for the surface to handle the promise that it returns. A promise that
     /// rejects without that room stays unhandled, and guests decide how deeply calls are nested. If there is no room, an exception is
     /// pending.

@@ -17,6 +17,7 @@ mod event;
 mod events;
 mod execution;
 mod functions;
+mod interruption;
 mod js;
 mod pins;
 mod pressure;

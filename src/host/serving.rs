@@ -14,9 +14,7 @@ impl Environment {
         };
         if let Some(next) = self.next.take() {
             // The stack was exhausted. Otherwise the host has been interrupted, and runs no function for this.
-            if !js.clear_exception() {
-                self.context.interrupted.set(true);
-            }
+            self.clear_exception(js);
             self.next.set(Some(next));
             self.serve_next(js);
         }
