@@ -4,8 +4,8 @@
 //! constructor and the destructor of an isolate's dispatcher to this module (`build.rs`). V8's own executor then has no work.
 //!
 //! The linker also redirects the function that runs a compilation of TurboFan or Maglev here. When the isolate is lost, ends or is out of
-//! memory, those that still wait are cancelled, and so are those of TurboFan that run. The thread of one that takes far more memory than the isolate may have stops permanently
-//! (`native::compilers`).
+//! memory, those that still wait are cancelled, and so are those of TurboFan that run. The thread of one that takes far more memory than the
+//! isolate may have stops permanently (`native::compilers`).
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::c_void;

@@ -57,7 +57,7 @@ impl Rows {
     pub fn check(self) -> Result<(), Fault> {
         if self.count > MAX_ROWS {
             return Err(Fault::beyond(&format!(
-                "A value may have {MAX_ROWS} handles, functions, buffers and copies, with those inside the copies. So may all arguments of a call, of which objects count, too"
+                "A value may have {MAX_ROWS} handles, functions, buffers and copies, with those inside the copies. All arguments of a call together have the same limit, and an argument that is an object counts, too"
             )));
         }
         if self.copies > 1 && self.copied > MAX_COPIED {

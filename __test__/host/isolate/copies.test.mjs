@@ -39,7 +39,7 @@ describe('copies inside a value', () => {
     assert.ok(isRead && turns > 2, turns + ' turns');`));
 
   test('and handles are limited in number, however few of them there are outside of copies', () => passes(`${SEND}
-    const tooMany = { name: 'RangeError', message: /^A value may have 8192 handles, functions, buffers and copies, with those inside the copies\\. So may all arguments/ };
+    const tooMany = { name: 'RangeError', message: /^A value may have 8192 handles, functions, buffers and copies, with those inside the copies\\. All arguments of a call together have/ };
     context.global.setSync('host', new ivm.Reference({}));
     context.global.setSync('note', new ivm.Callback((...lists) => { noted = lists.map((list) => list.length); }));
     context.global.setSync('later', new ivm.Callback(() => {}, { async: true }));

@@ -19,8 +19,7 @@ use crate::isolate::remote::body::Body;
 use crate::isolate::remote::descendants::Membership;
 use crate::isolate::remote::reason::{End, Stop};
 use crate::isolate::remote::registry::{self, Account, Footprint};
-use crate::native;
-use crate::native::{NativeQuota, lock};
+use crate::native::{self, NativeQuota, lock};
 use crate::value::processors;
 
 /// An isolate to dispose of.
@@ -38,8 +37,6 @@ pub struct Forgotten {
     membership: Membership,
     thread: Arc<GuestThread>,
     quota: Option<Arc<NativeQuota>>,
-    /// The most that V8 has had outside of the heap, in bytes.
-    max_native: usize,
     /// Bytes that the isolate takes, without those of `quota`.
     rest: usize,
 }
@@ -173,7 +170,7 @@ fn end_forgotten(forgotten: Forgotten) {
         Readiness::Ready => {
             dispose(*forgotten.body, None);
             drop((forgotten.account, forgotten.membership));
-            trim_after(forgotten.max_native);
+            trim_after(forgotten.quota.map_or(0, |quota| quota.peak()));
         }
         Readiness::Compiles => {
             clock::after(LOOKS, move || defer(DeferredDisposal::Forgotten(forgotten)));
@@ -183,7 +180,7 @@ fn end_forgotten(forgotten: Forgotten) {
 }
 
 fn lose(forgotten: Forgotten) {
-    let Forgotten { body, account, membership, thread, quota, max_native, rest } = forgotten;
+    let Forgotten { body, account, membership, thread, quota, rest } = forgotten;
     drop(membership);
     let isolate = Arc::new(LostIsolate { thread: Arc::clone(&thread), quota: quota.clone(), rest });
     account.lose(Arc::downgrade(&isolate) as Weak<dyn Footprint>, false);
@@ -192,7 +189,7 @@ fn lose(forgotten: Forgotten) {
     std::mem::forget((body, account, isolate));
     if let Some(quota) = quota {
         engine::stop_tasks(&quota, 0);
-        LostHeap { thread, quota, max_native }.give_back(0);
+        LostHeap { thread, quota }.give_back(0);
     }
 }
 
@@ -230,7 +227,6 @@ impl Drop for Remote {
                 membership,
                 thread: Arc::clone(&self.execution.thread),
                 quota: self.accounts.quota.clone(),
-                max_native: self.accounts.max_native(),
                 rest: self.taken().saturating_sub(native_of(self.accounts.quota.as_ref())),
             }));
         }

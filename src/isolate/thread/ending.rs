@@ -246,7 +246,7 @@ impl Remote {
         // An inspector or a profile may sample the thread's stack, which refers to the heap.
         if !self.inspector.profiles.are_taken() {
             let (thread, quota) = (Arc::clone(&self.execution.thread), Arc::clone(quota));
-            LostHeap { thread, quota, max_native: self.accounts.max_native() }.give_back(entered);
+            LostHeap { thread, quota }.give_back(entered);
         }
     }
 

@@ -15,8 +15,6 @@ const LAST_LOOKS: Duration = Duration::from_secs(1);
 pub struct LostHeap {
     pub thread: Arc<GuestThread>,
     pub quota: Arc<NativeQuota>,
-    /// The most that V8 has had outside of the heap, in bytes.
-    pub max_native: usize,
 }
 
 impl LostHeap {
@@ -31,7 +29,7 @@ impl LostHeap {
             // for its size or terminate its execution, nor other isolates, since heaps share only read-only pages.
             unsafe { self.thread.give_back_heap() };
             native::give_back_blocks(&self.quota);
-            return malloc_trim::trim_after(self.max_native);
+            return malloc_trim::trim_after(self.quota.peak());
         }
         clock::after(delay, move || {
             engine::run_on_pool(move || self.give_back_after(entered, (delay * 2).min(LAST_LOOKS)));

@@ -4,6 +4,7 @@
 /** @template {{ dispose(): void }} T */
 class Executions {
   /** @type {Set<T | undefined>} */ #running = new Set();
+  /** ends the removal of types for executions that have not started @type {Set<AbortController>} */ #stripping = new Set();
   /** @type {Set<Promise<unknown>>} */ #outcomes = new Set();
   /** how often running executions were ended */ #disposals = 0;
   isClosed = false;
@@ -56,14 +57,12 @@ class Executions {
     return async (bodies, timeout, signal) => {
       const { guard } = require('../../calls/signals.js');
       const controller = new AbortController();
-      /** @type {any} */
-      const running = { dispose: () => controller.abort(), heapFigures() {} };
       const unfollow = signal?.follow(() => controller.abort());
-      this.#running.add(running);
+      this.#stripping.add(controller);
       try {
         return await strip(bodies, timeout, guard(controller.signal));
       } finally {
-        this.#running.delete(running);
+        this.#stripping.delete(controller);
         unfollow?.();
       }
     };
@@ -74,6 +73,9 @@ class Executions {
     this.#disposals += 1;
     for (const running of this.#running) {
       running?.dispose();
+    }
+    for (const controller of this.#stripping) {
+      controller.abort();
     }
   }
 
