@@ -10,6 +10,7 @@ mod code;
 #[cfg(target_os = "linux")]
 pub mod code_table;
 mod custom;
+mod instructions;
 mod ledger;
 mod module;
 mod reader;

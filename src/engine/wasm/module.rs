@@ -2,6 +2,7 @@
 
 use super::code::{self, Parts};
 use super::custom::Custom;
+use super::instructions;
 use super::reader::Reader;
 use super::types::Types;
 
@@ -108,14 +109,14 @@ fn read_imports(section: &mut Reader<'_>, count: usize, parts: &mut Parts) -> Op
         match section.byte()? {
             0 => parts.of_functions.push(*parts.of_types.get(section.size()?)?),
             1 => {
-                code::skip_value_type(section)?;
+                instructions::skip_value_type(section)?;
                 skip_limits(section)?;
             }
             2 => {
                 skip_limits(section)?;
             }
             3 => {
-                code::skip_value_type(section)?;
+                instructions::skip_value_type(section)?;
                 section.byte()?;
             }
             4 => section.skip_numbers(2)?,
@@ -148,10 +149,10 @@ fn table_size(section: &mut Reader<'_>) -> Option<usize> {
     if has_value {
         section.take(2)?;
     }
-    code::skip_value_type(section)?;
+    instructions::skip_value_type(section)?;
     let size = skip_limits(section)?;
     if has_value {
-        code::skip_expression(section)?;
+        instructions::skip_expression(section)?;
     }
     Some(size)
 }
