@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 /// A task that has waited or run for this long is late or long.
 const LONG: Duration = Duration::from_millis(100);
 
-/// The most helpers. Each may run a long task of one isolate.
-const MAX_HELPERS: usize = 8;
+/// Maximum number of helpers.
+const MAX_HELPERS: usize = 64;
+
+/// Maximum number of helpers that do not have a low priority. Those with a long task do not count: a few isolates would delay all others.
+const MAX_NORMAL: usize = 8;
 
 fn is_past(since: Instant, now: Instant) -> bool {
     now.saturating_duration_since(since) >= LONG
@@ -37,6 +40,15 @@ struct Helper {
     is_lowered: bool,
 }
 
+impl Running {
+    /// Returns the thread if it is a helper that does not have a low priority yet. It has one from now on.
+    fn lower(&mut self) -> Option<i32> {
+        let helper = self.helper.as_mut().filter(|helper| !helper.is_lowered)?;
+        helper.is_lowered = true;
+        Some(self.thread)
+    }
+}
+
 /// Identifies a running task.
 pub struct Ticket(u64);
 
@@ -45,14 +57,17 @@ pub struct TaskQueue<T> {
     running: Vec<Running>,
     /// The number of tasks that were taken.
     taken: u64,
-    helpers: usize,
+    /// Helpers that do not have a low priority.
+    normal: usize,
     /// Helpers that look for a task.
     free: usize,
+    /// Helpers with a low priority.
+    lowered: usize,
 }
 
 impl<T> TaskQueue<T> {
     pub const fn new() -> Self {
-        Self { waiting: VecDeque::new(), running: Vec::new(), taken: 0, helpers: 0, free: 0 }
+        Self { waiting: VecDeque::new(), running: Vec::new(), taken: 0, normal: 0, free: 0, lowered: 0 }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -91,28 +106,40 @@ impl<T> TaskQueue<T> {
         (task, Ticket(self.taken))
     }
 
-    /// The task is done. Returns whether its helper has a low priority, which is permanent.
+    /// The task is done. Its helper is free again, unless it has a low priority, which is permanent. Returns true for such a helper, which must end.
     pub fn end(&mut self, Ticket(number): Ticket) -> bool {
         let ended = self.running.iter().position(|it| it.number == number).map(|place| self.running.swap_remove(place));
-        ended.and_then(|it| it.helper).is_some_and(|helper| helper.is_lowered)
+        let Some(Helper { is_lowered }) = ended.and_then(|it| it.helper) else { return false };
+        if is_lowered {
+            self.lowered -= 1;
+        } else {
+            self.free += 1;
+        }
+        is_lowered
     }
 
     /// The task of this thread never ends, because the thread has stopped permanently. Returns whether another one must replace it: helpers start
     /// when they are needed.
     pub fn lose(&mut self, thread: i32) -> bool {
         let lost = self.running.iter().position(|it| it.thread == thread).map(|place| self.running.swap_remove(place));
-        let is_helper = lost.is_some_and(|it| it.helper.is_some());
-        self.helpers -= usize::from(is_helper);
-        !is_helper
+        match lost.and_then(|it| it.helper) {
+            Some(Helper { is_lowered: true }) => self.lowered -= 1,
+            Some(Helper { is_lowered: false }) => self.normal -= 1,
+            None => return true,
+        }
+        false
     }
 
     /// The next helper whose task is long. It must get a low priority: a task that a caller waits for usually ends before.
     pub fn next_to_lower(&mut self, now: Instant) -> Option<i32> {
-        self.running.iter_mut().filter(|it| is_past(it.since, now)).find_map(|it| {
-            let helper = it.helper.as_mut().filter(|helper| !helper.is_lowered)?;
-            helper.is_lowered = true;
-            Some(it.thread)
-        })
+        let thread = self.running.iter_mut().filter(|it| is_past(it.since, now)).find_map(Running::lower)?;
+        self.count_lowered();
+        Some(thread)
+    }
+
+    fn count_lowered(&mut self) {
+        self.normal -= 1;
+        self.lowered += 1;
     }
 
     /// Whether nothing waits, and no helper runs a task that may become long.
@@ -127,9 +154,9 @@ impl<T> TaskQueue<T> {
 
     /// Whether a helper must start, because none is free to look after those that have taken a task. It counts from now on.
     pub fn needs_watch(&mut self) -> bool {
-        let is_needed = self.free == 0 && self.helpers < MAX_HELPERS;
+        let is_needed = self.free == 0 && self.normal < MAX_NORMAL && self.normal + self.lowered < MAX_HELPERS;
         if is_needed {
-            self.helpers += 1;
+            self.normal += 1;
             self.free += 1;
         }
         is_needed
@@ -137,22 +164,19 @@ impl<T> TaskQueue<T> {
 
     /// Whether no helper is free to look after this one, which runs a task. It must get a low priority then.
     pub fn lower_unwatched(&mut self, thread: i32) -> bool {
-        let running = self.running.iter_mut().find(|it| it.thread == thread);
-        let is_unwatched = self.free == 0;
-        if let Some(helper) = running.and_then(|it| it.helper.as_mut()) {
-            helper.is_lowered |= is_unwatched;
+        if self.free > 0 {
+            return false;
         }
-        is_unwatched
-    }
-
-    /// A helper that has taken a task looks for another.
-    pub fn is_free(&mut self) {
-        self.free += 1;
+        let lowered = self.running.iter_mut().find(|it| it.thread == thread).and_then(Running::lower);
+        if lowered.is_some() {
+            self.count_lowered();
+        }
+        true
     }
 
     /// A free helper ends, or could not start.
     pub fn leave(&mut self) {
-        self.helpers -= 1;
+        self.normal -= 1;
         self.free -= 1;
     }
 }
@@ -161,7 +185,7 @@ impl<T> TaskQueue<T> {
 mod tests {
     use std::time::Instant;
 
-    use super::{LONG, MAX_HELPERS, TaskQueue};
+    use super::{LONG, MAX_HELPERS, MAX_NORMAL, TaskQueue};
 
     #[test]
     fn helpers_take_late_tasks_of_isolates_without_a_long_one() {
@@ -176,13 +200,17 @@ mod tests {
         assert!(!queue.needs_helper(1), "one is free");
         assert!(queue.take_late(start, 7).is_none());
         let late = start + LONG;
-        assert_eq!(queue.take_late(late, 7).map(|(task, _)| task), Some("c"));
+        let (task, helped) = queue.take_late(late, 7).unwrap();
+        assert_eq!(task, "c");
         assert!(queue.needs_helper(1), "none is free");
-        assert_eq!(queue.take_late(late, 7).map(|(task, _)| task), Some("d"));
-        queue.is_free();
+        assert_eq!(queue.take_late(late, 8).map(|(task, _)| task), Some("d"));
+        assert!(!queue.end(helped));
         assert!(queue.take_late(late, 7).is_none());
         queue.end(ticket);
-        assert_eq!(queue.take_late(late, 7).map(|(task, _)| task), Some("b"));
+        let (task, last) = queue.take_late(late, 7).unwrap();
+        assert_eq!(task, "b");
+        assert!(!queue.end(last));
+        queue.leave();
         assert!(queue.is_empty());
     }
 
@@ -201,7 +229,6 @@ mod tests {
         assert!(!queue.lower_unwatched(7));
         let (_, short) = queue.take_late(late, 8).unwrap();
         assert!(!queue.end(short));
-        queue.is_free();
         assert_eq!(queue.next_to_lower(late), None);
         assert!(!queue.is_idle());
         assert_eq!(queue.next_to_lower(late + LONG), Some(7));
@@ -226,13 +253,22 @@ mod tests {
             queue.add((), 1_000 + owner, now);
             if queue.needs_helper(1) {
                 started += 1;
-                queue.take_late(now + LONG, 7);
+                queue.take_late(now + LONG, 100 + started);
             }
         }
-        assert_eq!(started, MAX_HELPERS);
-        queue.is_free();
-        queue.leave();
-        assert!(queue.needs_helper(1));
+        assert_eq!(started as usize, MAX_NORMAL);
+        // Each of those whose task is long makes room for another one.
+        let mut lowered = Vec::new();
+        while let Some(thread) = queue.next_to_lower(now + 2 * LONG) {
+            lowered.push(thread);
+            if queue.needs_helper(1) {
+                started += 1;
+                queue.take_late(now + LONG, 100 + started);
+            }
+        }
+        assert_eq!(started as usize, MAX_HELPERS);
+        assert!(lowered.len() == MAX_HELPERS && !queue.needs_helper(1));
+        assert!(!queue.lose(lowered[0]) && queue.needs_helper(1));
     }
 
     #[test]

@@ -205,11 +205,8 @@ fn help() {
         let late = queue().take_late(Instant::now(), this);
         if let Some(late) = late {
             watch(this);
-            let is_lowered = perform(late);
-            let mut queue = queue();
-            queue.is_free();
-            if is_lowered {
-                return queue.leave();
+            if perform(late) {
+                return;
             }
             looks = 0;
             continue;
