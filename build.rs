@@ -36,12 +36,12 @@ fn main() {
         // - the ends of the process: `engine/abort.rs`
         // - heaps and their pages: `engine/heap/`; the heap of C++ objects: `engine/cpp_heap.rs`; stub caches: `engine/stub_cache.rs`
         // - WebAssembly: `engine/wasm/`; scripts and views of snapshots: `engine/snapshot_scripts.rs`, `engine/snapshot_views.rs`; the young generation: `engine/generations.rs`
-        // - compilers: `engine/maglev.rs`, `engine/optimizer.rs`, and when they begin: `engine/tiering.rs`
+        // - compilers: `engine/maglev.rs`, `engine/optimizer.rs`, `engine/wasm/tier_up.rs`, and when they begin: `engine/tiering.rs`
         // - microtasks: `engine/microtasks.rs`
         // - the platform: `engine/worker.rs`; CPU profiles: `engine/cpu_profiles.rs`; stack traces of the inspector: `engine/inspector_frames.rs`
         // - the bounds of a stack, and the number of a thread: `engine/fibers/`
         // - texts for ICU, and ICU's caches: `engine/icu/`
-        // - the allocator, locks, collections, and C++ objects that the heap owns: `native/`
+        // - the allocator, zones, locks, collections, and C++ objects that the heap owns: `native/`
         // - the serializer: `convert/host_object.rs`
         let endings = ["abort", "_ZN2v84base21FatalNoSecurityImpactEPKcz", "_ZN2v84base8FatalOOMENS0_7OOMTypeEPKc"];
         let heap = [
@@ -69,6 +69,7 @@ fn main() {
             "_ZN2v88internal4wasm10WasmEngine12SyncValidateEPNS0_7IsolateENS1_19WasmEnabledFeaturesENS1_18CompileTimeImportsENS_4base6VectorIKhEE",
             "_ZN2v88internal4wasm17TypeCanonicalizer17AddRecursiveGroupEPKNS0_9SignatureINS1_9ValueTypeEEE",
             "_ZN2v88internal4wasm22WasmImportWrapperCache3GetEPNS0_7IsolateERKNS1_21ImportWrapperCacheKeyE",
+            "_ZN2v88internal8compiler10turboshaft32ExecuteTurboshaftWasmCompilationEPNS0_4wasm14CompilationEnvERNS1_19WasmCompilationDataEPNS3_20WasmDetectedFeaturesEPNS0_21DelayedCounterUpdatesE",
         ];
         let generations = [
             "_ZN2v88internal11interpreter18CreateClosureFlags6EncodeEbb",
@@ -111,6 +112,7 @@ fn main() {
             "posix_memalign",
             "free",
             "_ZN2v88internal19AccountingAllocator15AllocateSegmentEm",
+            "_ZN2v88internal19AccountingAllocator13ReturnSegmentEPNS0_7SegmentE",
         ];
         let locks = [
             "_ZN4absl5Mutex4lockEv",

@@ -46,6 +46,12 @@ pub struct V8Activity {
         allow(dead_code, reason = "only functions that the linker redirects use it")
     )]
     pub(super) compiles: Cell<bool>,
+    /// The work of the thread that can be abandoned. Only `attempts` knows its type.
+    #[cfg_attr(
+        not(all(target_os = "linux", not(any(test, fuzzing)))),
+        allow(dead_code, reason = "only functions that the linker redirects use it")
+    )]
+    pub(super) attempt: Pointer,
     /// It terminates the heap of C++ objects of an isolate.
     pub terminates_cpp_heap: Cell<bool>,
     /// The `v8::internal::IsolateSafepoint` at which it has stopped the other threads of its isolate's heap, if it held no lock before; 0 for none.
@@ -119,6 +125,7 @@ context! {
     pub engine: V8Activity = V8Activity {
         compiles_module: Cell::new(false),
         compiles: Cell::new(false),
+        attempt: Pointer::none(),
         terminates_cpp_heap: Cell::new(false),
         safepoint: Cell::new(0),
         stopping: Cell::new(ptr::null()),

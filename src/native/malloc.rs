@@ -8,7 +8,9 @@ use super::quota::NativeQuota;
 use super::share::Share;
 use super::small_blocks::LARGE;
 use super::table::Readers;
-use super::{blocks, compilers, context, give_back_pages, locks, refusal, small_blocks, stack, table, waiters};
+use super::{
+    attempts, blocks, compilers, context, give_back_pages, locks, refusal, small_blocks, stack, table, waiters,
+};
 
 unsafe extern "C" {
     #[link_name = "__real_malloc"]
@@ -206,9 +208,13 @@ unsafe extern "C" fn __wrap__ZN2v88internal19AccountingAllocator15AllocateSegmen
     size: usize,
 ) -> *mut c_void {
     compilers::check(size);
+    attempts::check(size);
     context::with(|context| context.segment.set(true));
     // SAFETY: forwards the call.
     let segment = unsafe { allocate_segment(allocator, size) };
     context::with(|context| context.segment.set(false));
+    if !segment.is_null() {
+        attempts::allocated(allocator, segment);
+    }
     segment
 }

@@ -4,6 +4,8 @@
 //! A block counts for the isolate that the allocating thread works for, until any thread frees it. Allocations of Rust code do not count
 //! here; they have limits of their own.
 
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod attempts;
 pub mod blocks;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod compilers;
@@ -63,6 +65,8 @@ mod wrapped_locks;
 #[cfg(not(all(target_os = "linux", not(any(test, fuzzing)))))]
 pub fn give_back_blocks(_quota: &std::sync::Arc<NativeQuota>) {}
 
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+pub use attempts::{attempt, may_attempt};
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 pub use compilers::compile;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]

@@ -67,6 +67,8 @@ pub struct Tasks {
     compiled: AtomicBool,
     /// Tasks whose threads have stopped permanently.
     lost: AtomicUsize,
+    /// Attempts that were abandoned (`attempts`).
+    abandoned: AtomicUsize,
     collections: Mutex<Collections>,
 }
 
@@ -132,6 +134,24 @@ impl Tasks {
     /// The number of tasks whose threads have stopped permanently. V8 would wait for them when it disposes of the isolate.
     pub fn lost(&self) -> usize {
         self.lost.load(Ordering::SeqCst)
+    }
+
+    /// How many attempts of these tasks were abandoned.
+    #[cfg_attr(
+        any(test, fuzzing, not(target_os = "linux")),
+        allow(dead_code, reason = "only the addon on Linux makes attempts")
+    )]
+    pub(super) fn abandoned(&self) -> usize {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
+    /// Such an attempt is abandoned.
+    #[cfg_attr(
+        any(test, fuzzing, not(target_os = "linux")),
+        allow(dead_code, reason = "only the addon on Linux makes attempts")
+    )]
+    pub(super) fn abandon(&self) {
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
     }
 
     fn collections(&self) -> MutexGuard<'_, Collections> {

@@ -301,9 +301,9 @@ describe('functions that take long to optimize', () => {
     const isolates = Array.from({ length: Math.min(availableParallelism() - 1, 16) || 1 }, () => new ivm.Isolate());
     const calls = isolates.map((isolate) => { const context = prepare(isolate); context.evalSync(${JSON.stringify(LONG)} + 'const f = long();'); return () => context.evalSync('for (let i = 0; i < 500; i += 1) f(i & 1); 0'); });
     while (!(await works())) for (const call of calls) call();
-    for (const isolate of isolates) isolate.dispose();
     assert.equal(await guest('(async () => { await WebAssembly.compile(wasm()); return 42; })()'), 42);
-    assert.ok(await works());`);
+    assert.ok(await works());
+    for (const isolate of isolates) isolate.dispose();`);
 });
 
 describe('names of functions, which V8 reads all at once and under a lock', () => {

@@ -8,6 +8,7 @@ import { root } from '../../harness.mjs';
 
 /** Why each may stay as it is when a guest is suspended or left. Everything else belongs into `src/native/context.rs`. */
 const KNOWN = {
+  'native/attempts.rs': "only on V8's threads",
   'native/context.rs': 'which fiber runs, each with a context of its own',
   'native/fiber/stack.rs': "the thread's stack for signal handlers",
   'native/stop_request.rs': 'withdrawn when the guest is suspended or left',

@@ -14,6 +14,8 @@ mod instructions;
 mod ledger;
 mod module;
 mod reader;
+#[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+mod tier_up;
 mod types;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod wrapped;

@@ -1,0 +1,155 @@
+//! Work of V8's own threads that can be abandoned, so that it takes no more memory than its isolate may have, and does not continue for long after the
+//! isolate has ended. V8 does not foresee that for the optimization of WebAssembly: it takes memory and time by the square of a function's size, and
+//! cannot be cancelled.
+//!
+//! The work runs on a fiber. It is abandoned when a zone grows while the thread holds no lock: then only zones of this work and its fiber refer to its
+//! state. The zones' memory is freed. Small objects of C++ code are lost, so an isolate has few attempts that are abandoned.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fiber::{self, Fiber, Pause};
+use super::quota::{NativeQuota, pass_on_small, with_quota_in_background};
+use super::{context, locks};
+
+/// Maximum processor time of an attempt.
+const MAX_TIME: Duration = Duration::from_secs(4);
+
+/// An isolate may have this many attempts that are abandoned.
+const MAX_ABANDONED: usize = 4;
+
+type Object = *mut c_void;
+
+/// A segment of a zone, with its allocator.
+type Segment = (Object, Object);
+
+struct Attempt<'a> {
+    quota: &'a Arc<NativeQuota>,
+    /// The processor time of the thread when it began.
+    begun: Duration,
+    segments: RefCell<Vec<Segment>>,
+}
+
+thread_local! {
+    /// A fiber on which nothing runs.
+    static FREE: Cell<Option<Box<Fiber>>> = const { Cell::new(None) };
+}
+
+unsafe extern "C" {
+    /// `v8::internal::AccountingAllocator::ReturnSegment`.
+    #[link_name = "__real__ZN2v88internal19AccountingAllocator13ReturnSegmentEPNS0_7SegmentE"]
+    fn free_segment(allocator: Object, segment: Object);
+}
+
+core::arch::global_asm!(".hidden __wrap__ZN2v88internal19AccountingAllocator13ReturnSegmentEPNS0_7SegmentE");
+
+/// Whether an attempt may begin for the isolate with `quota`: it does not end, and few were abandoned.
+pub fn may_attempt(quota: &NativeQuota) -> bool {
+    quota.can_compile(0) && quota.tasks().abandoned() < MAX_ABANDONED
+}
+
+/// Runs `work` for the isolate with `quota`, on one of V8's own threads. `None` if it was abandoned: then what it refers to has to be usable, whatever it
+/// has done until then.
+pub fn attempt<T>(quota: &Arc<NativeQuota>, work: impl FnOnce() -> T) -> Option<T> {
+    struct Job<'a, W, T> {
+        attempt: Attempt<'a>,
+        work: Cell<Option<W>>,
+        result: Cell<Option<T>>,
+    }
+
+    fn run<W: FnOnce() -> T, T>(job: *const c_void) {
+        // SAFETY: the job that is passed below, which lives until the fiber is done or was left.
+        let job = unsafe { &*job.cast::<Job<'_, W, T>>() };
+        let Some(work) = job.work.take() else { return };
+        // SAFETY: the attempt lives as long as the job, and is forgotten before the fiber is used again.
+        context::with(|context| unsafe { context.engine.attempt.replace((&raw const job.attempt).cast()) });
+        job.result.set(Some(with_quota_in_background(job.attempt.quota, work)));
+        // SAFETY: as above.
+        context::with(|context| unsafe { context.engine.attempt.replace(ptr::null()) });
+    }
+
+    fn job_of<W: FnOnce() -> T, T>(_: &Job<'_, W, T>) -> fn(*const c_void) {
+        run::<W, T>
+    }
+
+    // Without memory for a stack, the work cannot be abandoned.
+    let Some(fiber) = FREE.take().or_else(|| fiber::prepare_thread().then(Fiber::new).flatten()) else {
+        return Some(work());
+    };
+    let attempt = Attempt { quota, begun: processor_time(), segments: RefCell::default() };
+    let job = Job { attempt, work: Cell::new(Some(work)), result: Cell::new(None) };
+    fiber.context().entered.set(super::tasks::entered());
+    // SAFETY: the job lives until the fiber is done or was left, and has this type.
+    unsafe { fiber.begin(job_of(&job), (&raw const job).cast()) };
+    if fiber.resume() == Pause::Done {
+        FREE.set(Some(fiber));
+    } else {
+        quota.tasks().abandon();
+        for (allocator, segment) in job.attempt.segments.take() {
+            // SAFETY: V8 has allocated the segment there for a zone of the work, and has not freed it. Nothing refers to that zone any more.
+            unsafe { free_segment(allocator, segment) };
+        }
+    }
+    job.result.take()
+}
+
+/// Runs `act` with the attempt of this thread, if there is one, and the thread holds no lock.
+fn with_attempt<T>(act: impl FnOnce(&Attempt<'_>) -> T) -> Option<T> {
+    let attempt = context::with(|context| context.engine.attempt.get()).cast::<Attempt<'_>>();
+    // SAFETY: set by `run`, while the attempt lives.
+    let attempt = unsafe { attempt.as_ref() }?;
+    // One of V8's own threads counts as if it held one.
+    (locks::count() == 1).then(|| act(attempt))
+}
+
+/// A zone is about to grow by `size`. Does not return if the attempt of this thread is abandoned.
+pub(super) fn check(size: usize) {
+    if with_attempt(|attempt| attempt.is_over(size)) == Some(true) {
+        pass_on_small();
+        // SAFETY: the thread holds no lock, and the frames of the fiber are those of V8's compiler.
+        unsafe { fiber::leave(Pause::Left) };
+    }
+}
+
+/// A zone has grown by `segment`.
+pub(super) fn allocated(allocator: Object, segment: Object) {
+    // Zones that others use as well grow under a lock.
+    with_attempt(|attempt| attempt.segments.borrow_mut().push((allocator, segment)));
+}
+
+/// A zone frees `segment`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN2v88internal19AccountingAllocator13ReturnSegmentEPNS0_7SegmentE(
+    allocator: Object,
+    segment: Object,
+) {
+    let attempt = context::with(|context| context.engine.attempt.get()).cast::<Attempt<'_>>();
+    // SAFETY: as in `with_attempt`.
+    if let Some(attempt) = unsafe { attempt.as_ref() } {
+        let mut segments = attempt.segments.borrow_mut();
+        // Most are freed in the opposite order.
+        if let Some(place) = segments.iter().rposition(|(_, it)| *it == segment) {
+            segments.swap_remove(place);
+        }
+    }
+    // SAFETY: forwards the call.
+    unsafe { free_segment(allocator, segment) };
+}
+
+impl Attempt<'_> {
+    /// Whether it must not continue with `size` bytes more.
+    fn is_over(&self, size: usize) -> bool {
+        !self.quota.can_compile(size) || processor_time().saturating_sub(self.begun) > MAX_TIME
+    }
+}
+
+/// The processor time of this thread.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` can be written.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
