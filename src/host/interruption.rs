@@ -1,7 +1,7 @@
 //! Interruptions of the host's JavaScript: a time limit of `node:vm`, or the termination of the worker.
 
 use super::environment::Environment;
-use super::js::Js;
+use super::js::{Js, JsValue};
 use crate::value::Fault;
 
 impl Environment {
@@ -9,11 +9,23 @@ impl Environment {
     /// worker is being terminated. That is noted: the host has forgotten the limit now, so JavaScript that waits for this, and guests, may treat it as
     /// an ordinary error and call again, endlessly.
     pub(super) fn clear_exception(&self, js: Js<'_>) -> bool {
-        let is_thrown = js.clear_exception();
-        if !is_thrown {
+        self.take_exception(js).is_some()
+    }
+
+    /// As [`Environment::clear_exception`], and returns the exception.
+    fn take_exception<'a>(&self, js: Js<'a>) -> Option<JsValue<'a>> {
+        let thrown = js.take_exception();
+        if thrown.is_none() {
             self.context.interrupted.set(true);
+            // What was returned to the JavaScript that has ended may contain promises. Code of the host that called guests continues, and calls others.
+            let notify = |js: Js<'_>, environment: &Self| {
+                js.call(js.dereference(&environment.functions.interrupted)?, &[]).map(drop)
+            };
+            if !matches!(js.scoped(self, notify), Ok(Ok(()))) {
+                js.clear_exception();
+            }
         }
-        is_thrown
+        thrown
     }
 
     /// Notes if JavaScript cannot run here any more. A thread that waits in native code is not notified when its worker is terminated; only an
