@@ -45,11 +45,6 @@ function createOutgoing({ native, owned, surface, unpack, incoming }) {
     pack,
     packArgument,
     packMoving,
-    /**
-     * Packs why a request cannot be served.
-     * @param {unknown} error
-     */
-    refuse: (error) => packThrown(error, 0, ORIGIN.CALLBACK),
     serve: createServe({ owned, reply, pack, packResult, packThrown, answerWith, unpack, release }),
     serveDirectCalls: createServeDirectCalls({ native, owned, packAnswer, small, packThrown, unpack, skip }),
     signals: createSignals(native),
