@@ -2828,7 +2828,7 @@ declare namespace ivm {
     memoryLimit?: number | null;
     /**
      * Milliseconds until creating the snapshot fails (`ERR_ISOLATE_DEADLINE`); a 32-bit integer of at least 0. Default 30,000, also for
-     * 0.
+     * 0. A time limit of `node:vm` and the end of the worker thread end the scripts, too.
      */
     deadline?: number | null;
     /**

@@ -145,6 +145,7 @@ fn functions_of<'a>(js: Js<'a>, call: &CallInfo<'a, ARGS>) -> JsResult<JsValue<'
         (c"checkConfinement", function(js, environment, c"checkConfinement", subprocess::check_confinement)?),
         (c"release", function(js, environment, c"release", call::release)?),
         (c"reply", function(js, environment, c"reply", replies::reply)?),
+        (c"fail", function(js, environment, c"fail", replies::fail)?),
         (c"refuse", function(js, environment, c"refuse", replies::refuse)?),
         (c"recipient", function(js, environment, c"recipient", replies::recipient)?),
         (c"maxAnswers", function(js, environment, c"maxAnswers", replies::max_answers)?),

@@ -449,15 +449,18 @@ impl<'a> Js<'a> {
         let _ = unsafe { sys::napi_throw_type_error(self.env, ptr::null(), message.as_ptr()) };
     }
 
-    /// Clears the pending exception. False if there was none, or if it was the termination of the environment, which looks like a thrown
-    /// `null`.
+    /// Clears the pending exception. False if there was none that JavaScript has thrown, see [`Js::take_exception`].
     pub fn clear_exception(self) -> bool {
-        let mut exception = ptr::null_mut();
+        self.take_exception().is_some()
+    }
+
+    /// Takes the pending exception. `None` if there was none, or if it was the termination of the environment, which looks like a thrown `null`.
+    pub fn take_exception(self) -> Option<JsValue<'a>> {
         // SAFETY: as in `type_of`.
-        let status = unsafe { sys::napi_get_and_clear_last_exception(self.env, &raw mut exception) };
-        status == sys::Status::napi_ok
-            && !exception.is_null()
-            && self.type_of(self.value(exception)).is_ok_and(|kind| !matches!(kind, JsType::Undefined | JsType::Null))
+        let exception = self.made(|value| unsafe { sys::napi_get_and_clear_last_exception(self.env, value) }).ok()?;
+        let is_thrown = !exception.is_none()
+            && self.type_of(exception).is_ok_and(|kind| !matches!(kind, JsType::Undefined | JsType::Null));
+        is_thrown.then_some(exception)
     }
 
     /// Reports an exception as uncaught, as the host does with one that its event loop gets.

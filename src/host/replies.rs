@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use super::answers::PendingRequest;
 use super::carrier;
 use super::environment::Environment;
+use super::interruption::fault_of;
 use super::js::{Js, JsResult, JsValue, Refused};
 use crate::isolate::Remote;
 use crate::value::{Fault, Outcome, Owner};
@@ -69,6 +70,15 @@ pub fn reply<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<
     let requester = environment.answers.get(request).and_then(|pending| pending.requester);
     let outcome = environment.read_answer(js, requester.as_ref(), *carrier)?;
     environment.reply(js, request, outcome);
+    js.undefined()
+}
+
+/// `fail(request, error)`: replies why a request could not be served.
+pub fn fail<'a>(js: Js<'a>, environment: &'static Environment, args: &[JsValue<'a>]) -> JsResult<JsValue<'a>> {
+    let [request, error, ..] = args else {
+        return Err(Refused);
+    };
+    environment.reply(js, js.read_number(*request)? as i64, Err(fault_of(js, *error)));
     js.undefined()
 }
 

@@ -33,6 +33,11 @@ pub trait Completion: Send + Sync {
         None
     }
 
+    /// Whether the work for it is done for this caller, who gets another outcome.
+    fn serves(&self, _caller: &Arc<dyn Completion>) -> bool {
+        false
+    }
+
     /// Sets which isolate or child process provides the outcome, if that was not known before.
     fn comes_from(&self, _origin: &Arc<dyn Owner>) {}
 }

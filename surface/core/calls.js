@@ -2,7 +2,7 @@
 // Promises of pending calls. A call is identified by its request number: positive numbers are assigned here, negative ones identify
 // promises that the native side created. These are plain promises, so that the host's async context survives an `await`.
 
-const { cutOff, freeze, Map, mapDelete, mapGet, mapSet, Promise } = require('./primordials.js');
+const { cutOff, freeze, Map, mapDelete, mapGet, mapSet, Promise, promiseThen } = require('./primordials.js');
 const { callSite } = require('./error.js');
 const { ABORTABLE } = require('./protocol.js');
 
@@ -82,10 +82,13 @@ function createCalls(begun) {
   /**
    * A promise for a request number that the native side announced.
    * @param {number} request negative
+   * @param {boolean} [handled] whether its rejection needs no other handler
    * @returns {Promise<any>}
    */
-  function expect(request) {
+  function expect(request, handled = false) {
     const call = new Call(request, undefined);
+    // Before it can settle: a time limit of `node:vm` may end JavaScript anywhere.
+    if (handled) promiseThen(call.promise, undefined, nothing);
     mapSet(pending, request, call);
     return call.promise;
   }

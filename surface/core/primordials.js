@@ -92,6 +92,7 @@ module.exports = freeze({
   ownKeys,
   parse: JSON.parse,
   Promise,
+  promiseThen: uncurryThis(Promise.prototype.then),
   RangeError,
   ReferenceError,
   sameValue,

@@ -147,3 +147,32 @@ test('arguments that are read once more are the same', async () => {
   while (served.length + settled.length < 2) await new Promise((resolve) => { setImmediate(resolve); });
   assert.deepStrictEqual(served, [[[TAG.VALUE, 600, { a: 3 }], [TAG.VALUE, objects, { index: 3 }]]]);
 });
+
+test('a request that cannot be served, or whose answer cannot be read, fails', async () => {
+  const large = write(Array.from({ length: 200_000 }, (_, index) => ({ index }))).bytes;
+  const failed = [];
+  const released = [];
+  const arrivals = createArrivals({
+    native: {
+      pause: () => 101,
+      wanted: () => WANTED.YES,
+      resume: () => {},
+      drain: () => {},
+      limits: () => [Infinity, Infinity],
+      reply: () => { throw new Error('reply'); },
+      fail: (request, { message }) => { failed.push([request, message]); },
+    },
+    hooks: { resolve: () => assert.fail('a table') },
+    settle: () => {},
+    // It loads files of the package.
+    serveFor: (_caller, [request]) => {
+      if (request === 1) throw new Error('serve');
+      return 'carrier';
+    },
+    release: (carriers) => { released.push(carriers.length); },
+  });
+  for (const request of [1, 2]) arrivals.serve(0, request, 0, 0, [TAG.WIRE, large.slice(), []]);
+  while (failed.length < 2) await new Promise((resolve) => { setImmediate(resolve); });
+  assert.deepStrictEqual(failed.toSorted(), [[1, 'serve'], [2, 'reply']]);
+  assert.deepStrictEqual(released, [4]);
+});

@@ -1,6 +1,7 @@
 // Hostile scripts in snapshots: whatever they create, the host keeps working.
 
 import { describe, test } from 'node:test';
+import { entry, host } from '../../harness.mjs';
 import { passes } from '../../isolate/helper.mjs';
 
 const PRELUDE = `
@@ -21,6 +22,22 @@ describe('an endless script', () => {
     refused('Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)', 'ERR_ISOLATE_UNRESPONSIVE', undefined, { deadline: 200 });
     refused('1', 'ERR_ISOLATE_DEADLINE', 'for (;;);', { deadline: 200 });
     assert.ok(ms() - start < 10_000, String(ms() - start));`));
+
+  test('ends with the call that waits for it', { skip: !host.startsWith('node') && 'only Node has such limits' }, () => passes(`${PRELUDE}
+    const { runInNewContext } = await import('node:vm');
+    const { Worker } = await import('node:worker_threads');
+    const { alive } = ivm.engineStats();
+    const isOver = () => ivm.engineStats().alive === alive;
+    const codes = [['for (;;);'], ['(function f() { Promise.resolve().then(f) })()'], ['1', 'for (;;);']];
+    for (const [code, warmup] of codes) {
+      assert.equal(syncError(() => runInNewContext('first()', { first: () => create(code, warmup) }, { timeout: 50 })).code, 'ERR_SCRIPT_EXECUTION_TIMEOUT');
+      await waitFor(isOver);
+      const worker = new Worker('require(' + ${JSON.stringify(JSON.stringify(entry))} + ').Isolate.createSnapshot([{ code: ' + JSON.stringify(code) + ' }], ' + JSON.stringify(warmup) + ')', { eval: true });
+      await waitFor(() => !isOver());
+      await worker.terminate();
+      await waitFor(isOver);
+    }
+    otherWorks();`));
 
   test('a snapshot that takes long to write does not block its caller beyond the grace period', () => passes(`${PRELUDE}
     ivm.configureEngine({ terminationGrace: 10 });

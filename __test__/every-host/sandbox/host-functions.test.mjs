@@ -92,6 +92,30 @@ const ALL_ARRIVED = `await new Promise((resolve) => {
   context.evalSync('arrived()');
 });`;
 
+test('promises that getters create while a value is copied for a guest', async () => {
+  const { stdout } = await passes(`
+    const { subscribe } = await import('node:diagnostics_channel');
+    const context = new ivm.Isolate().createContextSync();
+    let created = 0;
+    let reported = 0;
+    subscribe('isolated-v8:unhandled-host-error', ({ error }) => { reported += error.message === 'of a getter' ? 1 : 0; });
+    const make = () => ({ list: [{ get promise() { created += 1; return Promise.reject(new Error('of a getter')); } }] });
+    context.global.setSync('call', new ivm.Callback(make));
+    context.global.setSync('apply', new ivm.Reference(make));
+    context.global.setSync('holder', new ivm.Reference({ inner: make() }));
+    const codes = [
+      'call()', 'call({})', 'holder.copySync()', 'holder.getSync("inner", { copy: true })', 'holder.getSync("inner", { externalCopy: true })',
+      'holder.getSync("inner", { accessors: true, copy: true })', 'apply.applySync(undefined, [], { result: { copy: true } })', 'apply.applySync(undefined, [{}], { arguments: { copy: true }, result: { externalCopy: true } })',
+      'apply.applyIgnored()',
+    ];
+    const seen = codes.map((code) => context.evalSync('try { ' + code + '; "nothing" } catch (error) { error.message }'));
+    const inner = 'holder.get("inner", { copy: true }).catch((error) => error.message)';
+    seen.push(await context.eval(inner, { promise: true }));
+    ${ALL_ARRIVED}
+    console.log(JSON.stringify([...new Set(seen)]), created === reported, created);`);
+  assert.match(stdout, /^\["#<Promise> could not be cloned\.","nothing"\] true 9$/m);
+});
+
 describe('reports', () => {
   test('a warning names the origin and the error, once, without control characters', async () => {
     const { stderr } = await passes(`

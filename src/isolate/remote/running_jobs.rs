@@ -245,10 +245,11 @@ impl RunningJobs {
         self.lock().jobs.last().map_or(0, |job| job.serial)
     }
 
-    /// The serial of the job whose outcome `completion` gets.
+    /// The serial of the job that runs for `completion`.
     pub fn of(&self, completion: &Arc<dyn Completion>) -> Option<u64> {
         let stack = self.lock();
-        stack.jobs.iter().find(|job| Arc::ptr_eq(&job.completion, completion)).map(|job| job.serial)
+        let is_of = |job: &Arc<dyn Completion>| Arc::ptr_eq(job, completion) || job.serves(completion);
+        stack.jobs.iter().find(|job| is_of(&job.completion)).map(|job| job.serial)
     }
 
     /// Removes the job `serial`.

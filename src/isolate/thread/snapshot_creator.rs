@@ -24,12 +24,22 @@ const USING: &str = "The scripts of a snapshot must not use `using`";
 const SHRUNK: &str = "The scripts of a snapshot must not make a resizable buffer smaller";
 
 /// The outcome of the job, for this thread. The caller gets the snapshot instead.
-#[derive(Default)]
-struct FirstOutcome(Mutex<Option<Outcome>>);
+struct FirstOutcome {
+    outcome: Mutex<Option<Outcome>>,
+    caller: Arc<dyn Completion>,
+}
 
 impl Completion for FirstOutcome {
     fn complete(&self, outcome: Outcome) {
-        lock(&self.0).get_or_insert(outcome);
+        lock(&self.outcome).get_or_insert(outcome);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.caller.is_complete()
+    }
+
+    fn serves(&self, other: &Arc<dyn Completion>) -> bool {
+        Arc::ptr_eq(&self.caller, other)
     }
 }
 
@@ -117,8 +127,8 @@ fn leave_behind(
 ) -> (Result<Left, Fault>, Option<Alarm>) {
     let plain = Plain::measure(isolate);
     let guest = Guest::attach(isolate, remote);
-    let outcome = Arc::new(FirstOutcome::default());
     let (caller, deadline) = (Arc::clone(&job.completion), job.limits.deadline);
+    let outcome = Arc::new(FirstOutcome { outcome: Mutex::default(), caller: Arc::clone(&caller) });
     {
         v8::scope!(let scope, isolate);
         job_execution::run(
@@ -130,7 +140,7 @@ fn leave_behind(
     }
     // Until here, the running job enforces the deadline.
     let late = deadline.map(|deadline| answer_late(deadline, &caller));
-    let outcome = lock(&outcome.0).take().unwrap_or(Err(Fault::Stopped));
+    let outcome = lock(&outcome.outcome).take().unwrap_or(Err(Fault::Stopped));
     // A termination may still be pending.
     isolate.cancel_terminate_execution();
     let left = {

@@ -7,6 +7,7 @@ const { types } = require('node:util');
 const { TRANSFER } = require('../../core/protocol.js');
 const { keysOf, searchAll, searchBeginning, searchResolved } = require('./promise-search.js');
 const { reportUnhandled } = require('./unhandled.js');
+const { arriving } = require('../wire/arriving.js');
 const { EndOfTurn } = require('../wire/end-of-turn.js');
 const { uncloneableOf } = require('../wire/refusal.js');
 
@@ -137,7 +138,8 @@ function discardPromise(origin, promise) {
 
 /**
  * Discards the promises of a value that was thrown: itself, the parts of plain data, and of an error its own properties (`cause` for example),
- * the elements of arrays among these (`errors` for example), and the same of the errors that it finds there.
+ * the elements of arrays among these (`errors` for example), and the same of the errors that it finds there. If it says that a value cannot be
+ * cloned, also those of that value.
  * @param {string} origin
  * @param {unknown} thrown
  */
@@ -146,6 +148,7 @@ function discardThrown(origin, thrown) {
     discard(origin, thrown);
     return;
   }
+  discardWithin(origin, uncloneableOf(thrown));
   /** Errors and arrays to look at. @type {any[]} */
   const holders = [thrown];
   const found = new Set(holders);
@@ -194,31 +197,31 @@ function guard(origin, value) {
   searchBeginning(value, (promise) => discardPromise(origin, promise));
 }
 
-/**
- * What a host function has returned, until this library has handled the promises in it. A time limit of `node:vm` can end that: then they are
- * discarded when all JavaScript of this turn of the event loop has ended, before the host looks for rejections that nothing handles.
- */
-class Arriving {
-  /** Assign it directly: where a function begins, it may be too late. @type {object | null | undefined} */
-  value = undefined;
-  /** @type {string} */ #origin = ORIGIN.CALLBACK;
-  #endOfTurn = new EndOfTurn(() => {
-    const { value } = this;
-    this.value = undefined;
-    if (value !== undefined) discardWithin(this.#origin, value);
-  });
+/** What `arriving` comes from. @type {string} */
+let arrivingFrom = ORIGIN.CALLBACK;
 
-  /**
-   * Call it before each function.
-   * @param {string} origin of the function
-   */
-  expect(origin) {
-    this.#origin = origin;
-    this.#endOfTurn.expect();
+/** Discards the promises in what has arrived: JavaScript has ended before they were handled. */
+function discardArrived() {
+  const { part, value } = arriving;
+  arriving.value = undefined;
+  arriving.part = undefined;
+  if (value !== undefined) {
+    discardWithin(arrivingFrom, value);
+    discardWithin(arrivingFrom, part);
   }
 }
 
-const arriving = new Arriving();
+// The native side knows earlier, if the limit has ended what it has called. In any case, before the host looks for rejections without a handler.
+const endOfTurn = new EndOfTurn(discardArrived);
+
+/**
+ * Call it before each function whose result is noted in `arriving`.
+ * @param {string} origin of the function
+ */
+function expectArrival(origin) {
+  arrivingFrom = origin;
+  endOfTurn.expect();
+}
 
 /**
  * Calls a function whose result and error have no receiver.
@@ -228,7 +231,8 @@ const arriving = new Arriving();
  * @param {any[]} args
  */
 function notify(origin, target, receiver, args) {
-  arriving.expect(origin);
+  const outer = arriving.value;
+  expectArrival(origin);
   let result;
   try {
     result = apply(target, receiver, args);
@@ -236,11 +240,11 @@ function notify(origin, target, receiver, args) {
   } catch (error) {
     if (typeof error === 'object') arriving.value = error;
     report(origin, error);
-    arriving.value = undefined;
+    arriving.value = outer;
     return;
   }
   discard(origin, result);
-  arriving.value = undefined;
+  arriving.value = outer;
 }
 
 /**
@@ -312,12 +316,14 @@ function passOn(pass, value, bits, origin) {
   } catch (error) {
     discardWithin(origin, value);
     discardWithin(origin, uncloneableOf(error));
+    arriving.part = undefined;
     throw error;
   }
+  arriving.part = undefined;
   if (typeof value === 'object' && (bits & TRANSFER.PROMISE) === 0 && isPromise(value)) {
     discard(origin, value);
   }
   return passed;
 }
 
-module.exports = { adopt, arriving, discard, discardThrown, discardWithin, guard, isThenable, notify, ORIGIN, passOn, report };
+module.exports = { adopt, discard, discardArrived, discardThrown, discardWithin, expectArrival, guard, isThenable, notify, ORIGIN, passOn, report };

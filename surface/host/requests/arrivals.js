@@ -79,7 +79,6 @@ const isSmall = (carriers) => {
  * @typedef {object} Serving
  * @property {(...args: any[]) => any} serve serves a request
  * @property {(head: number, first: unknown) => void} serveDirectCalls
- * @property {(error: unknown) => any} refuse packs why a request cannot be served
  */
 
 /**
@@ -87,7 +86,7 @@ const isSmall = (carriers) => {
  * @param {any} host.native `pause()` holds back further messages from the isolate that sent the message just delivered, until `resume()` is
  *   called with the number that `pause()` returns; `wanted(number)` returns one of `WANTED`, and `WANTED.NO` also counts as
  *   `resume()`; `limits()` returns the milliseconds until the deadline of the message just delivered;
- *   `drain()`; `reply(request, carrier)`
+ *   `drain()`; `reply(request, carrier)`; `fail(request, error)` replies why the request could not be served
  * @param {import('../wire/leaf-reader.js').ReadHooks} host.hooks
  * @param {(request: number, carrier: any) => void} host.settle
  * @param {(caller: number, args: [number, number, number, ...any[]]) => any} host.serveFor
@@ -273,13 +272,27 @@ function createArrivals({ native, hooks, settle, serveFor, outgoing, release, ma
         try {
           carrier = serveFor(caller, args);
         } catch (error) {
-          // More arguments than fit on the stack.
+          // More arguments than fit on the stack, or a file of this package could not be loaded.
           release(args);
-          carrier = outgoing().refuse(error);
+          native.fail(args[0], error);
+          return;
         }
-        if (carrier !== undefined) native.reply(args[0], carrier);
+        try {
+          if (carrier !== undefined) native.reply(args[0], carrier);
+        } catch (error) {
+          // Nothing else would answer the request.
+          native.fail(args[0], error);
+        }
       };
-      return isSmall(args) || isRead(args, bind(answerLater), () => {}) ? serveDirectly(caller, args) : undefined;
+      let isComplete;
+      try {
+        isComplete = isSmall(args) || isRead(args, bind(answerLater), () => {});
+      } catch (error) {
+        // A file of this package could not be loaded. The native side answers.
+        release(args);
+        throw error;
+      }
+      return isComplete ? serveDirectly(caller, args) : undefined;
     },
     /**
      * Serves a request of a synchronous call. The event loop is blocked until the request is answered, so `hold` returns undefined, even if a

@@ -4,9 +4,10 @@
 
 const { kindOf, recordOf } = require('../../core/handle.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../../core/protocol.js');
-const { arriving, ORIGIN } = require('../calls/host-calls.js');
+const { expectArrival, ORIGIN } = require('../calls/host-calls.js');
 const { isPrimitive } = require('../values/primitive.js');
 const { DIRECT_CALL, WIRE } = require('../protocol.js');
+const { arriving } = require('../wire/arriving.js');
 const { isAnsweredLater } = require('./serve.js');
 
 /** Instead of a carrier: nothing was called, and the call must be a request. */
@@ -70,20 +71,21 @@ function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, 
     const origin = isReference ? ORIGIN.REFERENCE : ORIGIN.CALLBACK;
     const bits = isReference ? rest & IN_BITS : TRANSFER.OR_COPY | (rest & IN_BITS);
     const count = rest >>> COUNT_SHIFT;
+    const outer = arriving.value;
     const entered = owned.enter();
     try {
-      arriving.expect(origin);
+      expectArrival(origin);
       const result = count === 1 && (rest & DIRECT_CALL.RECEIVER) === 0
         ? target(receive(first))
         : Reflect.apply(target, (rest & DIRECT_CALL.RECEIVER) === 0 ? undefined : directCallValue(0), valuesOf(count, first));
       if (typeof result === 'object') arriving.value = result;
       const carrier = (bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(result) ? result : packAnswer(result, bits, origin);
-      arriving.value = undefined;
+      arriving.value = outer;
       return carrier;
     } catch (error) {
       if (typeof error === 'object') arriving.value = error;
       const carrier = packThrown(error, bits & OP.SHOWS_STACKS, origin);
-      arriving.value = undefined;
+      arriving.value = outer;
       return carrier;
     } finally {
       owned.leave(entered);

@@ -8,7 +8,8 @@ const { CALLBACK, KIND, MESSAGE, OP, TAG, TRANSFER } = require('../../core/proto
 const { CODE, coded, invalid } = require('../../core/error.js');
 const { thrownText } = require('../wire/faults.js');
 const { describeWithoutSource } = require('../wire/refusal.js');
-const { arriving, isThenable, notify, ORIGIN } = require('../calls/host-calls.js');
+const { arriving } = require('../wire/arriving.js');
+const { expectArrival, isThenable, notify, ORIGIN } = require('../calls/host-calls.js');
 const { read, remove, write } = require('../values/reflect.js');
 
 /**
@@ -34,9 +35,16 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
     const shows = asked & OP.SHOWS_STACKS;
     const discarded = (asked & OP.DISCARDED) !== 0;
     const op = asked & ~(OP.SHOWS_STACKS | OP.DISCARDED);
+    const origin = op === OP.CALL || op === OP.CALL_AWAITED ? ORIGIN.CALLBACK : ORIGIN.REFERENCE;
+    const outer = arriving.value;
     const entered = owned.enter();
     try {
+      // Copying calls getters, whatever the operation is.
+      arriving.value = null;
+      expectArrival(origin);
       const carrier = answer(request, op, slot, args, shows, discarded);
+      arriving.value = outer;
+      arriving.part = undefined;
       if (carrier === LATER) {
         return undefined;
       }
@@ -47,9 +55,9 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
     } catch (error) {
       if (typeof error === 'object') arriving.value = error;
       release(args);
-      const isOfFunction = op === OP.CALL || op === OP.CALL_AWAITED;
-      const carrier = packThrown(error, shows, isOfFunction ? ORIGIN.CALLBACK : ORIGIN.REFERENCE, op === OP.CALL_AWAITED ? errorFor : undefined);
-      arriving.value = undefined;
+      const carrier = packThrown(error, shows, origin, op === OP.CALL_AWAITED ? errorFor : undefined);
+      arriving.value = outer;
+      arriving.part = undefined;
       return carrier;
     } finally {
       owned.leave(entered);
@@ -76,12 +84,9 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
           notify(ORIGIN.REFERENCE, target, receiver, list);
           return undefined;
         }
-        arriving.expect(ORIGIN.REFERENCE);
         const result = Reflect.apply(target, receiver, list);
         if (typeof result === 'object') arriving.value = result;
-        const carrier = packResult(result, (args[0] & ~OP.SHOWS_STACKS) | shows, ORIGIN.REFERENCE);
-        arriving.value = undefined;
-        return carrier;
+        return packResult(result, (args[0] & ~OP.SHOWS_STACKS) | shows, ORIGIN.REFERENCE);
       }
       case OP.REF_APPLY_SYNC_PROMISE:
         return applyAndWait(request, slot, args, shows);
@@ -89,19 +94,15 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
         const bits = (args[1] & ~OP.SHOWS_STACKS) | (owned.note(slot) & TRANSFER.UNSAFE_INHERIT) | shows;
         // A getter is a call. The value of a data property belongs to the host.
         if ((bits & TRANSFER.ACCESSORS) === 0) return pack(read(owned.value(slot), args[0], bits), bits);
-        arriving.expect(ORIGIN.REFERENCE);
         const value = read(owned.value(slot), args[0], bits);
         if (typeof value === 'object') arriving.value = value;
-        const carrier = packResult(value, bits, ORIGIN.REFERENCE);
-        arriving.value = undefined;
-        return carrier;
+        return packResult(value, bits, ORIGIN.REFERENCE);
       }
       case OP.REF_SET:
         return write(owned.value(slot), args[0], () => take(args, 1, { work: undefined }));
       case OP.REF_DELETE:
         return remove(owned.value(slot), args[0]);
       case OP.REF_COPY:
-        // Copying calls getters.
         return packResult(owned.value(slot), TRANSFER.COPY | shows, ORIGIN.REFERENCE);
       case OP.REF_RELEASE:
         owned.sweep();
@@ -109,22 +110,6 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       default:
         throw coded(Error, `Operation ${op} is not served by hosts`, CODE.UNSUPPORTED);
     }
-  }
-
-  /**
-   * Unpacks a value that a guest sent. If it is a promise, it gets a handler: an unhandled rejection would end a Node process.
-   * @param {any} carrier
-   * @param {import('../values/unpack.js').Together} together
-   */
-  function receive(carrier, together) {
-    if (typeof carrier !== 'object' || carrier === null) {
-      return carrier;
-    }
-    const value = unpack(carrier, undefined, together);
-    if (carrier[0] === TAG.PROMISE) {
-      value.catch(() => {});
-    }
-    return value;
   }
 
   /**
@@ -136,7 +121,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
   function take(args, index, together) {
     const carrier = args[index];
     args[index] = undefined;
-    return receive(carrier, together);
+    return unpack(carrier, undefined, together);
   }
 
   /**
@@ -169,18 +154,13 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       notify(ORIGIN.CALLBACK, target, undefined, values);
       return undefined;
     }
-    arriving.expect(ORIGIN.CALLBACK);
     const result = Reflect.apply(target, undefined, values);
     if (typeof result === 'object') arriving.value = result;
-    let carrier;
     if (awaited ? isThenable(result) : types.isPromise(result) && answeringLater.has(target)) {
       answerWith(result, TRANSFER.OR_COPY | shows, request, ORIGIN.CALLBACK, errorFor);
-      carrier = LATER;
-    } else if (!isIgnored) {
-      carrier = packResult(result, TRANSFER.OR_COPY | shows, ORIGIN.CALLBACK);
+      return LATER;
     }
-    arriving.value = undefined;
-    return carrier;
+    return isIgnored ? undefined : packResult(result, TRANSFER.OR_COPY | shows, ORIGIN.CALLBACK);
   }
 
   /**
@@ -208,14 +188,11 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
    */
   function applyAndWait(request, slot, args, shows) {
     const { target, receiver, list } = application(slot, args);
-    arriving.expect(ORIGIN.REFERENCE);
     const result = Reflect.apply(target, receiver, list);
     if (typeof result === 'object') arriving.value = result;
-    let carrier = LATER;
-    if (types.isPromise(result)) answerWith(result, TRANSFER.OR_THROW | shows, request, ORIGIN.REFERENCE);
-    else carrier = packResult(result, TRANSFER.OR_REFERENCE | shows, ORIGIN.REFERENCE);
-    arriving.value = undefined;
-    return carrier;
+    if (!types.isPromise(result)) return packResult(result, TRANSFER.OR_REFERENCE | shows, ORIGIN.REFERENCE);
+    answerWith(result, TRANSFER.OR_THROW | shows, request, ORIGIN.REFERENCE);
+    return LATER;
   }
 
   return serve;

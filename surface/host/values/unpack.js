@@ -96,7 +96,8 @@ function createUnpack({ native, owned, surface, unpack, failed, outgoing }) {
       case TAG.DEREF:
         return owned.value(carrier[1]);
       case TAG.PROMISE:
-        return surface().core.calls.expect(carrier[1]);
+        // If a guest passes it, nothing needs to wait for it: an unhandled rejection would end a Node process.
+        return surface().core.calls.expect(carrier[1], together !== undefined);
       case TAG.BUFFER:
         return carrier[1];
       case TAG.SHARED:

@@ -2,6 +2,7 @@
 // The host's codec for the wire format, in which values cross between engines: V8's structured-clone format, version 16, with a table of
 // carriers beside the bytes. `t` (ArrayBuffer), `u` (SharedArrayBuffer) and `\` (anything else) are followed by an index into the table.
 
+const { arriving } = require('./arriving.js');
 const { free, hasCopies } = require('./copies.js');
 const { Reader } = require('./reader.js');
 const { FIXED_TIME, MAX_WEIGHT } = require('./reading-limits.js');
@@ -20,6 +21,8 @@ const last = { writer: undefined, reader: undefined };
 /** @param {InstanceType<typeof Writer>} writer that is done */
 function end(writer) {
   writer.release();
+  // Otherwise the part may be what could not be written.
+  if (arriving.value === undefined) arriving.part = undefined;
   last.writer = writer;
 }
 

@@ -9,6 +9,7 @@
 
 const { isReadable, readableText, readStack } = require('./faults.js');
 const { uncurryThis, getOwnPropertyDescriptor, getPrototypeOf, isArray } = require('../../core/primordials.js');
+const { arriving } = require('./arriving.js');
 const { BRAND, brandOf, CERTAIN, certainOf, domExceptionMessage, isDate, isProxy, isRegExp, isView, mayBeRecord, ObjectPrototype } = require('./brand.js');
 const { inheritElements, MAX_LOOKUPS } = require('./indices.js');
 const { LeafWriter } = require('./leaf-writer.js');
@@ -40,8 +41,7 @@ const KIND = Object.freeze({
   PROPERTIES: 7,
   ENTRIES: 8,
   CAUSE: 9,
-  // Not started, and certainly an instance:
-  INSTANCE: 10,
+  INSTANCE: 10, // not started, and certainly one
 });
 
 const ArrayPrototype = Array.prototype;
@@ -121,8 +121,7 @@ class Writer extends LeafWriter {
   run(root) {
     this.header();
     if (this.value(root, 0)) return;
-    /** @type {Frame[]} */
-    const stack = [];
+    const stack = /** @type {Frame[]} */ ([]);
     for (;;) {
       for (let index = this.aside.length - 1; index >= 0; index--) stack.push(this.aside[index]);
       this.aside.length = 0;
@@ -288,6 +287,7 @@ class Writer extends LeafWriter {
       } else if (hasOwnProperty.call(object, key)) {
         if (count === 0) this.byte(TAG.BEGIN_OBJECT);
         const value = object[key];
+        if (typeof value === 'object') arriving.part = value;
         this.key(key);
         count++;
         if (!this.value(value, level + 1)) rest = [];
@@ -318,6 +318,7 @@ class Writer extends LeafWriter {
       const key = keys[index++];
       if (!isOwn(object, key)) continue;
       const value = object[key];
+      if (typeof value === 'object') arriving.part = value;
       this.key(key);
       count++;
       if (!this.value(value, level + 1)) return this.putAside(KIND.PROPERTIES, object, keys, index, count, end, length);
@@ -396,6 +397,7 @@ class Writer extends LeafWriter {
       // reveals that it exists if the prototypes have none, which spares the check.
       const isPresent = plain && !(index in ArrayPrototype);
       const value = isPresent || isOwn(array, index) ? array[index] : undefined;
+      if (typeof value === 'object') arriving.part = value;
       if (value === undefined && !hasIndex(array, index, plain)) {
         this.byte(TAG.THE_HOLE);
       } else if (!this.value(value, level + 1)) {

@@ -27,8 +27,6 @@ const MAX_FUNCTIONS = 1_000;
 const MAX_METHODS = 1_000_000;
 /** Most arguments of a call of the event bus: each listener gets all of them, one by one. */
 const MAX_BUS_ARGUMENTS = 1_000;
-/** Limits of the arguments of `emit` and `emitAsync`, which are written for the listeners in one piece. An object takes two steps. */
-const EMIT_LIMITS = Object.freeze({ steps: 200_000 });
 
 /** @typedef {(args: any) => unknown} Run */
 /** @typedef {(args: unknown[], path: string[]) => unknown[] | Promise<unknown[]>} Check returns what is permitted of the arguments, or throws */
@@ -317,7 +315,7 @@ class Gate {
         const method = `eventBus.${name}`;
         const count = (/** @type {unknown[]} */ args) => {
           permissions.checkEvent(args[0], method);
-          return whenDone(this.#inTurns(EMIT_LIMITS, (work) => new Count(args, work)), () => args);
+          return whenDone(this.#inTurns({}, (work) => new Count(args, method, work)), () => args);
         };
         this.#add(['eventBus', name], bus, ([event, ...rest]) => meaning(event, rest, method), (args) => {
           if (args.length > MAX_BUS_ARGUMENTS) {

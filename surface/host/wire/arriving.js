@@ -1,0 +1,16 @@
+'use strict';
+// What functions and getters of the host give to guests, until the library has handled the promises in it. A time limit of `node:vm` can end
+// JavaScript before: then `discardArrived` in calls/host-calls.js finds them here.
+
+/** Assign the fields directly: where a function begins, it may be too late. */
+const arriving = {
+  /**
+   * What a function has returned or thrown; null if a guest's request is being served and nothing has arrived, undefined if none is.
+   * @type {unknown}
+   */
+  value: undefined,
+  /** The object that the codec has read from a property: a getter may have created it. @type {unknown} */
+  part: undefined,
+};
+
+module.exports = { arriving };
