@@ -5,6 +5,7 @@
 const { types } = require('node:util');
 const { CODE } = require('../../../../core/error.js');
 const { EVENT, ROLE, Visitor } = require('../../../values/visit.js');
+const { Forbidden, UnsetHostnames } = require('./forbidden.js');
 const {
   AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, schemeAlone, SERVER, SOCKETS,
 } = require('./members.js');
@@ -32,17 +33,6 @@ const setInMap = Map.prototype.set;
  * @param {unknown} value
  */
 const isSet = (value) => value !== undefined && value !== null && value !== '';
-
-/** Thrown for a host that is not allowed. */
-class Forbidden extends Error {
-  host;
-
-  /** @param {string} host */
-  constructor(host) {
-    super();
-    this.host = host;
-  }
-}
 
 /**
  * A container that the visitor is in.
@@ -87,6 +77,7 @@ class UrlCheck {
   /** The names of `RELATED` that have a value in each container: others could collide in a table. @type {Map<object, Set<string>>} */
   #names = new Map();
   /** the properties of the visitor's root */ #root = ARGUMENTS;
+  #unset = new UnsetHostnames();
   /** Visits all parts as often as they occur. @type {InstanceType<typeof Visitor> | undefined} */ #unfolding = undefined;
   #work;
   #visitor;
@@ -112,7 +103,11 @@ class UrlCheck {
    */
   run(isPausing) {
     try {
-      return this.#visit(isPausing) && (!this.#isShared || this.#unfold(isPausing));
+      const isDone = this.#visit(isPausing) && (!this.#isShared || this.#unfold(isPausing));
+      if (isDone && this.#isPlaced) {
+        this.#unset.remove();
+      }
+      return isDone;
     } catch (error) {
       if (error instanceof Forbidden) {
         this.refused = error.host;
@@ -354,6 +349,7 @@ class UrlCheck {
    */
   #host(name, value) {
     if (!isSet(value)) {
+      this.#unset.add(name, this.#visitor);
       return;
     }
     if (typeof value !== 'string') {
