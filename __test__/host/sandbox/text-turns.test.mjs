@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 const { guard } = require('../../../surface/host/calls/signals.js');
+const { createNormalizeCode } = require('../../../surface/host/sandbox/code/parser.js');
 const { TextTurns } = require('../../../surface/host/sandbox/common/text-turns.js');
 
 const LARGE = 3_000_000;
@@ -75,4 +76,30 @@ describe('large texts', () => {
     for (const name of names()) await finish(name);
     await Promise.all(all);
   });
+});
+
+test('normalizeCode parses one large text at a time, and an abort ends the wait', async () => {
+  let [parsing, most] = [0, 0];
+  const normalizeCode = createNormalizeCode(() => {
+    parsing += 1;
+    most = Math.max(most, parsing);
+    return {
+      isDisposed: false,
+      async compileScript() {
+        await new Promise((resolve) => { setTimeout(resolve, 5); });
+        return { release() {} };
+      },
+      dispose() { parsing -= 1; },
+    };
+  });
+  const large = `${'0,'.repeat(2_500_000)}0`;
+  const controller = new AbortController();
+  const all = [normalizeCode(large, { async: true }), normalizeCode(large, { async: true })];
+  const aborted = assert.rejects(normalizeCode(large, { async: true, signal: controller.signal }), /mine/);
+  controller.abort(new Error('mine'));
+  await aborted;
+  for (const text of await Promise.all(all)) assert.match(text, /^async \(\) => /);
+  assert.deepEqual([parsing, most], [0, 1]);
+  await Promise.all(['1', '2'].map((text) => normalizeCode(text, { async: true })));
+  assert.deepEqual([parsing, most], [0, 2]);
 });

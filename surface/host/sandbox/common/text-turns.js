@@ -1,6 +1,6 @@
 'use strict';
-// Bounds how many characters are worked on at a time. Removing types takes some hundred bytes of memory for each character, in isolates
-// that `memoryLimit` of a sandbox does not bound.
+// Bounds how many characters are worked on at a time. Removing types takes some hundred bytes of memory for each character, and parsing takes
+// half of that, in isolates that `memoryLimit` of a sandbox does not bound.
 
 const { withinLimits } = require('./waiting.js');
 
