@@ -13,6 +13,18 @@ const BOUNDARY = `\n${BOUNDARY_FRAME}`;
 const FRAME = '    at ';
 
 /**
+ * Limits of the stacks of errors from elsewhere. To show an error, hosts compare the lines of its stack with each other and with those of its cause, and
+ * search it for the message (`util.inspect` in Node). The time for that grows with the product of their lengths.
+ */
+const MAX_LINES = 200;
+/** Most characters of a name before the message, and of a message that is searched for behind such a name. */
+const MAX_NAME = 128;
+const MAX_MESSAGE = 1_052_672;
+/** Most characters of a stack that does not begin with the error's message, multiplied by those of the message; and characters that it may always have. */
+const MAX_PRODUCT = 16_777_216;
+const MIN_FOREIGN = 4_096;
+
+/**
  * Creates an error of this library.
  * @param {ErrorConstructor} Class
  * @param {string} message
@@ -47,6 +59,39 @@ function framesOf(stack) {
   }
   const start = stringIndexOf(stack, `\n${FRAME}`);
   return start === -1 ? '' : stringSlice(stack, start);
+}
+
+/**
+ * The first lines of a text.
+ * @param {string} text
+ * @returns {string}
+ */
+function firstLines(text) {
+  let end = -1;
+  for (let count = 0; count < MAX_LINES; count += 1) {
+    end = stringIndexOf(text, '\n', end + 1);
+    if (end === -1) {
+      return text;
+    }
+  }
+  return `${stringSlice(text, 0, end)}\n${FRAME}...`;
+}
+
+/**
+ * The stack of an error that is part of a value: it may be any text, and is cut off.
+ * @param {string} stack
+ * @param {string} message of the error
+ * @returns {string}
+ */
+function boundedStack(stack, message) {
+  const name = stringIndexOf(stringSlice(stack, 0, MAX_NAME + 2), ': ');
+  const start = name === -1 ? 0 : name + 2;
+  const isOwn = message.length <= MAX_MESSAGE && stringStartsWith(stack, message, start);
+  const end = isOwn ? start + message.length : 0;
+  const most = MAX_PRODUCT / message.length;
+  const rest = stringSlice(stack, end, isOwn || message === '' ? stack.length : most < MIN_FOREIGN ? MIN_FOREIGN : most);
+  const first = firstLines(rest);
+  return end + rest.length === stack.length && first === rest ? stack : stringSlice(stack, 0, end) + first;
 }
 
 /**
@@ -186,10 +231,11 @@ function errorOf(fault, site) {
   if (typeof code === 'string') {
     define(error, 'code', code, true, true);
   }
-  const inner = framesOf(fault[FAULT.STACK]);
+  const inner = firstLines(framesOf(fault[FAULT.STACK]));
   const outer = site === undefined ? '' : callerFrames(site);
   const boundary = inner !== '' && site !== undefined ? BOUNDARY : '';
-  define(error, 'stack', `${header}: ${message}${inner}${boundary}${outer}`, true, false);
+  const shown = header.length > MAX_NAME ? `${stringSlice(header, 0, MAX_NAME)}...` : header;
+  define(error, 'stack', `${shown}: ${message}${inner}${boundary}${outer}`, true, false);
   if (fault[FAULT.DETAILS] !== undefined) {
     addDetails(error, fault[FAULT.DETAILS]);
   }
@@ -210,4 +256,4 @@ function addDetails(error, details) {
   }
 }
 
-module.exports = freeze({ BOUNDARY, CODE, callSite, classOf, coded, eachLine, errorOf, FRAME, framesOf, invalid, refused, released });
+module.exports = freeze({ BOUNDARY, boundedStack, CODE, callSite, classOf, coded, eachLine, errorOf, FRAME, framesOf, invalid, refused, released });

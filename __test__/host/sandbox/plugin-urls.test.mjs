@@ -325,6 +325,41 @@ describe('values that are passed on', () => {
     sandbox.disposeAll();
   });
 
+  test('a hostname without a value does not lead to this machine', async () => {
+    const targets = [];
+    const agent = new http.Agent();
+    agent.createConnection = ({ host }) => { targets.push(host); throw new Error('stub'); };
+    const request = (url, options) => {
+      try {
+        http.request(url, { agent, ...options }).on('error', () => {});
+      } catch (error) {
+        if (error.message !== 'stub') throw error;
+      }
+    };
+    request('http://api.example.com/', { hostname: null });
+    // Otherwise the stub sees nothing.
+    const before = targets.splice(0);
+    if (isNode) assert.deepEqual(before, ['localhost']);
+    const seen = [];
+    const take = (...args) => {
+      seen.push(args);
+      if (isNode) request(...args);
+    };
+    const { sandbox, execute } = await plugin({ manifest: manifest(network), context: hostContext({ take }) });
+    for (const options of ['{ hostname: null }', '{ hostname: undefined }', '{ HOSTNAME: null, hostname: undefined, method: "POST", headers: { accept: "x" } }']) {
+      await execute(`context.take('http://api.example.com:6379/', ${options})`);
+      assert.equal(Object.keys(seen.pop()[1]).some((key) => /hostname/i.test(key)), false, options);
+    }
+    for (const args of ['"http://api.example.com/", { hostname: "" }', '{ hostname: new String("") }, "http://api.example.com/"', '"http://api.example.com/", [["hostname", null]]', '"http://api.example.com/", new Map([["hostname", null]])']) {
+      await assert.rejects(execute(`context.take(${args})`), { kind: 'NETWORK' }, args);
+    }
+    assert.deepEqual([targets, seen], [isNode ? Array(3).fill('api.example.com') : [], []]);
+    // The method itself may name the host.
+    await execute('context.take({ hostname: null, name: "x" }, { hostname: "" })').catch(() => {});
+    assert.deepEqual(seen, [[{ name: 'x' }, { hostname: '' }]]);
+    sandbox.disposeAll();
+  });
+
   test('domains that are IP addresses', async () => {
     const passed = [];
     const { sandbox, execute } = await taker((args) => passed.push(args), manifest({ permissions: { network: { allowedDomains: ['127.0.0.1', '[::1]', 'localhost'] } } }));

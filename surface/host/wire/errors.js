@@ -1,6 +1,7 @@
 'use strict';
 // Creates errors from their parts.
 
+const { boundedStack } = require('../../core/error.js');
 const { define, ownKeys } = require('../../core/primordials.js');
 const { EndOfTurn } = require('./end-of-turn.js');
 const { ERROR_PROTOTYPES, ERROR_TAG } = require('./tags.js');
@@ -78,10 +79,19 @@ const NEW_KEYS = ownKeys(withoutFrames(Error));
 const PLACES = NEW_KEYS.filter((key) => key !== 'stack');
 
 /** @type {(error: any, stack: string | undefined) => void} */
-const setStack = NEW_KEYS.includes('stack')
+const replaceStack = NEW_KEYS.includes('stack')
   // V8's own property, which `define` replaces at several times the cost.
   ? (error, stack) => { error.stack = stack; }
   : (error, stack) => { define(error, 'stack', stack, true, false); };
+
+/**
+ * @param {any} error
+ * @param {string | undefined} stack
+ * @param {string} [message] of the error
+ */
+function setStack(error, stack, message = '') {
+  replaceStack(error, stack === undefined ? undefined : boundedStack(stack, message));
+}
 
 /**
  * @param {any} error

@@ -436,7 +436,7 @@ class Reader extends PausableReader {
       seen |= SEEN_STACK;
     }
     const error = newError(prototype, message, this.bytes[this.position] === ERROR_TAG.CAUSE);
-    if (stack !== undefined) setStack(error, stack);
+    if (stack !== undefined) setStack(error, stack, message);
     return this.begin(KIND.ERROR, error, seen, level);
   }
 
@@ -458,9 +458,11 @@ class Reader extends PausableReader {
       if (bit === 0 || seen & bit) throw malformed('an unknown part of an error');
       seen |= bit;
       if (tag === ERROR_TAG.MESSAGE) {
-        define(error, 'message', this.string(), true, false);
+        const message = this.string();
+        define(error, 'message', message, true, false);
+        if (seen & SEEN_STACK) setStack(error, error.stack, message);
       } else if (tag === ERROR_TAG.STACK) {
-        setStack(error, this.string());
+        setStack(error, this.string(), seen & SEEN_MESSAGE ? error.message : '');
       } else {
         const cause = this.value(level + 1);
         if (cause === PUT_ASIDE) return this.putAside(KIND.ERROR, error, true, seen, 0, 0, NONE);

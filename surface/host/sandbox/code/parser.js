@@ -4,6 +4,7 @@
 const { disposeOf } = require('../common/disposal.js');
 const { arrowOf } = require('../common/normalize.js');
 const { bare, checkOptions, readBoolean, readSignal, SIGNAL, wrong } = require('../common/options.js');
+const { TextTurns } = require('../common/text-turns.js');
 
 /** Megabytes of the isolate that parses. */
 const MEMORY_LIMIT = 128;
@@ -47,6 +48,8 @@ async function compilesLater(isolate, body, signal) {
 
 /** @param {(memoryLimit: number) => any} make creates an isolate */
 function createNormalizeCode(make) {
+  const turns = new TextTurns();
+
   /** @param {string} code */
   function normalizeNow(code) {
     const isolate = make(MEMORY_LIMIT);
@@ -92,7 +95,7 @@ function createNormalizeCode(make) {
     const settings = checkOptions(options, OPTIONS);
     const signal = readSignal(settings);
     if (readBoolean(settings, 'async')) {
-      return normalizeLater(code, signal);
+      return turns.run(code.length, Infinity, signal, () => normalizeLater(code, signal));
     }
     if (signal !== undefined) {
       throw wrong('signal', 'used with `async: true`');

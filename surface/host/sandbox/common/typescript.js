@@ -8,6 +8,7 @@ const { CODE } = require('../../../core/error.js');
 const { MAIN_FILE: FILE } = require('../../protocol.js');
 const { disposeOf } = require('./disposal.js');
 const { bare, own } = require('./options.js');
+const { TextTurns } = require('./text-turns.js');
 const { leftUntil, withinLimits } = require('./waiting.js');
 
 const PACKAGE = '@swc/wasm-typescript';
@@ -90,6 +91,7 @@ function createStripper(make, keep = KEEP) {
   let program;
   /** The isolate for the next text. @type {Promise<{ isolate: any, strip: any }> | undefined} */
   let next;
+  const turns = new TextTurns();
   /** Ends its wait. @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
 
@@ -132,12 +134,11 @@ function createStripper(make, keep = KEEP) {
 
   /**
    * @param {[text: string, isModule: boolean][]} texts
-   * @param {number} deadline milliseconds
+   * @param {number} until when its deadline is over, as a value of `now()` in clock.js
    * @param {any} signal
    * @returns {Promise<[code: string | undefined, message: string, line: number, column: number][]>}
    */
-  async function call(texts, deadline, signal) {
-    const until = now() + deadline;
+  async function call(texts, until, signal) {
     const ready = next ?? prepare();
     next = undefined;
     const { isolate, strip } = await withinLimits(ready, until, signal).catch((error) => {
@@ -156,7 +157,11 @@ function createStripper(make, keep = KEEP) {
   /** @type {Strip} */
   return async function strip(bodies, timeout, signal) {
     try {
-      const results = await call(bodies.map((body) => (isBody(body) ? [START + body.text + END, false] : [body.text, own(body, 'name') !== undefined])), timeout, signal);
+      const until = now() + timeout;
+      /** @type {[text: string, isModule: boolean][]} */
+      const texts = bodies.map((body) => (isBody(body) ? [START + body.text + END, false] : [body.text, own(body, 'name') !== undefined]));
+      const characters = texts.reduce((sum, [text]) => sum + text.length, 0);
+      const results = await turns.run(characters, until, signal, () => call(texts, until, signal));
       return results.map(([code, message, line, column], index) => {
         const body = bodies[index];
         const before = isBody(body) ? START.length : 0;

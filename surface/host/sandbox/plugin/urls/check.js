@@ -5,6 +5,8 @@
 const { types } = require('node:util');
 const { CODE } = require('../../../../core/error.js');
 const { EVENT, ROLE, Visitor } = require('../../../values/visit.js');
+const { Forbidden } = require('./forbidden.js');
+const { ARGUMENTS, bitsOf } = require('./outer.js');
 const {
   AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, schemeAlone, SERVER, SOCKETS,
 } = require('./members.js');
@@ -33,42 +35,12 @@ const setInMap = Map.prototype.set;
  */
 const isSet = (value) => value !== undefined && value !== null && value !== '';
 
-/** Thrown for a host that is not allowed. */
-class Forbidden extends Error {
-  host;
-
-  /** @param {string} host */
-  constructor(host) {
-    super();
-    this.host = host;
-  }
-}
-
-/**
- * A container that the visitor is in.
- * @typedef {object} Outer
- * @property {boolean} isPlace whether its elements are URLs
- * @property {boolean} isEntry whether it is a key and its value
- * @property {boolean} isHeaders whether it is a list of names and values in turn
- * @property {boolean} isList
- * @property {boolean} isInHeaders whether it is in headers: a host in it is not the one to connect to
- * @property {any} within the container that it is a part of
- * @property {Outer | undefined} outer the next one
- */
+/** @typedef {import('./outer.js').Outer} Outer */
 
 /**
  * A list that is checked again.
  * @typedef {{ list: object, outer: Outer, next: Elsewhere | undefined }} Elsewhere
  */
-
-/** @type {Outer} */
-const ARGUMENTS = Object.freeze({ isPlace: true, isEntry: false, isHeaders: false, isList: false, isInHeaders: false, within: undefined, outer: undefined });
-
-/**
- * The meaning that the position of a container gives to its parts, as bits.
- * @param {Outer} outer
- */
-const bitsOf = ({ isPlace, isEntry, isHeaders }) => (isPlace ? 1 : 0) | (isEntry ? 2 : 0) | (isHeaders ? 4 : 0);
 
 /** The check of one call's arguments, which replaces URLs and hosts in them with the normalized ones. */
 class UrlCheck {
@@ -87,6 +59,8 @@ class UrlCheck {
   /** The names of `RELATED` that have a value in each container: others could collide in a table. @type {Map<object, Set<string>>} */
   #names = new Map();
   /** the properties of the visitor's root */ #root = ARGUMENTS;
+  /** Whether a hostname without a value was left. */
+  #isUnset = false;
   /** Visits all parts as often as they occur. @type {InstanceType<typeof Visitor> | undefined} */ #unfolding = undefined;
   #work;
   #visitor;
@@ -112,7 +86,11 @@ class UrlCheck {
    */
   run(isPausing) {
     try {
-      return this.#visit(isPausing) && (!this.#isShared || this.#unfold(isPausing));
+      const isDone = this.#visit(isPausing) && (!this.#isShared || this.#unfold(isPausing));
+      if (isDone && this.#isUnset && this.#isPlaced) {
+        throw new Forbidden('(hostname)');
+      }
+      return isDone;
     } catch (error) {
       if (error instanceof Forbidden) {
         this.refused = error.host;
@@ -354,12 +332,22 @@ class UrlCheck {
    */
   #host(name, value) {
     if (!isSet(value)) {
+      if (name === 'hostname') this.#omit(value);
       return;
     }
     if (typeof value !== 'string') {
       throw new Forbidden(`(${name})`);
     }
     this.#replace(value, this.#allowed(readHost(value, this.#work)));
+  }
+
+  /**
+   * Clients that merge options with a URL connect to this machine if the options have a hostname without a value, as `http.request` does.
+   * @param {unknown} value
+   */
+  #omit(value) {
+    const { role, key, parent } = this.#visitor;
+    this.#isUnset ||= value === '' || role !== ROLE.PROPERTY || !Reflect.deleteProperty(parent, key);
   }
 
   /**
