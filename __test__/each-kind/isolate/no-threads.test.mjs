@@ -39,3 +39,54 @@ test('a synchronous call still leaves a guest that does not stop', { skip, timeo
   assert.match(String(outcome), /^ERR_ISOLATE_(?:DEADLINE|UNRESPONSIVE) true (?:42|ERR_ISOLATE_LIMIT)$/, result.stdout + result.stderr);
   assert.equal(result.code, 0, result.stderr);
 });
+
+test('isolates end once there are threads again', { skip, timeout: 100_000 }, async () => {
+  const result = await run(`
+    import { spawn } from 'node:child_process';
+    import { once } from 'node:events';
+    import { setgid, setuid } from 'node:process';
+    const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
+    const waitFor = async (holds) => {
+      for (const end = Date.now() + 15_000; !holds() && Date.now() < end;) await sleep(10);
+      return holds();
+    };
+    const guests = Array.from({ length: 8 }, () => {
+      const guest = new ivm.Isolate({ memoryLimit: 8, warm: 0 });
+      guest.createContextSync().evalSync('1');
+      return guest;
+    });
+    const id = 0x60000000 + process.pid;
+    /** Sets the limit when it is called. Only a process of the same user may do that, and by then there can be no new one. */
+    const limit = (count) => {
+      const waiting = spawn('sh', ['-c', 'read line; exec prlimit --pid ' + process.pid + ' --nproc=' + count + ':'], { stdio: ['pipe', 'inherit', 'inherit'], uid: id, gid: id });
+      return async () => {
+        waiting.stdin.end('\\n');
+        await once(waiting, 'close');
+      };
+    };
+    const [forbid, permit] = [limit(1), limit(500)];
+    setgid(id);
+    setuid(id);
+    // The threads of the pool end without work.
+    console.log(await waitFor(() => ivm.engineStats().threads === 0));
+    await forbid();
+    // The control: there are no more threads.
+    console.log(await new ivm.Isolate({ warm: 0 }).createContext().catch(({ code }) => code));
+    const [first, second, ...others] = guests;
+    const { alive } = ivm.engineStats();
+    for (const guest of [first, second]) {
+      guest.dispose();
+      await sleep(50);
+    }
+    console.log(ivm.engineStats().alive === alive);
+    await permit();
+    console.log(await waitFor(() => ivm.engineStats().alive === alive - 2));
+    for (const [index, guest] of others.entries()) {
+      guest.dispose();
+      if (!await waitFor(() => ivm.engineStats().alive === alive - 3 - index)) console.log('does not end', index);
+    }
+    console.log(ivm.engineStats().alive === alive - 8);
+    process.exit(0);`, { timeout: 80_000 });
+  assert.equal(result.stdout, 'true\nERR_ISOLATE_LIMIT\ntrue\ntrue\ntrue\n', result.stderr);
+  assert.equal(result.code, 0, result.stderr);
+});
