@@ -48,11 +48,13 @@ pub struct TaskQueue<T> {
     helpers: usize,
     /// Helpers that look for a task.
     free: usize,
+    /// Threads that have stopped permanently, and that the system has not replaced.
+    missing: usize,
 }
 
 impl<T> TaskQueue<T> {
     pub const fn new() -> Self {
-        Self { waiting: VecDeque::new(), running: Vec::new(), taken: 0, helpers: 0, free: 0 }
+        Self { waiting: VecDeque::new(), running: Vec::new(), taken: 0, helpers: 0, free: 0, missing: 0 }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -104,6 +106,18 @@ impl<T> TaskQueue<T> {
         let is_helper = lost.is_some_and(|it| it.helper.is_some());
         self.helpers -= usize::from(is_helper);
         !is_helper
+    }
+
+    /// The system has started no thread in the place of one that has stopped permanently.
+    pub fn miss(&mut self) {
+        self.missing += 1;
+    }
+
+    /// Whether such a thread must be started. It is not missing any more.
+    pub fn take_missing(&mut self) -> bool {
+        let is_missing = self.missing > 0;
+        self.missing -= usize::from(is_missing);
+        is_missing
     }
 
     /// The next helper whose task is long. It must get a low priority: a task that a caller waits for usually ends before.
@@ -247,5 +261,8 @@ mod tests {
         }
         queue.add((), 1, now);
         assert!(!queue.needs_helper(1), "none of V8's threads is busy");
+        assert!(!queue.take_missing());
+        queue.miss();
+        assert!(queue.take_missing() && !queue.take_missing());
     }
 }
