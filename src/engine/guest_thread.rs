@@ -7,10 +7,11 @@
 //! [`GuestThread::suspend`] describes the one exception. This works on Linux; elsewhere a lost thread continues to run, at a low priority.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::Heap;
+use super::code_ranges::Code;
 use super::heap::Functions;
 
 /// The thread that works for an isolate.
@@ -27,8 +28,18 @@ pub enum ThreadState {
     Suspended,
 }
 
+/// What is known of the thread.
+struct Known {
+    state: ThreadState,
+    /// Another thread asks this one to stop, and waits for its answer. Until then, this one keeps working for the isolate.
+    is_asked: bool,
+}
+
 pub struct GuestThread {
-    state: Mutex<ThreadState>,
+    /// The lock is never held for long, because threads wait for it that enforce the limits of all guests.
+    known: Mutex<Known>,
+    /// The thread is not asked any more.
+    answered: Condvar,
     code: OnceLock<Code>,
     heap: OnceLock<Heap>,
     functions: OnceLock<Functions>,
@@ -36,7 +47,7 @@ pub struct GuestThread {
     left: OnceLock<(usize, usize)>,
     /// Bytes of the heap that were returned to the system.
     returned: AtomicUsize,
-    /// Whether a thread works for the isolate. That thread changes it under the lock of `state`.
+    /// Whether a thread works for the isolate. That thread changes it under the lock of `known`.
     is_here: AtomicBool,
     /// Threads that look at the heap. The thread that works for the isolate waits for them before it leaves.
     observers: AtomicU32,
@@ -44,11 +55,11 @@ pub struct GuestThread {
 
 impl Default for GuestThread {
     fn default() -> Self {
-        let state = Mutex::new(ThreadState::Absent);
+        let known = Mutex::new(Known { state: ThreadState::Absent, is_asked: false });
         let returned = AtomicUsize::new(0);
-        let (code, heap, functions, left) = Default::default();
+        let (answered, code, heap, functions, left) = Default::default();
         let (is_here, observers) = (AtomicBool::new(false), AtomicU32::new(0));
-        Self { state, code, heap, functions, left, returned, is_here, observers }
+        Self { known, answered, code, heap, functions, left, returned, is_here, observers }
     }
 }
 
@@ -58,9 +69,9 @@ pub struct GuestThreadGuard<'thread>(&'thread GuestThread);
 
 impl Drop for GuestThreadGuard<'_> {
     fn drop(&mut self) {
-        let mut state = lock(&self.0.state);
-        *state = ThreadState::Absent;
-        // With the lock, under which the request is made.
+        let mut known = self.0.unasked();
+        known.state = ThreadState::Absent;
+        // A request is made only while the thread is asked.
         #[cfg(target_os = "linux")]
         native::stop_request::withdraw();
         self.0.is_here.store(false, Ordering::SeqCst);
@@ -73,21 +84,30 @@ impl Drop for GuestThreadGuard<'_> {
 
 impl GuestThread {
     pub fn state(&self) -> ThreadState {
-        *lock(&self.state)
+        lock(&self.known).state
+    }
+
+    /// Waits until nothing asks the thread.
+    fn unasked(&self) -> Guard<'_, Known> {
+        let mut known = lock(&self.known);
+        while known.is_asked {
+            known = known.wait(&self.answered);
+        }
+        known
     }
 
     /// This thread now works for the isolate.
     pub fn take(&self) -> GuestThreadGuard<'_> {
-        let mut state = lock(&self.state);
-        *state = ThreadState::Working(system::current_thread());
+        let mut known = lock(&self.known);
+        known.state = ThreadState::Working(system::current_thread());
         self.is_here.store(true, Ordering::SeqCst);
         GuestThreadGuard(self)
     }
 
     /// This thread, which belongs to a host, now works for the isolate on the fiber that runs on it.
     pub fn take_on_caller(&self) -> GuestThreadGuard<'_> {
-        let mut state = lock(&self.state);
-        *state = ThreadState::Caller(system::current_thread(), fiber::active());
+        let mut known = lock(&self.known);
+        known.state = ThreadState::Caller(system::current_thread(), fiber::active());
         self.is_here.store(true, Ordering::SeqCst);
         GuestThreadGuard(self)
     }
@@ -118,18 +138,18 @@ impl GuestThread {
 
     /// This thread does not return.
     pub fn park(&self) {
-        *lock(&self.state) = ThreadState::Parked;
+        self.unasked().state = ThreadState::Parked;
     }
 
     /// The guest was left on a stack, so no thread runs it.
     pub fn was_left(&self, stack: (usize, usize)) {
         let _ = self.left.set(stack);
-        *lock(&self.state) = ThreadState::Suspended;
+        self.unasked().state = ThreadState::Suspended;
     }
 
     /// The kernel's id of the thread that works for the isolate; 0 if there is none.
     pub fn thread_id(&self) -> u64 {
-        match *lock(&self.state) {
+        match self.state() {
             ThreadState::Working(thread) | ThreadState::Caller(thread, _) => u64::try_from(thread).unwrap_or(0),
             _ => 0,
         }
@@ -137,7 +157,7 @@ impl GuestThread {
 
     /// Processor time that the thread has used since it started, if known.
     pub fn processor_time(&self) -> Option<Duration> {
-        match *lock(&self.state) {
+        match lock(&self.known).state {
             ThreadState::Working(thread) | ThreadState::Caller(thread, _) => system::processor_time(thread),
             _ => None,
         }
@@ -145,7 +165,7 @@ impl GuestThread {
 
     /// How long the guest has waited for V8's own threads, and those before it on the same fiber, if it runs on a thread of a host.
     pub fn waited(&self) -> Duration {
-        match *lock(&self.state) {
+        match lock(&self.known).state {
             ThreadState::Caller(_, fiber) => native::waits::waited(fiber),
             _ => Duration::ZERO,
         }
@@ -186,14 +206,14 @@ impl GuestThread {
 
     /// Makes the thread run for a small part of the time if other threads need the processor.
     pub fn lower_priority(&self) {
-        if let ThreadState::Working(thread) = *lock(&self.state) {
+        if let ThreadState::Working(thread) = lock(&self.known).state {
             system::lower_priority(thread);
         }
     }
 
     /// Suspends the thread if that is possible now or shortly: some loops are in built-in functions only part of the time. Returns the state
     /// afterwards; if the thread still works, the caller may try again. Takes a few milliseconds if processors are free, and at most
-    /// [`MAX_WAIT`] plus the time for one answer.
+    /// [`MAX_WAIT`] plus the time for one answer and those of the threads that are asked before.
     ///
     /// A thread of a host leaves its fiber instead. Both also happen in V8's C++ code if the thread holds no lock, or as soon as it asks for memory
     /// without one, or releases the last one.
@@ -206,24 +226,43 @@ impl GuestThread {
             if Instant::now() > until {
                 break;
             }
-            // Held until the thread has answered, so that the thread still works for this isolate.
-            let mut state = lock(&self.state);
-            let (ThreadState::Working(thread) | ThreadState::Caller(thread, _), Some(code)) = (*state, self.code.get())
-            else {
-                break;
-            };
-            let fiber = if let ThreadState::Caller(_, fiber) = *state { fiber } else { 0 };
+            let (state, Some(code)) = (self.state(), self.code.get()) else { break };
+            let (ThreadState::Working(thread) | ThreadState::Caller(thread, _)) = state else { break };
+            let fiber = if let ThreadState::Caller(_, fiber) = state { fiber } else { 0 };
+            // Others may have to answer first.
+            let mut turn = system::Turn::begin(thread, fiber);
+            if !self.begin_asking(state) {
+                continue;
+            }
             let more = if anywhere && fiber == 0 { system::own_code() } else { code_of_v8() };
-            match system::suspend(thread, fiber, code, more) {
-                Attempt::Suspended => *state = ThreadState::Suspended,
-                Attempt::Elsewhere => {
-                    drop(state);
-                    std::thread::sleep(PAUSE);
-                }
+            let attempt = turn.suspend(code, more);
+            self.end_asking(matches!(attempt, Attempt::Suspended));
+            drop(turn);
+            match attempt {
+                Attempt::Suspended => {}
+                Attempt::Elsewhere => std::thread::sleep(PAUSE),
                 Attempt::Unanswered => break,
             }
         }
         self.state()
+    }
+
+    /// From now on, the thread is asked, unless its state is another one. So it works for this isolate until it has answered. The caller has the turn
+    /// to ask it, so nothing else asks it.
+    fn begin_asking(&self, state: ThreadState) -> bool {
+        let mut known = lock(&self.known);
+        known.is_asked = known.state == state;
+        known.is_asked
+    }
+
+    fn end_asking(&self, is_suspended: bool) {
+        let mut known = lock(&self.known);
+        known.is_asked = false;
+        if is_suspended {
+            known.state = ThreadState::Suspended;
+        }
+        drop(known);
+        self.answered.notify_all();
     }
 }
 
@@ -285,64 +324,13 @@ pub enum Attempt {
     Unanswered,
 }
 
-/// The memory ranges that hold V8's built-in functions and an isolate's code compiled from JavaScript, as addresses.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "unused on other systems"))]
-pub struct Code {
-    pub stretches: [(usize, usize); Code::MAX_COUNT],
-}
-
-impl Code {
-    pub const MAX_COUNT: usize = 4;
-}
-
-#[cfg(target_os = "linux")]
-impl Code {
-    fn of(isolate: &v8::Isolate) -> Self {
-        use std::ffi::c_void;
-
-        /// `v8::MemoryRange`.
-        #[repr(C)]
-        #[derive(Clone, Copy)]
-        struct MemoryRange {
-            start: *const c_void,
-            length: usize,
-        }
-        unsafe extern "C" {
-            /// `v8::Isolate::CopyCodePages`, which the crate does not bind: writes up to `capacity` ranges and returns how many exist.
-            #[link_name = "_ZN2v87Isolate13CopyCodePagesEmPNS_11MemoryRangeE"]
-            fn copy_code_pages(isolate: *mut c_void, capacity: usize, ranges: *mut MemoryRange) -> usize;
-        }
-        let mut ranges = [MemoryRange { start: std::ptr::null(), length: 0 }; Self::MAX_COUNT];
-        // SAFETY: `UnsafeRawIsolatePtr` is a pointer in a newtype, to the isolate that the caller has entered; V8 writes no more ranges
-        // than the array has room for.
-        let found = unsafe {
-            let isolate: *mut c_void = std::mem::transmute(isolate.as_raw_isolate_ptr());
-            copy_code_pages(isolate, ranges.len(), ranges.as_mut_ptr())
-        };
-        // On this V8's targets all code compiled from JavaScript lies in one range that is known from the start. If there were more ranges than fit, some
-        // code would not be found, and threads that run it would not be suspended.
-        let mut stretches = [(0, 0); Self::MAX_COUNT];
-        for (stretch, range) in stretches.iter_mut().zip(&ranges).take(found) {
-            *stretch = (range.start as usize, range.length);
-        }
-        Self { stretches }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl Code {
-    fn of(_isolate: &v8::Isolate) -> Self {
-        Self { stretches: [(0, 0); Self::MAX_COUNT] }
-    }
-}
-
 #[cfg(target_os = "linux")]
 use super::linux as system;
 #[cfg(target_os = "macos")]
 use super::macos as system;
 #[cfg(windows)]
 use super::windows as system;
-use crate::native::{self, fiber, lock, locks};
+use crate::native::{self, Guard, fiber, lock, locks};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
@@ -351,6 +339,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex, mpsc};
     use std::thread;
+    use std::time::{Duration, Instant};
 
     use super::{Code, GuestThread, NOWHERE, ThreadState};
     use crate::native::{lock, locks, refusal};
@@ -381,6 +370,42 @@ mod tests {
         // Only anywhere, because it runs no code of V8.
         assert!(matches!(guest.suspend(false), ThreadState::Working(_)));
         while guest.suspend(true) != ThreadState::Suspended {}
+    }
+
+    #[test]
+    fn a_thread_that_is_asked_can_be_looked_at_and_does_not_leave() {
+        let guest = Arc::new(GuestThread::default());
+        assert!(guest.code.set(Code { stretches: [NOWHERE; Code::MAX_COUNT] }).is_ok());
+        let (begun, begins) = mpsc::channel();
+        let (leave, leaves) = mpsc::channel();
+        let (its, asking) = (Arc::clone(&guest), Arc::clone(&guest));
+        let working = thread::spawn(move || {
+            // SAFETY: zero is a valid value of every field; the calls change a set and this thread's mask. So the thread does not answer.
+            unsafe {
+                let mut all: libc::sigset_t = std::mem::zeroed();
+                libc::sigfillset(&raw mut all);
+                libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, ptr::null_mut());
+            }
+            let occupied = its.take();
+            let _ = begun.send(());
+            let _ = leaves.recv();
+            drop(occupied);
+            lock(&its.known).is_asked
+        });
+        begins.recv().unwrap();
+        let asks = thread::spawn(move || asking.suspend(false));
+        while !lock(&guest.known).is_asked && !asks.is_finished() {
+            thread::yield_now();
+        }
+        let start = Instant::now();
+        assert!(guest.processor_time().is_some() && matches!(guest.state(), ThreadState::Working(_)));
+        assert_ne!(guest.thread_id(), 0);
+        // The question takes half a second. On a busy machine, all of it may have passed.
+        assert!(lock(&guest.known).is_asked || start.elapsed() > Duration::from_millis(400));
+        let _ = leave.send(());
+        assert!(!working.join().unwrap());
+        assert_eq!(guest.state(), ThreadState::Absent);
+        assert!(matches!(asks.join().unwrap(), ThreadState::Working(_) | ThreadState::Absent));
     }
 
     #[test]

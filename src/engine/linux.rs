@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::guest_thread::{Attempt, Code, NOWHERE};
+use super::code_ranges::Code;
+use super::guest_thread::{Attempt, NOWHERE};
 use super::page_allocator;
 use super::wasm::code_table;
-use crate::native::{fiber, lock, locks, stop_request};
+use crate::native::{Guard, fiber, lock, locks, stop_request};
 
 /// How long a thread may take to answer. A thread of the lowest priority gets about a hundredth of a busy processor.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
@@ -134,36 +135,54 @@ unsafe extern "C" fn on_library(info: *mut libc::dl_phdr_info, _size: usize, fou
     0
 }
 
-/// Suspends `thread` if its next instruction lies in `code` or in code of WebAssembly, or in `more` while it holds no lock. If it works on a
-/// fiber, makes it leave that instead, if it holds no lock. Otherwise requests it to stop: it stops when it next asks for memory or releases its last lock.
-pub fn suspend(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
-    let (Some(signal), Ok(state_of_thread)) = (*signal(), u32::try_from(thread)) else {
-        return Attempt::Unanswered;
-    };
-    let channel = if fiber == 0 { &CHANNELS[0] } else { Channel::of_host(state_of_thread) };
-    let mut turn = lock(&channel.turns);
-    *turn += 1;
-    let places = channel.code.iter().chain([&channel.more_code]);
-    for ((start, length), stretch) in places.zip(code.stretches.iter().chain([&more])) {
-        start.store(stretch.0, Ordering::Relaxed);
-        length.store(stretch.1, Ordering::Relaxed);
+/// The right to ask a thread.
+pub struct Turn {
+    /// The thread, and the fiber that it works on; 0 for none.
+    thread: i32,
+    fiber: usize,
+    channel: &'static Channel,
+    number: Guard<'static, u64>,
+}
+
+impl Turn {
+    /// Waits until no other thread is asked in the same channel.
+    pub fn begin(thread: i32, fiber: usize) -> Self {
+        let channel = if fiber == 0 { &CHANNELS[0] } else { Channel::of_host(thread.cast_unsigned()) };
+        Self { thread, fiber, channel, number: lock(&channel.turns) }
     }
-    channel.fiber.store(fiber, Ordering::Relaxed);
-    let question = with_state(*turn << 32, state_of_thread);
-    channel.question.store(question, Ordering::Release);
-    // SAFETY: sends a signal that our handler takes (see `signal`) to a thread of this process.
-    let sent = is_ours(signal) && unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) } == 0;
-    let until = Instant::now() + ANSWER_TIMEOUT;
-    let mut pause = FIRST_POLL;
-    while sent && channel.question.load(Ordering::Acquire) == question && Instant::now() < until {
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(LAST_POLLS);
-    }
-    // A thread that answers after this point continues to run.
-    match state(channel.question.swap(with_state(question, NONE), Ordering::AcqRel)) {
-        SUSPENDED => Attempt::Suspended,
-        ELSEWHERE => Attempt::Elsewhere,
-        _ => Attempt::Unanswered,
+
+    /// Suspends the thread if its next instruction lies in `code` or in code of WebAssembly, or in `more` while it holds no lock. If it works on a
+    /// fiber, makes it leave that instead, if it holds no lock. Otherwise requests it to stop: it stops when it next asks for memory or releases its
+    /// last lock. It must work for the same guest until this returns.
+    pub fn suspend(&mut self, code: &Code, more: (usize, usize)) -> Attempt {
+        let (Some(signal), Ok(thread)) = (*signal(), u32::try_from(self.thread)) else {
+            return Attempt::Unanswered;
+        };
+        let channel = self.channel;
+        *self.number += 1;
+        let places = channel.code.iter().chain([&channel.more_code]);
+        for ((start, length), stretch) in places.zip(code.stretches.iter().chain([&more])) {
+            start.store(stretch.0, Ordering::Relaxed);
+            length.store(stretch.1, Ordering::Relaxed);
+        }
+        channel.fiber.store(self.fiber, Ordering::Relaxed);
+        let question = with_state(*self.number << 32, thread);
+        channel.question.store(question, Ordering::Release);
+        // SAFETY: sends a signal that our handler takes (see `signal`) to a thread of this process.
+        let send = || unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.thread, signal) } == 0;
+        let sent = is_ours(signal) && send();
+        let until = Instant::now() + ANSWER_TIMEOUT;
+        let mut pause = FIRST_POLL;
+        while sent && channel.question.load(Ordering::Acquire) == question && Instant::now() < until {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LAST_POLLS);
+        }
+        // A thread that answers after this point continues to run.
+        match state(channel.question.swap(with_state(question, NONE), Ordering::AcqRel)) {
+            SUSPENDED => Attempt::Suspended,
+            ELSEWHERE => Attempt::Elsewhere,
+            _ => Attempt::Unanswered,
+        }
     }
 }
 
@@ -242,7 +261,7 @@ extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *m
         return;
     }
     if !inside {
-        // The asking thread holds the lock of `GuestThread` meanwhile, so this thread still works for the same guest.
+        // This thread still works for the same guest: it does not leave that while it is asked.
         if is_guest {
             stop_request::make();
         }
@@ -350,10 +369,14 @@ mod tests {
     use std::sync::{Arc, mpsc};
     use std::thread;
 
-    use super::{Attempt, CHANNELS, Code, accept_signal, current_thread, own_code, suspend};
+    use super::{Attempt, CHANNELS, Code, Turn, accept_signal, current_thread, own_code};
     use crate::engine::guest_thread::NOWHERE;
     use crate::native::fiber::{self, Fiber, Pause};
     use crate::native::{lock, locks};
+
+    fn suspend(thread: i32, fiber: usize, code: &Code, more: (usize, usize)) -> Attempt {
+        Turn::begin(thread, fiber).suspend(code, more)
+    }
 
     /// The handler runs, and may return.
     static BEGUN: AtomicBool = AtomicBool::new(false);

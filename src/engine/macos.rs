@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::guest_thread::{Attempt, Code, NOWHERE};
+use super::code_ranges::Code;
+use super::guest_thread::{Attempt, NOWHERE};
 
 unsafe extern "C" {
     fn pthread_mach_thread_np(thread: libc::pthread_t) -> libc::mach_port_t;
@@ -54,6 +55,14 @@ pub fn own_code() -> (usize, usize) {
     NOWHERE
 }
 
-pub fn suspend(_thread: i32, _fiber: usize, _code: &Code, _more: (usize, usize)) -> Attempt {
-    Attempt::Unanswered
+pub struct Turn;
+
+impl Turn {
+    pub fn begin(_thread: i32, _fiber: usize) -> Self {
+        Self
+    }
+
+    pub fn suspend(&mut self, _code: &Code, _more: (usize, usize)) -> Attempt {
+        Attempt::Unanswered
+    }
 }

@@ -9,6 +9,7 @@ mod bootstrap_script;
 #[cfg(target_os = "linux")]
 mod checks;
 pub mod code_cache;
+mod code_ranges;
 #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
 mod collections;
 mod cpp_heap;

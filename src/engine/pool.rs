@@ -27,7 +27,7 @@ pub fn threads() -> usize {
 
 static POOL: OnceLock<Option<Runtime>> = OnceLock::new();
 
-/// Runs `work` on a pool thread. False when no thread can be started at all.
+/// Runs `work` on a pool thread. False if no thread can be started at all. The pool then keeps `work` until it starts one for other work.
 pub fn run_on_pool(work: impl FnOnce() + Send + 'static) -> bool {
     let pool = POOL.get_or_init(|| {
         Builder::new_current_thread()

@@ -63,11 +63,13 @@ pub struct TaskQueue<T> {
     free: usize,
     /// Helpers with a low priority.
     lowered: usize,
+    /// Threads that have stopped permanently, and that the system has not replaced.
+    missing: usize,
 }
 
 impl<T> TaskQueue<T> {
     pub const fn new() -> Self {
-        Self { waiting: VecDeque::new(), running: Vec::new(), taken: 0, normal: 0, free: 0, lowered: 0 }
+        Self { waiting: VecDeque::new(), running: Vec::new(), taken: 0, normal: 0, free: 0, lowered: 0, missing: 0 }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -128,6 +130,18 @@ impl<T> TaskQueue<T> {
             None => return true,
         }
         false
+    }
+
+    /// The system has started no thread in the place of one that has stopped permanently.
+    pub fn miss(&mut self) {
+        self.missing += 1;
+    }
+
+    /// Whether such a thread must be started. It is not missing any more.
+    pub fn take_missing(&mut self) -> bool {
+        let is_missing = self.missing > 0;
+        self.missing -= usize::from(is_missing);
+        is_missing
     }
 
     /// The next helper whose task is long. It must get a low priority: a task that a caller waits for usually ends before.
@@ -283,5 +297,8 @@ mod tests {
         }
         queue.add((), 1, now);
         assert!(!queue.needs_helper(1), "none of V8's threads is busy");
+        assert!(!queue.take_missing());
+        queue.miss();
+        assert!(queue.take_missing() && !queue.take_missing());
     }
 }

@@ -8,7 +8,8 @@ use windows_sys::Win32::System::Threading::{
     THREAD_QUERY_LIMITED_INFORMATION, THREAD_SET_LIMITED_INFORMATION,
 };
 
-use super::guest_thread::{Attempt, Code, NOWHERE};
+use super::code_ranges::Code;
+use super::guest_thread::{Attempt, NOWHERE};
 
 /// The kernel's id of this thread.
 pub fn current_thread() -> i32 {
@@ -63,6 +64,14 @@ pub fn own_code() -> (usize, usize) {
     NOWHERE
 }
 
-pub fn suspend(_thread: i32, _fiber: usize, _code: &Code, _more: (usize, usize)) -> Attempt {
-    Attempt::Unanswered
+pub struct Turn;
+
+impl Turn {
+    pub fn begin(_thread: i32, _fiber: usize) -> Self {
+        Self
+    }
+
+    pub fn suspend(&mut self, _code: &Code, _more: (usize, usize)) -> Attempt {
+        Attempt::Unanswered
+    }
 }

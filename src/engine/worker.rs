@@ -189,6 +189,10 @@ const MAX_LOOKS: u32 = 40;
 
 /// Starts a helper, if tasks wait although all of V8's own threads are busy.
 fn ask_for_help() {
+    let is_missing = queue().take_missing();
+    if is_missing {
+        replace();
+    }
     let is_needed = queue().needs_helper(threads::of_v8() as usize);
     // Without the lock.
     if is_needed && !start(help) {
@@ -269,9 +273,14 @@ pub fn replace_current_thread() {
 
 /// A thread that runs tasks of V8 stops permanently. If it is no helper, another one takes its place.
 pub fn replace_thread(thread: i32) {
-    if !queue().lose(thread) {
-        return;
+    let must_replace = queue().lose(thread);
+    if must_replace {
+        replace();
     }
+}
+
+/// Starts a thread in the place of one that has stopped permanently. If the system refuses it, the next task tries again.
+fn replace() {
     let serve = || loop {
         let next = {
             let mut queue = queue();
@@ -284,8 +293,9 @@ pub fn replace_thread(thread: i32) {
             let _ = perform(next);
         }
     };
-    // Without memory for a thread, the others have to do.
-    let _ = start(serve);
+    if !start(serve) {
+        queue().miss();
+    }
 }
 
 /// Starts a thread like V8's own. False if the system refuses it.

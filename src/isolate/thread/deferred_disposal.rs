@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::current::address_of;
 use super::lost_heap::LostHeap;
 use super::malloc_trim::trim_after;
+use super::pool_work;
 use crate::engine::{self, GuestThread};
 use crate::isolate::clock;
 use crate::isolate::guest::Guest;
@@ -81,10 +82,8 @@ pub fn defer(disposal: DeferredDisposal) {
     }
     queue.threads += 1;
     drop(queue);
-    // Without a thread, the isolate waits until a later disposal gets one.
-    if !engine::run_on_pool(work) {
-        lock(&QUEUE).threads -= 1;
-    }
+    // Without a thread, the isolates wait until there is one. It is counted from now on, because the work is done once in any case.
+    pool_work::run(work);
 }
 
 fn work() {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::malloc_trim;
-use crate::engine::{self, GuestThread};
+use super::{malloc_trim, pool_work};
+use crate::engine::GuestThread;
 use crate::isolate::clock;
 use crate::native::{self, NativeQuota};
 
@@ -32,7 +32,7 @@ impl LostHeap {
             return malloc_trim::trim_after(self.quota.peak());
         }
         clock::after(delay, move || {
-            engine::run_on_pool(move || self.give_back_after(entered, (delay * 2).min(LAST_LOOKS)));
+            pool_work::run(move || self.give_back_after(entered, (delay * 2).min(LAST_LOOKS)));
         });
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::pool_work;
 use crate::isolate::clock;
-use crate::{engine, native};
+use crate::native;
 
 /// An isolate that has had this much memory outside V8's heap leaves the same amount free in the C library, which would keep most of it.
 const MUCH: usize = 16 << 20;
@@ -49,17 +50,13 @@ pub fn trim_after(native: usize) {
 
 fn trim() {
     clock::after(TRIM_AFTER, || {
-        let has_started = engine::run_on_pool(|| {
+        pool_work::run(|| {
             MALLOC_TRIM.begin();
             native::trim();
             if MALLOC_TRIM.end() {
                 trim();
             }
         });
-        if !has_started {
-            // The end of the next isolate starts it.
-            MALLOC_TRIM.busy.store(false, Ordering::SeqCst);
-        }
     });
 }
 

@@ -13,6 +13,7 @@ pub(super) mod lost_heap;
 pub(super) mod malloc_trim;
 pub(super) mod memory;
 pub(super) mod parking;
+pub(super) mod pool_work;
 pub(super) mod profiling;
 pub(super) mod run;
 pub(super) mod sessions;

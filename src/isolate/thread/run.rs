@@ -1,8 +1,7 @@
 //! How an isolate uses threads: it borrows one while it has work, keeps it for a moment in case more work comes, and returns it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::current::{CurrentIsolate, address_of};
@@ -10,6 +9,7 @@ use super::deferred_disposal::{self, DeferredDisposal};
 use super::heap_tasks;
 use super::job_execution;
 use super::memory;
+use super::pool_work;
 use super::sessions::open_inspector;
 use super::snapshot_creator;
 use super::suspender;
@@ -84,23 +84,7 @@ fn start_on_pool(remote: Arc<Remote>, body: Option<Box<Body>>) {
     }
     if !engine::run_on_pool(run_on_thread) {
         // A new isolate has nothing to lose. The others wait for a while.
-        if is_new { without_thread(&failed) } else { retry() }
-    }
-}
-
-/// How often to try again to start a thread.
-const RETRY: Duration = Duration::from_millis(20);
-
-/// Tries until a thread is started, which then does what the pool has kept.
-fn retry() {
-    static TRYING: AtomicBool = AtomicBool::new(false);
-    fn attempt() {
-        // The pool cannot be asked whether a thread can be started: it panics if not.
-        let done = thread::Builder::new().spawn(|| {}).is_ok() && engine::run_on_pool(|| {});
-        if done { TRYING.store(false, Ordering::Release) } else { clock::after(RETRY, attempt) }
-    }
-    if !TRYING.swap(true, Ordering::AcqRel) {
-        clock::after(RETRY, attempt);
+        if is_new { without_thread(&failed) } else { pool_work::retry() }
     }
 }
 
