@@ -25,6 +25,18 @@ const NO_HANDLE: &CStr = c"Check failed: !is_null().";
 const NO_ROOM_FOR_MODULE: [&CStr; 2] =
     [c"Check failed: isolate->is_execution_terminating().", c"Check failed: has_exception()."];
 
+/// V8's inspector lists the properties of an object. It assumes that only an exception makes this fail, which it has caught. The guest may also be
+/// stopped meanwhile.
+const NOT_CAUGHT: [&CStr; 2] =
+    [c"Check failed: tryCatch.HasCaught().", c"Check failed: tryCatchAttributes.HasCaught()."];
+
+/// V8's debugger exchanges the bytecode of functions that run, for breakpoints and back. It compares what it replaces, and finds other bytecode of
+/// the same function in some frames if the debugger is disabled while stepping. It has replaced nothing in that frame.
+const OTHER_BYTECODE: [&CStr; 2] = [
+    c"Check failed: interpreted_frame->GetBytecodeArray() == debug_bytecode.",
+    c"Check failed: interpreted_frame->GetBytecodeArray() == original_bytecode.",
+];
+
 /// How V8 begins its messages about arrays that are too long, where it has no exception for that.
 const TOO_LONG: &[u8] = b"Fatal JavaScript invalid ";
 
@@ -33,8 +45,11 @@ const NO_VALUE: [&CStr; 2] = [c"v8::FromJust", c"v8::ToLocalChecked"];
 
 /// V8 is about to end the process with this message. Does not return if that can be avoided.
 pub fn failed(message: &CStr) {
-    let is_of_module = NO_ROOM_FOR_MODULE.contains(&message);
-    if message == NO_HANDLE || is_of_module || message.to_bytes().starts_with(TOO_LONG) {
+    let known = [&NO_ROOM_FOR_MODULE, &NOT_CAUGHT, &OTHER_BYTECODE].into_iter().flatten();
+    if message == NO_HANDLE
+        || known.into_iter().any(|known| *known == message)
+        || message.to_bytes().starts_with(TOO_LONG)
+    {
         park();
     }
 }

@@ -13,11 +13,15 @@ const INSPECTED = `
   const counts = { notifications: 0, bytes: 0 };
   const session = isolate.createInspectorSession();
   let paused;
+  let lastPause;
   const isPaused = new Promise((resolve) => { paused = resolve; });
   session.onNotification = (json) => {
     counts.notifications += 1;
     counts.bytes += json.length;
-    if (json.startsWith('{"method":"Debugger.paused"')) paused();
+    if (json.startsWith('{"method":"Debugger.paused"')) {
+      lastPause = JSON.parse(json).params;
+      paused();
+    }
   };
   const answers = new Map();
   session.onResponse = (id, json) => answers.get(id)?.(json);
@@ -234,6 +238,80 @@ test('isolates that end while sessions are busy', () => passes(`
   }
   // A session's evaluation inside a pause accepts no termination: such a guest is abandoned after the grace period.
 `, { timeout: 150_000 }));
+
+/** Code in which V8 calls `host`, or the promise handler of a session, to describe an error. */
+const DESCRIBED = {
+  'a message of the console': 'console.log(one, other); 1',
+  'a pause at an exception': 'try { throw one } catch {} 1',
+  'the result of a promise': 'settle(one); 1',
+};
+
+for (const [what, code] of Object.entries(DESCRIBED)) {
+  for (const [how, end, then] of [
+    ['is closed', 'session.dispose()', ''],
+    ['resumes the guest', 'session.dispatchProtocolMessage(\'{"id":9,"method":"Debugger.resume"}\')', 'await call(6, "Debugger.disable");'],
+  ]) {
+    test(`a session that ${how} while code of the guest describes ${what} to it`, () => inspected(`
+      let calls = 0;
+      await call(3, 'Debugger.setPauseOnExceptions', { state: 'all' });
+      await seen.global.set('host', new ivm.Reference(async () => {
+        calls += 1;
+        if (calls > 1) return;
+        ${end};
+        // Meanwhile the guest, which waits, handles the request.
+        await sleep(50);
+      }));
+      // Their stacks, for which V8 reads the name, too, exist before that has a getter.
+      await seen.eval('const one = new Error("x"), other = new Error("y"); const promise = new Promise((resolve) => { globalThis.settle = resolve })');
+      session.dispatchProtocolMessage('{"id":4,"method":"Runtime.evaluate","params":{"expression":"promise","awaitPromise":true,"contextId":2}}');
+      await call(5, 'Runtime.evaluate', { expression: '1', contextId: 2 });
+      await seen.eval('Object.defineProperty(Error.prototype, "name", { get() { host.applySyncPromise(); return "E" } }); 0');
+      assert.equal(await seen.eval(${JSON.stringify(code)}, { timeout: 10_000 }), 1);
+      assert.ok(calls > 0);
+      ${then}
+      // What takes the memory of what was freed.
+      for (let count = 0; count < 40; count += 1) isolate.createInspectorSession().dispose();
+      assert.equal(await seen.eval(${JSON.stringify(code)}, { timeout: 10_000 }), 1);
+    `));
+  }
+}
+
+test('sessions that are closed during a call make room for others', () => inspected(`
+  const running = seen.eval('globalThis.ends = false; while (!ends) new Error("x")').catch(() => {});
+  let closed = 0;
+  for (let round = 0; round < 40; round += 1) {
+    for (let count = 0; count < 20; count += 1) {
+      isolate.createInspectorSession().dispose();
+      closed += 1;
+    }
+    // The guest has handled all requests so far.
+    await call(100 + round, 'Runtime.evaluate', { expression: '1', contextId: 2 });
+  }
+  assert.equal(closed, 800);
+  await call(3, 'Runtime.evaluate', { expression: 'ends = true', contextId: 2 });
+  await running;
+  for (let count = 0; count < 40; count += 1) isolate.createInspectorSession().dispose();
+`));
+
+for (const [where, state, code] of [
+  ['that was requested', 'none', 'while (!globalThis.ends) f(1e6)'],
+  ['at an exception', 'all', 't()'],
+  ['at a statement', 'none', 'd()'],
+]) {
+  test(`a request to restart a frame in a pause ${where} is refused`, () => inspected(`
+    seen.evalSync('function f(n) { let x = 0; for (let i = 0; i < n; i++) x += i % 7; return x } function t() { try { throw 1 } catch { return 1 } } function d() { debugger; return 1 } for (let i = 0; i < 50; i++) f(10_000)');
+    await call(3, 'Debugger.setPauseOnExceptions', { state: '${state}' });
+    const running = seen.eval(${JSON.stringify(code)});
+    if (${code.startsWith('while')}) session.dispatchProtocolMessage('{"id":4,"method":"Debugger.pause"}');
+    await isPaused;
+    // The numbers of the call frames of the first pause.
+    const { error } = JSON.parse(await call(5, 'Debugger.restartFrame', { callFrameId: lastPause.callFrames[0].callFrameId, mode: 'StepInto' }));
+    assert.match(error.message, /not supported/);
+    await call(6, 'Debugger.evaluateOnCallFrame', { callFrameId: lastPause.callFrames[0].callFrameId, expression: 'globalThis.ends = true' });
+    await call(7, 'Debugger.resume');
+    await running;
+  `));
+}
 
 test('the process ends with a paused guest', async () => {
   const code = `

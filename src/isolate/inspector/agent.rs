@@ -28,9 +28,15 @@ const GROUP: i32 = 1;
 const NAME: &[u8] = b"<isolated-vm>";
 const DEFAULT_NAME: &[u8] = b"default";
 
+/// Domains of the protocol in which sessions have state.
+const DOMAINS: [&str; 5] = ["Console", "Profiler", "HeapProfiler", "Debugger", "Runtime"];
+
 pub struct Agent {
     // Declared before the inspector, so that sessions are dropped first.
     sessions: RefCell<BTreeMap<u32, Rc<Session>>>,
+    /// Sessions that were closed while code may have run, for which V8 may be working further down the stack: to describe a value to a session,
+    /// V8 runs code of the guest.
+    closed: RefCell<Vec<Rc<Session>>>,
     inspector: V8Inspector,
     /// Labels that guests have counted and timed by. V8 stores these outside the heap.
     labels: RefCell<HashSet<Text>>,
@@ -60,14 +66,13 @@ struct Session {
     v8: V8InspectorSession,
     /// The session's owner no longer listens.
     muted: Rc<Cell<bool>>,
-    /// Messages of this session that are being handled, nested.
-    depth: Cell<u32>,
 }
 
 impl Agent {
     pub fn new(isolate: &mut v8::Isolate, client: V8InspectorClient, pause: Rc<Cell<Pause>>) -> Rc<Self> {
         Rc::new(Self {
             sessions: RefCell::default(),
+            closed: RefCell::default(),
             inspector: V8Inspector::create(isolate, client),
             labels: RefCell::default(),
             busy: Cell::new(None),
@@ -143,7 +148,7 @@ impl Agent {
                 muted.set(true);
                 v8.dispatch_protocol_message(StringView::from(&cbor::SWITCH[..]));
                 muted.set(false);
-                self.sessions.borrow_mut().insert(number, Rc::new(Session { v8, muted, depth: Cell::new(0) }));
+                self.sessions.borrow_mut().insert(number, Rc::new(Session { v8, muted }));
             }
             Request::Message(number, text, nesting) => {
                 let session = self.sessions.borrow().get(&number).cloned();
@@ -158,10 +163,21 @@ impl Agent {
                 let session = self.sessions.borrow_mut().remove(&number);
                 if let Some(session) = session {
                     session.close();
-                    port.session_is_gone();
+                    port.session_is_closed();
+                    self.closed.borrow_mut().push(session);
                 }
             }
         }
+    }
+
+    /// No code of the guest runs, and nothing of V8 that waits for it.
+    pub fn rest(&self, port: &Port) {
+        let closed = self.closed.take();
+        if !closed.is_empty() {
+            port.sessions_are_gone(closed.len());
+        }
+        // V8 is not paused.
+        self.pause.set(Pause::None);
     }
 
     /// Ends the pause for all sessions, as if each of them had resumed the guest.
@@ -185,9 +201,7 @@ impl Session {
             Text::Latin1(bytes) => bytes.iter().map(|byte| u16::from(*byte)).collect(),
             Text::Utf16(units) => units.to_vec(),
         };
-        self.depth.set(self.depth.get() + 1);
         self.v8.dispatch_protocol_message(StringView::from(&units[..]));
-        self.depth.set(self.depth.get() - 1);
     }
 
     /// Sends a request of the library. The session's owner does not get the response.
@@ -197,12 +211,11 @@ impl Session {
         self.muted.set(muted);
     }
 
-    /// V8's session is dropped with the last reference to this one. A message that is being handled further down the stack holds a
-    /// reference. If the guest is paused inside that message, disabling the debugger ends the pause.
+    /// Does what V8 does when it drops a session, which is not possible yet. If the guest is paused for this session alone, the pause ends.
     fn close(&self) {
         self.muted.set(true);
-        if self.depth.get() > 0 {
-            self.request(r#"{"id":0,"method":"Debugger.disable"}"#);
+        for domain in DOMAINS {
+            self.request(&format!(r#"{{"id":0,"method":"{domain}.disable"}}"#));
         }
     }
 }

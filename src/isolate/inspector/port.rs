@@ -1,7 +1,7 @@
 //! The queue of messages to the inspector of an isolate, as other threads see it.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::native::lock;
@@ -72,6 +72,9 @@ const MAX_MESSAGES: usize = 10_000;
 /// Sessions per isolate; each costs memory outside its heap.
 const MAX_SESSIONS: u32 = 100;
 
+/// V8 keeps closed sessions as long as a call runs.
+const MAX_CLOSED: usize = 1_000;
+
 #[derive(Default)]
 struct Queue {
     requests: VecDeque<Request>,
@@ -87,6 +90,8 @@ pub struct Port {
     waiting: AtomicBool,
     /// Sessions that are open or about to be closed.
     sessions: AtomicU32,
+    /// Closed sessions that V8 still has.
+    closed: AtomicUsize,
 }
 
 impl Port {
@@ -139,14 +144,22 @@ impl Port {
         self.waiting.store(true, Ordering::Release);
     }
 
-    pub fn session_is_gone(&self) {
+    /// V8 keeps it until [`Self::sessions_are_gone`].
+    pub fn session_is_closed(&self) {
+        self.closed.fetch_add(1, Ordering::AcqRel);
         self.sessions.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// V8 has dropped so many closed sessions.
+    pub fn sessions_are_gone(&self, count: usize) {
+        self.closed.fetch_sub(count, Ordering::AcqRel);
     }
 
     /// Opens a session. Returns its number.
     pub fn open(&self, sink: Arc<dyn Sink>) -> Result<u32, Fault> {
-        if self.sessions.fetch_add(1, Ordering::AcqRel) >= MAX_SESSIONS {
-            self.session_is_gone();
+        let open = self.sessions.fetch_add(1, Ordering::AcqRel);
+        if open >= MAX_SESSIONS || self.closed.load(Ordering::Acquire) >= MAX_CLOSED {
+            self.sessions.fetch_sub(1, Ordering::AcqRel);
             return Err(Fault::coded(ErrorClass::RangeError, "Too many inspector sessions are open", Code::Limit));
         }
         let mut queue = lock(&self.queue);

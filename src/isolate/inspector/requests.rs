@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 use crate::value::Text;
 
 /// Parts of such requests.
-const MARKS: [&str; 2] = ["startSampling", "serializationOptions"];
+const MARKS: [&str; 3] = ["startSampling", "serializationOptions", "restartFrame"];
+
+/// V8 restarts a frame where a `debugger` statement or a breakpoint has paused the guest. It also accepts the request in other pauses, such as one
+/// that was requested or that an exception has caused, and ends the process when the guest continues.
+const RESTART: &str = "Debugger.restartFrame";
 
 /// The request that V8 gets instead of `message`.
 pub fn admitted(message: &Text) -> Cow<'_, Text> {
@@ -58,6 +62,9 @@ fn unescaped(text: &str) -> String {
 const MAX_CALLERS: u32 = 128;
 
 fn changed(mut request: Value) -> Value {
+    if request["method"] == RESTART {
+        request["method"] = json!(format!("{RESTART}, which is not supported,"));
+    }
     let is_sampling = request["method"] == "HeapProfiler.startSampling";
     let Some(params) = request.get_mut("params").and_then(Value::as_object_mut) else { return request };
     if is_sampling {
@@ -124,6 +131,9 @@ mod tests {
         assert_eq!(through(twice).matches("method").count(), 1);
         let callers = of("HeapProfiler.startSampling", "1").replace("samplingInterval", "stackDepth");
         assert!(through(&callers.replace(":1}", ":1e5}")).contains("\"stackDepth\":128"));
+        for method in ["Debugger.restartFrame", "Debugger.rest\\u0061rtFrame"] {
+            assert!(through(&of(method, "1")).contains(r#""method":"Debugger.restartFrame, which"#));
+        }
         let deep = r#"{"id":1,"params":{"serializationOptions":{"serialization":"deep"}}}"#;
         assert!(through(deep).contains("not supported"));
         let json = deep.replace("deep", "json");

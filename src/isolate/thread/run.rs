@@ -10,7 +10,7 @@ use super::heap_tasks;
 use super::job_execution;
 use super::memory;
 use super::pool_work;
-use super::sessions::open_inspector;
+use super::sessions::{self, open_inspector};
 use super::snapshot_creator;
 use super::suspender;
 use crate::engine::{self, TaskSink, Unavailable, background};
@@ -157,6 +157,7 @@ fn serve(remote: &Arc<Remote>, mut body: Box<Body>) {
                         remote.execution.caller.set_tending_heap(tends_heap);
                         job_execution::run(scope, &guest, remote, job);
                         remote.execution.caller.set_tending_heap(false);
+                        sessions::rest(scope, &guest, remote);
                         if detached {
                             remote.finish_detached();
                         }

@@ -103,6 +103,13 @@ pub fn drain(guest: &Rc<Guest>) {
     }
 }
 
+/// No code of the guest runs on the isolate's thread. Drops the sessions that were closed.
+pub fn rest(scope: &mut IsolateScope<'_, '_>, guest: &Guest, remote: &Remote) {
+    let Some(agent) = guest.agent() else { return };
+    v8::scope!(let _scope, scope);
+    agent.rest(&remote.inspector.port);
+}
+
 /// Handles the requests that may be handled between two instructions of the guest.
 fn interrupt(guest: &Rc<Guest>, agent: &Agent) {
     let Ok(remote) = guest.remote() else { return };
@@ -141,7 +148,10 @@ impl V8InspectorClientImpl for Client {
         let Ok(guest) = Guest::of(&isolate) else { return };
         // SAFETY: as above: called from inside V8, on this isolate's thread.
         v8::callback_scope!(unsafe let scope, &mut isolate);
-        self.pause.set(Pause::Lasts);
+        // What V8 has told sessions may have run code of the guest, in which one of them has ended the pause.
+        if self.pause.get() != Pause::Ends {
+            self.pause.set(Pause::Lasts);
+        }
         remote.inspector.pauses.begin();
         // V8 never pauses while it checks for side effects.
         let suspended = guest.agent().map(|agent| agent.suspend());
@@ -180,9 +190,8 @@ impl V8InspectorClientImpl for Client {
         }
     }
 
+    /// V8 calls this only while it counts as paused, perhaps before the loop has begun.
     fn quit_message_loop_on_pause(&self) {
-        if self.pause.get() == Pause::Lasts {
-            self.pause.set(Pause::Ends);
-        }
+        self.pause.set(Pause::Ends);
     }
 }
