@@ -115,6 +115,9 @@ fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
     } else {
         small_blocks::allocated(block);
     }
+    if !block.is_null() {
+        attempts::allocated_block(block);
+    }
     block
 }
 
@@ -161,6 +164,9 @@ unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_v
         None if moved.is_null() && size > 0 => small_blocks::allocated(block),
         None => {}
     }
+    if !moved.is_null() {
+        attempts::freeing_block(block);
+    }
     count(moved, share)
 }
 
@@ -190,14 +196,25 @@ unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: u
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_free(block: *mut c_void) {
     check();
+    // SAFETY: forwards the call.
+    unsafe { release(block) };
+}
+
+/// Frees `block`, which counts no longer.
+///
+/// # Safety
+///
+/// As for `free`.
+pub unsafe fn release(block: *mut c_void) {
     blocks::freeing(block as usize);
+    attempts::freeing_block(block);
     if let Some((quota, bytes)) = table::remove(block as usize) {
         // SAFETY: the values in the table come from `Share::take`.
         unsafe { Share::give_back(quota, bytes) };
     } else {
         small_blocks::freeing(block);
     }
-    // SAFETY: forwards the call.
+    // SAFETY: guaranteed by the caller.
     unsafe { free(block) };
 }
 

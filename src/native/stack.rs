@@ -121,12 +121,17 @@ fn lowest() -> Option<usize> {
     }
 }
 
-/// Parks a thread that has reached its reserve, before it takes anything that other threads wait for.
+/// Parks a thread that has reached its reserve, before it takes anything that other threads wait for. Work that can be abandoned is left instead.
 #[inline]
 pub fn check() {
     let here = 0_u8;
     let start = context::with(|context| context.reserve.get());
-    if (&raw const here as usize).wrapping_sub(start) < RESERVE && !locks::held() {
+    if (&raw const here as usize).wrapping_sub(start) >= RESERVE {
+        return;
+    }
+    #[cfg(all(target_os = "linux", not(any(test, fuzzing))))]
+    super::attempts::end_of_stack();
+    if !locks::held() {
         // The code that parks the thread takes locks as well.
         context::with(|context| context.reserve.set(usize::MAX));
         refusal::end();
