@@ -61,6 +61,9 @@ unsafe extern "C" {
     /// `v8::internal::AccountingAllocator::ReturnSegment`.
     #[link_name = "__real__ZN2v88internal19AccountingAllocator13ReturnSegmentEPNS0_7SegmentE"]
     fn free_segment(allocator: Object, segment: Object);
+    /// In `malloc`.
+    #[link_name = "__wrap_free"]
+    fn free_block(block: Object);
 }
 
 core::arch::global_asm!(".hidden __wrap__ZN2v88internal19AccountingAllocator13ReturnSegmentEPNS0_7SegmentE");
@@ -126,7 +129,7 @@ pub fn attempt<T, const N: usize>(
         for block in job.attempt.blocks.take() {
             if !kept.contains(&block) {
                 // SAFETY: the work has allocated the block without a lock, so only its own state refers to it, and has not freed it.
-                unsafe { super::malloc::release(block as Object) };
+                unsafe { free_block(block as Object) };
             }
         }
     }

@@ -43,7 +43,9 @@ core::arch::global_asm!(
 /// Ends a guest that must not continue, if it holds nothing that other threads wait for.
 #[inline]
 fn check() {
-    stack::check();
+    if stack::check() {
+        attempts::end_of_stack();
+    }
     locks::obey_stop_request();
 }
 
@@ -196,16 +198,6 @@ unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: u
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_free(block: *mut c_void) {
     check();
-    // SAFETY: forwards the call.
-    unsafe { release(block) };
-}
-
-/// Frees `block`, which counts no longer.
-///
-/// # Safety
-///
-/// As for `free`.
-pub unsafe fn release(block: *mut c_void) {
     blocks::freeing(block as usize);
     attempts::freeing_block(block);
     if let Some((quota, bytes)) = table::remove(block as usize) {
@@ -214,7 +206,7 @@ pub unsafe fn release(block: *mut c_void) {
     } else {
         small_blocks::freeing(block);
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: forwards the call.
     unsafe { free(block) };
 }
 
