@@ -2,10 +2,11 @@
 //! isolate has ended. V8 does not foresee that for the optimization of WebAssembly: it takes memory and time by the square of a function's size, and
 //! cannot be cancelled.
 //!
-//! The work runs on a fiber. It is abandoned when a zone grows while the thread holds no lock: then only zones of this work and its fiber refer to its
-//! state. The zones' memory is freed. Small objects of C++ code are lost, so an isolate has few attempts that are abandoned.
+//! The work runs on a fiber. It is abandoned when a zone grows while the thread holds no lock, or when it asks for memory at the end of its stack: then
+//! only its own memory and its fiber refer to its state. Its memory is freed. An isolate has few attempts that are abandoned, since their time was wasted.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
@@ -23,14 +24,32 @@ const MAX_ABANDONED: usize = 4;
 
 type Object = *mut c_void;
 
-/// A segment of a zone, with its allocator.
-type Segment = (Object, Object);
+/// A segment of a zone.
+struct Segment {
+    allocator: Object,
+    address: Object,
+    /// The thread held a lock: others may use the zone.
+    may_be_shared: bool,
+}
+
+impl Segment {
+    /// The zone, which is what a segment begins with.
+    ///
+    /// # Safety
+    /// V8 has added the segment to a zone, and has not freed it.
+    unsafe fn zone(&self) -> usize {
+        // SAFETY: guaranteed by the caller.
+        unsafe { *self.address.cast::<usize>() }
+    }
+}
 
 struct Attempt<'a> {
     quota: &'a Arc<NativeQuota>,
     /// The processor time of the thread when it began.
     begun: Duration,
     segments: RefCell<Vec<Segment>>,
+    /// Other blocks that were allocated without a lock, by address.
+    blocks: RefCell<HashSet<usize>>,
 }
 
 thread_local! {
@@ -42,6 +61,9 @@ unsafe extern "C" {
     /// `v8::internal::AccountingAllocator::ReturnSegment`.
     #[link_name = "__real__ZN2v88internal19AccountingAllocator13ReturnSegmentEPNS0_7SegmentE"]
     fn free_segment(allocator: Object, segment: Object);
+    /// In `malloc`.
+    #[link_name = "__wrap_free"]
+    fn free_block(block: Object);
 }
 
 core::arch::global_asm!(".hidden __wrap__ZN2v88internal19AccountingAllocator13ReturnSegmentEPNS0_7SegmentE");
@@ -52,8 +74,12 @@ pub fn may_attempt(quota: &NativeQuota) -> bool {
 }
 
 /// Runs `work` for the isolate with `quota`, on one of V8's own threads. `None` if it was abandoned: then what it refers to has to be usable, whatever it
-/// has done until then.
-pub fn attempt<T>(quota: &Arc<NativeQuota>, work: impl FnOnce() -> T) -> Option<T> {
+/// has done until then. Of the blocks that it has allocated without a lock, only those at the addresses `kept` remain.
+pub fn attempt<T, const N: usize>(
+    quota: &Arc<NativeQuota>,
+    kept: impl FnOnce() -> [usize; N],
+    work: impl FnOnce() -> T,
+) -> Option<T> {
     struct Job<'a, W, T> {
         attempt: Attempt<'a>,
         work: Cell<Option<W>>,
@@ -79,45 +105,93 @@ pub fn attempt<T>(quota: &Arc<NativeQuota>, work: impl FnOnce() -> T) -> Option<
     let Some(fiber) = FREE.take().or_else(|| fiber::prepare_thread().then(Fiber::new).flatten()) else {
         return Some(work());
     };
-    let attempt = Attempt { quota, begun: processor_time(), segments: RefCell::default() };
+    let attempt = Attempt { quota, begun: processor_time(), segments: RefCell::default(), blocks: RefCell::default() };
     let job = Job { attempt, work: Cell::new(Some(work)), result: Cell::new(None) };
     fiber.context().entered.set(super::tasks::entered());
+    fiber.context().reserve.set(fiber.reserve());
     // SAFETY: the job lives until the fiber is done or was left, and has this type.
     unsafe { fiber.begin(job_of(&job), (&raw const job).cast()) };
     if fiber.resume() == Pause::Done {
         FREE.set(Some(fiber));
     } else {
         quota.tasks().abandon();
-        for (allocator, segment) in job.attempt.segments.take() {
-            // SAFETY: V8 has allocated the segment there for a zone of the work, and has not freed it. Nothing refers to that zone any more.
-            unsafe { free_segment(allocator, segment) };
+        let (stack, size) = fiber.unguarded();
+        for segment in job.attempt.segments.take() {
+            // SAFETY: V8 has allocated the segment for a zone, and has not freed it. Nothing refers to that zone any more if only the work uses it. So it
+            // does if it has grown without a lock, or lies on the stack of the work.
+            unsafe {
+                if !segment.may_be_shared || segment.zone().wrapping_sub(stack) < size {
+                    free_segment(segment.allocator, segment.address);
+                }
+            }
+        }
+        let kept = kept();
+        for block in job.attempt.blocks.take() {
+            if !kept.contains(&block) {
+                // SAFETY: the work has allocated the block without a lock, so only its own state refers to it, and has not freed it.
+                unsafe { free_block(block as Object) };
+            }
         }
     }
     job.result.take()
 }
 
-/// Runs `act` with the attempt of this thread, if there is one, and the thread holds no lock.
+/// Runs `act` with the attempt of this thread, if there is one.
+#[inline]
 fn with_attempt<T>(act: impl FnOnce(&Attempt<'_>) -> T) -> Option<T> {
     let attempt = context::with(|context| context.engine.attempt.get()).cast::<Attempt<'_>>();
     // SAFETY: set by `run`, while the attempt lives.
-    let attempt = unsafe { attempt.as_ref() }?;
-    // One of V8's own threads counts as if it held one.
-    (locks::count() == 1).then(|| act(attempt))
+    unsafe { attempt.as_ref() }.map(act)
+}
+
+/// Whether the thread of an attempt holds a lock. One of V8's own threads counts as if it held one.
+fn holds_lock() -> bool {
+    locks::count() != 1
+}
+
+/// Abandons the attempt of this thread, which holds no lock.
+fn abandon() {
+    pass_on_small();
+    // SAFETY: the thread holds no lock, and the frames of the fiber are those of V8's compiler.
+    unsafe { fiber::leave(Pause::Left) };
 }
 
 /// A zone is about to grow by `size`. Does not return if the attempt of this thread is abandoned.
 pub(super) fn check(size: usize) {
-    if with_attempt(|attempt| attempt.is_over(size)) == Some(true) {
-        pass_on_small();
-        // SAFETY: the thread holds no lock, and the frames of the fiber are those of V8's compiler.
-        unsafe { fiber::leave(Pause::Left) };
+    if with_attempt(|attempt| !holds_lock() && attempt.is_over(size)) == Some(true) {
+        abandon();
     }
 }
 
-/// A zone has grown by `segment`.
-pub(super) fn allocated(allocator: Object, segment: Object) {
-    // Zones that others use as well grow under a lock.
-    with_attempt(|attempt| attempt.segments.borrow_mut().push((allocator, segment)));
+/// The thread has reached the reserve of its stack. Does not return if the attempt of this thread is abandoned.
+pub(super) fn end_of_stack() {
+    if with_attempt(|_| !holds_lock()) == Some(true) {
+        abandon();
+    }
+}
+
+/// A zone has grown by the segment at `address`.
+pub(super) fn allocated(allocator: Object, address: Object) {
+    with_attempt(|attempt| {
+        let may_be_shared = holds_lock();
+        attempt.segments.borrow_mut().push(Segment { allocator, address, may_be_shared });
+    });
+}
+
+/// A block was allocated.
+#[inline]
+pub(super) fn allocated_block(block: Object) {
+    with_attempt(|attempt| {
+        if !holds_lock() && !context::with(|context| context.segment.get()) {
+            attempt.blocks.borrow_mut().insert(block as usize);
+        }
+    });
+}
+
+/// A block is about to be freed.
+#[inline]
+pub(super) fn freeing_block(block: Object) {
+    with_attempt(|attempt| attempt.blocks.borrow_mut().remove(&(block as usize)));
 }
 
 /// A zone frees `segment`.
@@ -126,15 +200,13 @@ unsafe extern "C" fn __wrap__ZN2v88internal19AccountingAllocator13ReturnSegmentE
     allocator: Object,
     segment: Object,
 ) {
-    let attempt = context::with(|context| context.engine.attempt.get()).cast::<Attempt<'_>>();
-    // SAFETY: as in `with_attempt`.
-    if let Some(attempt) = unsafe { attempt.as_ref() } {
+    with_attempt(|attempt| {
         let mut segments = attempt.segments.borrow_mut();
         // Most are freed in the opposite order.
-        if let Some(place) = segments.iter().rposition(|(_, it)| *it == segment) {
+        if let Some(place) = segments.iter().rposition(|it| it.address == segment) {
             segments.swap_remove(place);
         }
-    }
+    });
     // SAFETY: forwards the call.
     unsafe { free_segment(allocator, segment) };
 }

@@ -43,7 +43,9 @@ core::arch::global_asm!(
 /// Ends a guest that must not continue, if it holds nothing that other threads wait for.
 #[inline]
 fn check() {
-    stack::check();
+    if stack::check() {
+        attempts::end_of_stack();
+    }
     locks::obey_stop_request();
 }
 
@@ -115,6 +117,9 @@ fn count(block: *mut c_void, share: Option<Share>) -> *mut c_void {
     } else {
         small_blocks::allocated(block);
     }
+    if !block.is_null() {
+        attempts::allocated_block(block);
+    }
     block
 }
 
@@ -161,6 +166,9 @@ unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_v
         None if moved.is_null() && size > 0 => small_blocks::allocated(block),
         None => {}
     }
+    if !moved.is_null() {
+        attempts::freeing_block(block);
+    }
     count(moved, share)
 }
 
@@ -191,6 +199,7 @@ unsafe extern "C" fn __wrap_posix_memalign(place: *mut *mut c_void, alignment: u
 unsafe extern "C" fn __wrap_free(block: *mut c_void) {
     check();
     blocks::freeing(block as usize);
+    attempts::freeing_block(block);
     if let Some((quota, bytes)) = table::remove(block as usize) {
         // SAFETY: the values in the table come from `Share::take`.
         unsafe { Share::give_back(quota, bytes) };

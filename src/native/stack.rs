@@ -121,17 +121,19 @@ fn lowest() -> Option<usize> {
     }
 }
 
-/// Parks a thread that has reached its reserve, before it takes anything that other threads wait for.
+/// Parks a thread that has reached its reserve, before it takes anything that other threads wait for. True if it continues in the reserve.
 #[inline]
-pub fn check() {
+pub fn check() -> bool {
     let here = 0_u8;
     let start = context::with(|context| context.reserve.get());
-    if (&raw const here as usize).wrapping_sub(start) < RESERVE && !locks::held() {
+    let is_at_end = (&raw const here as usize).wrapping_sub(start) < RESERVE;
+    if is_at_end && !locks::held() {
         // The code that parks the thread takes locks as well.
         context::with(|context| context.reserve.set(usize::MAX));
         refusal::end();
         context::with(|context| context.reserve.set(start));
     }
+    is_at_end
 }
 
 extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {

@@ -160,7 +160,7 @@ impl Flow {
     }
 }
 
-fn locals(reader: &mut Reader<'_>) -> Option<usize> {
+pub fn locals(reader: &mut Reader<'_>) -> Option<usize> {
     let mut locals = 0_usize;
     for _ in 0..reader.number()? {
         locals = locals.saturating_add(reader.size()?);

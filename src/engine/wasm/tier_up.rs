@@ -5,7 +5,10 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::slice;
 
+use super::code;
+use super::reader::Reader;
 use crate::native;
 
 type Object = *mut c_void;
@@ -23,13 +26,17 @@ core::arch::global_asm!(
     ".hidden __wrap__ZN2v88internal8compiler10turboshaft32ExecuteTurboshaftWasmCompilationEPNS0_4wasm14CompilationEnvERNS1_19WasmCompilationDataEPNS3_20WasmDetectedFeaturesEPNS0_21DelayedCounterUpdatesE"
 );
 
+/// Functions with more locals are not optimized. Where all of them move at the start of a loop, V8 takes time by the square of their number, in which no
+/// zone grows: 3 seconds for 49,000.
+const MAX_LOCALS: usize = 10_000;
+
 /// `v8::internal::wasm::FunctionBody`.
 #[repr(C)]
 struct Body {
     _signature: Object,
     _offset: u32,
-    _start: *const u8,
-    _end: *const u8,
+    start: *const u8,
+    end: *const u8,
 }
 
 /// `v8::internal::compiler::WasmCompilationData`.
@@ -39,10 +46,17 @@ struct Data {
     _wire_bytes: Object,
     _node_origins: Object,
     _loops: Object,
-    _assumptions: Object,
+    assumptions: *const Journal,
     _source_positions: Object,
     function: i32,
     _validation: bool,
+}
+
+/// `v8::internal::wasm::AssumptionsJournal`: a `std::vector`.
+#[repr(C)]
+struct Journal {
+    start: *const u8,
+    _end: [*const u8; 2],
 }
 
 /// `v8::internal::wasm::LiftoffOptions`.
@@ -67,6 +81,25 @@ struct Compiled {
 }
 
 impl Data {
+    /// How many locals the function has.
+    ///
+    /// # Safety
+    /// V8 has passed the data.
+    unsafe fn locals(&self) -> usize {
+        // SAFETY: the body lies within the module's bytes, which live as long as the compilation.
+        let body = unsafe {
+            slice::from_raw_parts((*self.body).start, (*self.body).end.offset_from_unsigned((*self.body).start))
+        };
+        code::locals(&mut Reader::new(body)).unwrap_or(usize::MAX)
+    }
+
+    /// The journal's memory; 0 for none.
+    fn journal(&self) -> [usize; 2] {
+        // SAFETY: it is null, or the journal of this compilation.
+        let elements = unsafe { self.assumptions.as_ref() }.map_or(0, |journal| journal.start as usize);
+        [self.assumptions as usize, elements]
+    }
+
     /// Compiles the function with V8's baseline compiler.
     ///
     /// # Safety
@@ -103,11 +136,14 @@ unsafe extern "C" fn __wrap__ZN2v88internal8compiler10turboshaft32ExecuteTurbosh
     let is_of_v8 = native::context::with(|context| context.isolate.get().is_null());
     let Some(guest) = native::current().filter(|_| is_of_v8) else { return optimize() };
     if native::may_attempt(&guest)
-        && let Some(optimized) = native::attempt(&guest, optimize)
+        // SAFETY: V8 has passed the data.
+        && unsafe { (*data).locals() } <= MAX_LOCALS
+        // SAFETY: V8 has passed the data. It frees the journal with it.
+        && let Some(optimized) = native::attempt(&guest, || unsafe { (*data).journal() }, optimize)
     {
         return optimized;
     }
-    // V8 installs only code that is better than what a function has.
+    // It replaces code of the same compiler, which the function has.
     // SAFETY: V8 has passed the arguments. All that an attempt changes of them until it is abandoned are sets of features, counts, and assumptions that
     // belong to optimized code.
     unsafe { (*data).compile_baseline(environment, features, counters) }
