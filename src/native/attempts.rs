@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::fiber::{self, Fiber, Pause};
@@ -51,6 +52,9 @@ struct Attempt<'a> {
     /// Other blocks that were allocated without a lock, by address.
     blocks: RefCell<HashSet<usize>>,
 }
+
+/// How many attempts run. Without one, the allocator does without thread-local data.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// A fiber on which nothing runs.
@@ -111,7 +115,10 @@ pub fn attempt<T, const N: usize>(
     fiber.context().reserve.set(fiber.reserve());
     // SAFETY: the job lives until the fiber is done or was left, and has this type.
     unsafe { fiber.begin(job_of(&job), (&raw const job).cast()) };
-    if fiber.resume() == Pause::Done {
+    RUNNING.fetch_add(1, Ordering::Relaxed);
+    let pause = fiber.resume();
+    RUNNING.fetch_sub(1, Ordering::Relaxed);
+    if pause == Pause::Done {
         FREE.set(Some(fiber));
     } else {
         quota.tasks().abandon();
@@ -139,6 +146,10 @@ pub fn attempt<T, const N: usize>(
 /// Runs `act` with the attempt of this thread, if there is one.
 #[inline]
 fn with_attempt<T>(act: impl FnOnce(&Attempt<'_>) -> T) -> Option<T> {
+    // A thread sees its own attempt.
+    if RUNNING.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
     let attempt = context::with(|context| context.engine.attempt.get()).cast::<Attempt<'_>>();
     // SAFETY: set by `run`, while the attempt lives.
     unsafe { attempt.as_ref() }.map(act)

@@ -166,7 +166,7 @@ unsafe extern "C" fn __wrap_realloc(block: *mut c_void, size: usize) -> *mut c_v
         None if moved.is_null() && size > 0 => small_blocks::allocated(block),
         None => {}
     }
-    if !moved.is_null() {
+    if !moved.is_null() || size == 0 {
         attempts::freeing_block(block);
     }
     count(moved, share)
