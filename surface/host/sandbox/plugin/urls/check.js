@@ -8,7 +8,8 @@ const { EVENT, ROLE, Visitor } = require('../../../values/visit.js');
 const { Forbidden } = require('./forbidden.js');
 const { ARGUMENTS, bitsOf } = require('./outer.js');
 const {
-  AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, schemeAlone, SERVER, SOCKETS,
+  AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, PROXY, PROXY_HOSTS, RELATED, REQUESTS, schemeAlone,
+  SERVER, SOCKETS,
 } = require('./members.js');
 const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
 
@@ -221,6 +222,7 @@ class UrlCheck {
       isPlace: isList && (PLACE.test(name) || SERVER.test(name) || (role === ROLE.ELEMENT && outer?.isPlace === true)),
       isEntry: isList && ((role === ROLE.ELEMENT && outer?.isList === true) || role === ROLE.MEMBER),
       isHeaders: isList && HEADERS.has(name),
+      isProxy: PROXY.test(name),
       isList,
       isInHeaders: HEADERS.has(name) || outer?.isInHeaders === true,
       within: parent,
@@ -332,7 +334,7 @@ class UrlCheck {
    */
   #host(name, value) {
     if (!isSet(value)) {
-      if (name === 'hostname') this.#omit(value);
+      if (name === 'hostname') this.#omit();
       return;
     }
     if (typeof value !== 'string') {
@@ -343,11 +345,10 @@ class UrlCheck {
 
   /**
    * Clients that merge options with a URL connect to this machine if the options have a hostname without a value, as `http.request` does.
-   * @param {unknown} value
    */
-  #omit(value) {
+  #omit() {
     const { role, key, parent } = this.#visitor;
-    this.#isUnset ||= value === '' || role !== ROLE.PROPERTY || !Reflect.deleteProperty(parent, key);
+    this.#isUnset ||= role !== ROLE.PROPERTY || !Reflect.deleteProperty(parent, key);
   }
 
   /**
@@ -409,7 +410,8 @@ class UrlCheck {
       throw new Forbidden('(port)');
     }
     // If no host is named, programs connect to this machine.
-    if (isNumber && !this.#isPlaced && this.#has(REQUESTS, holder) && !this.#has(PLACES, holder) && !isAllowed(this.#domains, 'localhost')) {
+    const isLocal = this.#outer?.isProxy === true ? !this.#has(PROXY_HOSTS, holder) : !this.#isPlaced && this.#has(REQUESTS, holder) && !this.#has(PLACES, holder);
+    if (isNumber && isLocal && !isAllowed(this.#domains, 'localhost')) {
       throw new Forbidden('localhost');
     }
   }
