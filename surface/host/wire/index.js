@@ -27,6 +27,16 @@ function end(writer) {
 }
 
 /**
+ * @param {InstanceType<typeof Writer>} writer
+ * @param {unknown} error
+ * @returns {unknown} the error
+ */
+function failed(writer, error) {
+  if (arriving.unwritten !== undefined) arriving.unwritten = writer.objects();
+  return error;
+}
+
+/**
  * A value that was written.
  * @typedef {object} Serialized
  * @property {Uint8Array} bytes
@@ -51,6 +61,8 @@ function serialize(value, hooks) {
     writer.run(value);
     writer.checkBuffers();
     return takeFrom(writer);
+  } catch (error) {
+    throw failed(writer, error);
   } finally {
     end(writer);
   }
@@ -70,6 +82,8 @@ function serializeAt(value, hooks, place) {
     writer.checkBuffers();
     const length = writer.table.length === 0 ? writer.keep() : 0;
     return length > 0 ? length : takeFrom(writer);
+  } catch (error) {
+    throw failed(writer, error);
   } finally {
     end(writer);
   }
