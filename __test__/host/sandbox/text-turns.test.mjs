@@ -84,7 +84,7 @@ describe('large texts', () => {
     await Promise.all(all);
   });
 
-  test('one whose caller a time limit of node:vm has ended does not count for ever', onlyNode, async () => {
+  test('one whose caller a time limit of node:vm has ended does not count forever', onlyNode, async () => {
     const turns = new TextTurns();
     let begun = 0;
     const work = async () => {

@@ -26,7 +26,7 @@ class TextTurns {
     if (characters <= SMALL) {
       return work();
     }
-    // A time limit of `node:vm` around the caller could end JavaScript without `finally`: the characters would count for ever. It does not cover
+    // A time limit of `node:vm` around the caller could end JavaScript without `finally`: the characters would count forever. It does not cover
     // microtasks.
     await undefined;
     /** @type {() => void} */
