@@ -325,7 +325,7 @@ describe('values that are passed on', () => {
     sandbox.disposeAll();
   });
 
-  test('a hostname without a value does not lead to this machine', async () => {
+  test('a host without a value does not lead to this machine', async () => {
     const targets = [];
     const agent = new http.Agent();
     agent.createConnection = ({ host }) => { targets.push(host); throw new Error('stub'); };
@@ -348,19 +348,19 @@ describe('values that are passed on', () => {
     const { sandbox, execute } = await plugin({ manifest: manifest(network), context: hostContext({ take }) });
     const unset = [
       '{ hostname: null }', '{ hostname: undefined }', '{ HOSTNAME: null, hostname: undefined, method: "POST", headers: { accept: "x" } }', '{ hostname: "", port: 6379 }',
-      '{ hostname: new String(""), host: "" }',
+      '{ hostname: new String(""), host: "" }', '{ host: null, port: 6379 }', '{ host: undefined }',
     ];
     for (const options of unset) {
       await execute(`context.take('http://api.example.com:6379/', ${options})`);
-      assert.equal(Object.keys(seen.pop()[1]).some((key) => /hostname/i.test(key)), false, options);
+      assert.equal(Object.keys(seen.pop()[1]).some((key) => /host/i.test(key)), false, options);
     }
-    for (const args of ['"http://api.example.com/", { hostname: "", method: "GET" }', '"http://api.example.com/", [["hostname", null]]', '"http://api.example.com/", new Map([["hostname", null]])']) {
+    for (const args of ['"http://api.example.com/", { hostname: "", method: "GET" }', '"http://api.example.com/", [["hostname", null]]', '"http://api.example.com/", new Map([["host", null]])']) {
       await assert.rejects(execute(`context.take(${args})`), { kind: 'NETWORK' }, args);
     }
     assert.deepEqual([targets, seen], [isNode ? unset.map(() => 'api.example.com') : [], []]);
     // The method itself may name the host.
-    await execute('context.take({ hostname: null, name: "x" }, { hostname: "" })').catch(() => {});
-    assert.deepEqual(seen, [[{ name: 'x' }, {}]]);
+    await execute('context.take({ hostname: null, name: "x", headers: { host: "" } }, { hostname: "" }, [["host", null]])').catch(() => {});
+    assert.deepEqual(seen, [[{ name: 'x', headers: { host: '' } }, {}, [['host', null]]]]);
     sandbox.disposeAll();
   });
 

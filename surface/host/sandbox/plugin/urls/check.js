@@ -8,8 +8,8 @@ const { EVENT, ROLE, Visitor } = require('../../../values/visit.js');
 const { Forbidden } = require('./forbidden.js');
 const { ARGUMENTS, bitsOf } = require('./outer.js');
 const {
-  AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, PROXY, PROXY_HOSTS, RELATED, REQUESTS, schemeAlone,
-  SERVER, SOCKETS,
+  AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, PROXY, RELATED, REQUESTS, schemeAlone, SERVER,
+  SOCKETS, TARGETS,
 } = require('./members.js');
 const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
 
@@ -60,7 +60,7 @@ class UrlCheck {
   /** The names of `RELATED` that have a value in each container: others could collide in a table. @type {Map<object, Set<string>>} */
   #names = new Map();
   /** the properties of the visitor's root */ #root = ARGUMENTS;
-  /** Whether a hostname without a value was left. */
+  /** Whether a host without a value was left. */
   #isUnset = false;
   /** Visits all parts as often as they occur. @type {InstanceType<typeof Visitor> | undefined} */ #unfolding = undefined;
   #work;
@@ -89,7 +89,7 @@ class UrlCheck {
     try {
       const isDone = this.#visit(isPausing) && (!this.#isShared || this.#unfold(isPausing));
       if (isDone && this.#isUnset && this.#isPlaced) {
-        throw new Forbidden('(hostname)');
+        throw new Forbidden('(host)');
       }
       return isDone;
     } catch (error) {
@@ -334,7 +334,7 @@ class UrlCheck {
    */
   #host(name, value) {
     if (!isSet(value)) {
-      if (name === 'hostname') this.#omit();
+      if (TARGETS.includes(name) && this.#outer?.isInHeaders !== true) this.#omit();
       return;
     }
     if (typeof value !== 'string') {
@@ -344,7 +344,8 @@ class UrlCheck {
   }
 
   /**
-   * Clients that merge options with a URL connect to this machine if the options have a hostname without a value, as `http.request` does.
+   * Clients that merge options with a URL connect to this machine if the options have a host without a value: `http.request` for `hostname`, and
+   * `http2.connect` for `host`.
    */
   #omit() {
     const { role, key, parent } = this.#visitor;
@@ -410,7 +411,7 @@ class UrlCheck {
       throw new Forbidden('(port)');
     }
     // If no host is named, programs connect to this machine.
-    const isLocal = this.#outer?.isProxy === true ? !this.#has(PROXY_HOSTS, holder) : !this.#isPlaced && this.#has(REQUESTS, holder) && !this.#has(PLACES, holder);
+    const isLocal = this.#outer?.isProxy === true ? !this.#has(TARGETS, holder) : !this.#isPlaced && this.#has(REQUESTS, holder) && !this.#has(PLACES, holder);
     if (isNumber && isLocal && !isAllowed(this.#domains, 'localhost')) {
       throw new Forbidden('localhost');
     }
