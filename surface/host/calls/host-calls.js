@@ -212,13 +212,15 @@ let arrivingFrom = ORIGIN.CALLBACK;
 
 /** Discards the promises in what has arrived: JavaScript has ended before they were handled. */
 function discardArrived() {
-  const { part, value } = arriving;
+  const { part, value, writer } = arriving;
   arriving.value = undefined;
   arriving.part = undefined;
+  arriving.writer = undefined;
   arriving.unwritten = undefined;
   if (value !== undefined) {
     discardWithin(arrivingFrom, value);
     discardWithin(arrivingFrom, part);
+    if (writer !== undefined) discardWithin(arrivingFrom, writer.objects());
   }
 }
 

@@ -18,8 +18,19 @@ const { Writer } = require('./writer.js');
  */
 const last = { writer: undefined, reader: undefined };
 
+/**
+ * @param {import('./leaf-writer.js').WriteHooks} hooks
+ * @param {ReturnType<typeof placeIn>} [place]
+ */
+function begin(hooks, place) {
+  const writer = new Writer(hooks, place);
+  if (arriving.value !== undefined) arriving.writer = writer;
+  return writer;
+}
+
 /** @param {InstanceType<typeof Writer>} writer that is done */
 function end(writer) {
+  arriving.writer = undefined;
   writer.release();
   // Otherwise the part may be what could not be written.
   if (arriving.value === undefined) arriving.part = undefined;
@@ -56,7 +67,7 @@ const takeFrom = (writer) => ({ bytes: writer.take(), table: writer.table, isAlo
  * @returns {Serialized}
  */
 function serialize(value, hooks) {
-  const writer = new Writer(hooks);
+  const writer = begin(hooks);
   try {
     writer.run(value);
     writer.checkBuffers();
@@ -76,7 +87,7 @@ function serialize(value, hooks) {
  * @returns {number | Serialized} the number of bytes there
  */
 function serializeAt(value, hooks, place) {
-  const writer = new Writer(hooks, place);
+  const writer = begin(hooks, place);
   try {
     writer.run(value);
     writer.checkBuffers();
