@@ -99,11 +99,18 @@ test('promises that getters create while a value is copied for a guest', async (
     let created = 0;
     let reported = 0;
     subscribe('isolated-v8:unhandled-host-error', ({ error }) => { reported += error.message === 'of a getter' ? 1 : 0; });
-    const make = () => ({ list: [{ get promise() { created += 1; return Promise.reject(new Error('of a getter')); } }] });
+    const fail = () => { created += 1; return Promise.reject(new Error('of a getter')); };
+    const make = () => ({ list: [{ get promise() { return fail(); } }] });
+    // One of them cannot be cloned, and the others are not reached.
+    const makeMany = () => ({ get list() { return [{ inner: {}, first: fail(), get second() { return fail(); } }, fail(), new Map([[1, fail()]])]; } });
     context.global.setSync('call', new ivm.Callback(make));
     context.global.setSync('apply', new ivm.Reference(make));
     context.global.setSync('holder', new ivm.Reference({ inner: make() }));
+    context.global.setSync('many', new ivm.Callback(makeMany));
+    context.global.setSync('later', new ivm.Reference(async () => makeMany()));
+    context.global.setSync('holderOfMany', new ivm.Reference({ inner: makeMany() }));
     const codes = [
+      'many()', 'many({})', 'holderOfMany.copySync()', 'holderOfMany.getSync("inner", { copy: true })',
       'call()', 'call({})', 'holder.copySync()', 'holder.getSync("inner", { copy: true })', 'holder.getSync("inner", { externalCopy: true })',
       'holder.getSync("inner", { accessors: true, copy: true })', 'apply.applySync(undefined, [], { result: { copy: true } })', 'apply.applySync(undefined, [{}], { arguments: { copy: true }, result: { externalCopy: true } })',
       'apply.applyIgnored()',
@@ -111,9 +118,10 @@ test('promises that getters create while a value is copied for a guest', async (
     const seen = codes.map((code) => context.evalSync('try { ' + code + '; "nothing" } catch (error) { error.message }'));
     const inner = 'holder.get("inner", { copy: true }).catch((error) => error.message)';
     seen.push(await context.eval(inner, { promise: true }));
+    seen.push(await context.eval('later.apply(undefined, [], { result: { promise: true, copy: true } }).catch((error) => error.message)', { promise: true }));
     ${ALL_ARRIVED}
     console.log(JSON.stringify([...new Set(seen)]), created === reported, created);`);
-  assert.match(stdout, /^\["#<Promise> could not be cloned\.","nothing"\] true 9$/m);
+  assert.match(stdout, /^\["#<Promise> could not be cloned\.","nothing"\] true 24$/m);
 });
 
 describe('reports', () => {

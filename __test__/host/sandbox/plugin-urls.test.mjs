@@ -325,7 +325,7 @@ describe('values that are passed on', () => {
     sandbox.disposeAll();
   });
 
-  test('a hostname without a value does not lead to this machine', async () => {
+  test('a host without a value does not lead to this machine', async () => {
     const targets = [];
     const agent = new http.Agent();
     agent.createConnection = ({ host }) => { targets.push(host); throw new Error('stub'); };
@@ -346,17 +346,35 @@ describe('values that are passed on', () => {
       if (isNode) request(...args);
     };
     const { sandbox, execute } = await plugin({ manifest: manifest(network), context: hostContext({ take }) });
-    for (const options of ['{ hostname: null }', '{ hostname: undefined }', '{ HOSTNAME: null, hostname: undefined, method: "POST", headers: { accept: "x" } }']) {
+    const unset = [
+      '{ hostname: null }', '{ hostname: undefined }', '{ HOSTNAME: null, hostname: undefined, method: "POST", headers: { accept: "x" } }', '{ hostname: "", port: 6379 }',
+      '{ hostname: new String(""), host: "" }', '{ host: null, port: 6379 }', '{ host: undefined }',
+    ];
+    for (const options of unset) {
       await execute(`context.take('http://api.example.com:6379/', ${options})`);
-      assert.equal(Object.keys(seen.pop()[1]).some((key) => /hostname/i.test(key)), false, options);
+      assert.equal(Object.keys(seen.pop()[1]).some((key) => /host/i.test(key)), false, options);
     }
-    for (const args of ['"http://api.example.com/", { hostname: "" }', '{ hostname: new String("") }, "http://api.example.com/"', '"http://api.example.com/", [["hostname", null]]', '"http://api.example.com/", new Map([["hostname", null]])']) {
+    for (const args of ['"http://api.example.com/", { hostname: "", method: "GET" }', '"http://api.example.com/", [["hostname", null]]', '"http://api.example.com/", new Map([["host", null]])']) {
       await assert.rejects(execute(`context.take(${args})`), { kind: 'NETWORK' }, args);
     }
-    assert.deepEqual([targets, seen], [isNode ? Array(3).fill('api.example.com') : [], []]);
+    assert.deepEqual([targets, seen], [isNode ? unset.map(() => 'api.example.com') : [], []]);
     // The method itself may name the host.
-    await execute('context.take({ hostname: null, name: "x" }, { hostname: "" })').catch(() => {});
-    assert.deepEqual(seen, [[{ name: 'x' }, { hostname: '' }]]);
+    await execute('context.take({ hostname: null, name: "x", headers: { host: "" } }, { hostname: "" }, [["host", null]])').catch(() => {});
+    assert.deepEqual(seen, [[{ name: 'x', headers: { host: '' } }, {}, [['host', null]]]]);
+    sandbox.disposeAll();
+  });
+
+  test('a port of a proxy without a host does not lead to this machine', async () => {
+    const passed = [];
+    const { sandbox, execute } = await taker((args) => passed.push(args));
+    const url = '"http://api.example.com/"';
+    for (const args of ['{ proxy: { port: 6379 } }', '{ HTTPS_PROXY: { port: "6379", hostname: null } }', '{ proxy: { port: 6379, protocol: "http", href: "http://api.example.com/" } }', '{ data: p, proxy: p }', '{ proxy: [["port", 6379]] }']) {
+      await assert.rejects(execute(`((p) => context.take(${url}, ${args}))({ port: 6379, host: '' })`), { kind: 'NETWORK' }, args);
+    }
+    await assert.rejects(execute(`context.take(${url}, { proxy: { port: 6379, host: 'localhost' } })`), { kind: 'NETWORK' });
+    assert.deepEqual(passed, []);
+    await execute(`context.take(${url}, { proxy: { port: 8080, host: 'api.example.com' }, other: { port: 1 } }, { proxy: false })`);
+    assert.deepEqual(passed, [['http://api.example.com/', { proxy: { port: 8080, host: 'api.example.com' }, other: { port: 1 } }, { proxy: false }]]);
     sandbox.disposeAll();
   });
 

@@ -3,13 +3,17 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
+import { runInNewContext } from 'node:vm';
 
 const require = createRequire(import.meta.url);
 const { guard } = require('../../../surface/host/calls/signals.js');
+const { now } = require('../../../surface/host/clock.js');
 const { createNormalizeCode } = require('../../../surface/host/sandbox/code/parser.js');
 const { TextTurns } = require('../../../surface/host/sandbox/common/text-turns.js');
 
 const LARGE = 3_000_000;
+/** Deno's `node:vm` has no time limits. */
+const onlyNode = { skip: (process.versions.bun !== undefined || globalThis.Deno !== undefined) && 'node:vm of Node is needed' };
 
 /** Turns, and the work that has begun, which `finish` ends. */
 function observed() {
@@ -24,7 +28,10 @@ function observed() {
       end(name);
       await new Promise((resolve) => { setTimeout(resolve, 5); });
     },
-    names: () => [...begun.keys()],
+    async names() {
+      await Promise.resolve();
+      return [...begun.keys()];
+    },
   };
 }
 
@@ -33,23 +40,23 @@ describe('large texts', () => {
     const { run, finish, names } = observed();
     const all = ['a', 'b', 'c', 'd'].map((name) => run(name, LARGE));
     all.push(run('small', 100_000));
-    assert.deepEqual(names(), ['a', 'b', 'small']);
+    assert.deepEqual(await names(), ['small', 'a', 'b']);
     await finish('b');
-    assert.deepEqual(names(), ['a', 'small', 'c']);
+    assert.deepEqual(await names(), ['small', 'a', 'c']);
     await finish('a');
-    assert.deepEqual(names(), ['small', 'c', 'd']);
-    for (const name of names()) await finish(name);
+    assert.deepEqual(await names(), ['small', 'c', 'd']);
+    for (const name of await names()) await finish(name);
     assert.deepEqual(await Promise.all(all), ['a', 'b', 'c', 'd', 'small']);
   });
 
   test('one that is larger than all may be is alone', async () => {
     const { run, finish, names } = observed();
     const all = [run('a', LARGE), run('huge', 100_000_000), run('b', LARGE)];
-    assert.deepEqual(names(), ['a']);
+    assert.deepEqual(await names(), ['a']);
     await finish('a');
-    assert.deepEqual(names(), ['huge']);
+    assert.deepEqual(await names(), ['huge']);
     await finish('huge');
-    assert.deepEqual(names(), ['b']);
+    assert.deepEqual(await names(), ['b']);
     await finish('b');
     await Promise.all(all);
   });
@@ -64,17 +71,33 @@ describe('large texts', () => {
     controller.abort(new Error('mine'));
     await assert.rejects(aborted, /mine/);
     await assert.rejects(late, { code: 'ERR_ISOLATE_DEADLINE' });
-    assert.deepEqual(names(), ['failed']);
+    assert.deepEqual(await names(), ['failed']);
     await finish('failed', 'reject');
     await failed;
-    assert.deepEqual(names(), ['last']);
+    assert.deepEqual(await names(), ['last']);
     await finish('last');
     assert.equal(await last, 'last');
     // Nothing is counted any more.
     const all = [run('a', LARGE), run('b', LARGE)];
-    assert.deepEqual(names(), ['a', 'b']);
-    for (const name of names()) await finish(name);
+    assert.deepEqual(await names(), ['a', 'b']);
+    for (const name of await names()) await finish(name);
     await Promise.all(all);
+  });
+
+  test('one whose caller a time limit of node:vm has ended does not count forever', onlyNode, async () => {
+    const turns = new TextTurns();
+    let begun = 0;
+    const work = async () => {
+      begun += 1;
+      for (const end = Date.now() + 50; Date.now() < end;);
+    };
+    const call = () => {
+      turns.run(8_000_000, Infinity, undefined, work);
+      for (;;);
+    };
+    assert.throws(() => runInNewContext('call()', { call }, { timeout: 20 }), /timed out/);
+    await turns.run(8_000_000, now() + 10_000, undefined, work);
+    assert.equal(begun, 2);
   });
 });
 

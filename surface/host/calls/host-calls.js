@@ -7,7 +7,7 @@ const { types } = require('node:util');
 const { TRANSFER } = require('../../core/protocol.js');
 const { keysOf, searchAll, searchBeginning, searchResolved } = require('./promise-search.js');
 const { reportUnhandled } = require('./unhandled.js');
-const { arriving } = require('../wire/arriving.js');
+const { arriving, NOTHING } = require('../wire/arriving.js');
 const { EndOfTurn } = require('../wire/end-of-turn.js');
 const { uncloneableOf } = require('../wire/refusal.js');
 
@@ -189,6 +189,16 @@ function discardWithin(origin, value) {
 }
 
 /**
+ * Discards the promises in what getters have created for a value that could not be written.
+ * @param {string} origin
+ */
+function discardUnwritten(origin) {
+  const { unwritten } = arriving;
+  arriving.unwritten = undefined;
+  if (unwritten !== undefined && unwritten.length > 0) discardWithin(origin, unwritten);
+}
+
+/**
  * Handles promises inside a value that will be copied on a later turn. They cannot be copied, and must not reject unhandled before.
  * @param {string} origin
  * @param {unknown} value
@@ -202,12 +212,15 @@ let arrivingFrom = ORIGIN.CALLBACK;
 
 /** Discards the promises in what has arrived: JavaScript has ended before they were handled. */
 function discardArrived() {
-  const { part, value } = arriving;
+  const { part, value, writer } = arriving;
   arriving.value = undefined;
   arriving.part = undefined;
+  arriving.writer = undefined;
+  arriving.unwritten = undefined;
   if (value !== undefined) {
     discardWithin(arrivingFrom, value);
     discardWithin(arrivingFrom, part);
+    if (writer !== undefined) discardWithin(arrivingFrom, writer.objects());
   }
 }
 
@@ -311,14 +324,17 @@ function adopt(thenable, depth = 0) {
  */
 function passOn(pass, value, bits, origin) {
   let passed;
+  arriving.unwritten = NOTHING;
   try {
     passed = pass(value, bits);
   } catch (error) {
     discardWithin(origin, value);
     discardWithin(origin, uncloneableOf(error));
+    discardUnwritten(origin);
     arriving.part = undefined;
     throw error;
   }
+  arriving.unwritten = undefined;
   arriving.part = undefined;
   if (typeof value === 'object' && (bits & TRANSFER.PROMISE) === 0 && isPromise(value)) {
     discard(origin, value);
@@ -326,4 +342,4 @@ function passOn(pass, value, bits, origin) {
   return passed;
 }
 
-module.exports = { adopt, discard, discardArrived, discardThrown, discardWithin, expectArrival, guard, isThenable, notify, ORIGIN, passOn, report };
+module.exports = { adopt, discard, discardArrived, discardThrown, discardUnwritten, discardWithin, expectArrival, guard, isThenable, notify, ORIGIN, passOn, report };

@@ -8,8 +8,8 @@ const { CALLBACK, KIND, MESSAGE, OP, TAG, TRANSFER } = require('../../core/proto
 const { CODE, coded, invalid } = require('../../core/error.js');
 const { thrownText } = require('../wire/faults.js');
 const { describeWithoutSource } = require('../wire/refusal.js');
-const { arriving } = require('../wire/arriving.js');
-const { expectArrival, isThenable, notify, ORIGIN } = require('../calls/host-calls.js');
+const { arriving, NOTHING } = require('../wire/arriving.js');
+const { discardUnwritten, expectArrival, isThenable, notify, ORIGIN } = require('../calls/host-calls.js');
 const { read, remove, write } = require('../values/reflect.js');
 
 /**
@@ -45,6 +45,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       const carrier = answer(request, op, slot, args, shows, discarded);
       arriving.value = outer;
       arriving.part = undefined;
+      arriving.unwritten = undefined;
       if (carrier === LATER) {
         return undefined;
       }
@@ -54,6 +55,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       return carrier;
     } catch (error) {
       if (typeof error === 'object') arriving.value = error;
+      discardUnwritten(origin);
       release(args);
       const carrier = packThrown(error, shows, origin, op === OP.CALL_AWAITED ? errorFor : undefined);
       arriving.value = outer;
@@ -92,9 +94,12 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
         return applyAndWait(request, slot, args, shows);
       case OP.REF_GET: {
         const bits = (args[1] & ~OP.SHOWS_STACKS) | (owned.note(slot) & TRANSFER.UNSAFE_INHERIT) | shows;
-        // A getter is a call. The value of a data property belongs to the host.
-        if ((bits & TRANSFER.ACCESSORS) === 0) return pack(read(owned.value(slot), args[0], bits), bits);
         const value = read(owned.value(slot), args[0], bits);
+        // A getter is a call. The value of a data property belongs to the host, but not what getters create while it is copied.
+        if ((bits & TRANSFER.ACCESSORS) === 0) {
+          arriving.unwritten = NOTHING;
+          return pack(value, bits);
+        }
         if (typeof value === 'object') arriving.value = value;
         return packResult(value, bits, ORIGIN.REFERENCE);
       }

@@ -11,6 +11,16 @@ const arriving = {
   value: undefined,
   /** The object that the codec has read from a property: a getter may have created it. @type {unknown} */
   part: undefined,
+  /** What writes it for a guest. @type {{ objects(): readonly unknown[] } | undefined} */
+  writer: undefined,
+  /**
+   * The objects of a value that could not be written: getters may have created some. The codec notes them only if this is `NOTHING`.
+   * @type {readonly unknown[] | undefined}
+   */
+  unwritten: undefined,
 };
 
-module.exports = { arriving };
+/** @type {readonly unknown[]} */
+const NOTHING = Object.freeze([]);
+
+module.exports = { arriving, NOTHING };

@@ -18,12 +18,33 @@ const { Writer } = require('./writer.js');
  */
 const last = { writer: undefined, reader: undefined };
 
+/**
+ * @param {import('./leaf-writer.js').WriteHooks} hooks
+ * @param {ReturnType<typeof placeIn>} [place]
+ */
+function begin(hooks, place) {
+  const writer = new Writer(hooks, place);
+  if (arriving.value !== undefined) arriving.writer = writer;
+  return writer;
+}
+
 /** @param {InstanceType<typeof Writer>} writer that is done */
 function end(writer) {
+  arriving.writer = undefined;
   writer.release();
   // Otherwise the part may be what could not be written.
   if (arriving.value === undefined) arriving.part = undefined;
   last.writer = writer;
+}
+
+/**
+ * @param {InstanceType<typeof Writer>} writer
+ * @param {unknown} error
+ * @returns {unknown} the error
+ */
+function failed(writer, error) {
+  if (arriving.unwritten !== undefined) arriving.unwritten = writer.objects();
+  return error;
 }
 
 /**
@@ -46,11 +67,13 @@ const takeFrom = (writer) => ({ bytes: writer.take(), table: writer.table, isAlo
  * @returns {Serialized}
  */
 function serialize(value, hooks) {
-  const writer = new Writer(hooks);
+  const writer = begin(hooks);
   try {
     writer.run(value);
     writer.checkBuffers();
     return takeFrom(writer);
+  } catch (error) {
+    throw failed(writer, error);
   } finally {
     end(writer);
   }
@@ -64,12 +87,14 @@ function serialize(value, hooks) {
  * @returns {number | Serialized} the number of bytes there
  */
 function serializeAt(value, hooks, place) {
-  const writer = new Writer(hooks, place);
+  const writer = begin(hooks, place);
   try {
     writer.run(value);
     writer.checkBuffers();
     const length = writer.table.length === 0 ? writer.keep() : 0;
     return length > 0 ? length : takeFrom(writer);
+  } catch (error) {
+    throw failed(writer, error);
   } finally {
     end(writer);
   }

@@ -253,6 +253,23 @@ class LeafWriter extends Sink {
     }
   }
 
+  /** @returns {unknown[]} the objects that it has written, or begun to write, the last ones first */
+  objects() {
+    /** @type {unknown[]} */
+    const all = [];
+    const add = (/** @type {unknown} */ object) => { all.push(object); };
+    if (this.ids !== undefined) {
+      this.olderIds?.forEach((_, object) => add(object));
+      this.ids.forEach((_, object) => add(object));
+    } else if (this.seen !== undefined) {
+      this.older?.forEach(add);
+      this.seen.forEach(add);
+    } else {
+      this.first.forEach(add);
+    }
+    return all.toReversed();
+  }
+
   /** @param {unknown} carrier @returns {number} its index */
   intoTable(carrier) {
     return this.table.push(carrier) - 1;

@@ -8,7 +8,8 @@ const { EVENT, ROLE, Visitor } = require('../../../values/visit.js');
 const { Forbidden } = require('./forbidden.js');
 const { ARGUMENTS, bitsOf } = require('./outer.js');
 const {
-  AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, schemeAlone, SERVER, SOCKETS,
+  AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, PROXY, RELATED, REQUESTS, schemeAlone, SERVER,
+  SOCKETS, TARGETS,
 } = require('./members.js');
 const { isAllowed, LOCAL, readHost, readText, SOCKET } = require('./urls.js');
 
@@ -59,7 +60,7 @@ class UrlCheck {
   /** The names of `RELATED` that have a value in each container: others could collide in a table. @type {Map<object, Set<string>>} */
   #names = new Map();
   /** the properties of the visitor's root */ #root = ARGUMENTS;
-  /** Whether a hostname without a value was left. */
+  /** Whether a host without a value was left. */
   #isUnset = false;
   /** Visits all parts as often as they occur. @type {InstanceType<typeof Visitor> | undefined} */ #unfolding = undefined;
   #work;
@@ -88,7 +89,7 @@ class UrlCheck {
     try {
       const isDone = this.#visit(isPausing) && (!this.#isShared || this.#unfold(isPausing));
       if (isDone && this.#isUnset && this.#isPlaced) {
-        throw new Forbidden('(hostname)');
+        throw new Forbidden('(host)');
       }
       return isDone;
     } catch (error) {
@@ -221,6 +222,7 @@ class UrlCheck {
       isPlace: isList && (PLACE.test(name) || SERVER.test(name) || (role === ROLE.ELEMENT && outer?.isPlace === true)),
       isEntry: isList && ((role === ROLE.ELEMENT && outer?.isList === true) || role === ROLE.MEMBER),
       isHeaders: isList && HEADERS.has(name),
+      isProxy: PROXY.test(name),
       isList,
       isInHeaders: HEADERS.has(name) || outer?.isInHeaders === true,
       within: parent,
@@ -332,7 +334,7 @@ class UrlCheck {
    */
   #host(name, value) {
     if (!isSet(value)) {
-      if (name === 'hostname') this.#omit(value);
+      if (TARGETS.includes(name) && this.#outer?.isInHeaders !== true) this.#omit();
       return;
     }
     if (typeof value !== 'string') {
@@ -342,12 +344,12 @@ class UrlCheck {
   }
 
   /**
-   * Clients that merge options with a URL connect to this machine if the options have a hostname without a value, as `http.request` does.
-   * @param {unknown} value
+   * Clients that merge options with a URL connect to this machine if the options have a host without a value: `http.request` for `hostname`, and
+   * `http2.connect` for `host`.
    */
-  #omit(value) {
+  #omit() {
     const { role, key, parent } = this.#visitor;
-    this.#isUnset ||= value === '' || role !== ROLE.PROPERTY || !Reflect.deleteProperty(parent, key);
+    this.#isUnset ||= role !== ROLE.PROPERTY || !Reflect.deleteProperty(parent, key);
   }
 
   /**
@@ -409,7 +411,8 @@ class UrlCheck {
       throw new Forbidden('(port)');
     }
     // If no host is named, programs connect to this machine.
-    if (isNumber && !this.#isPlaced && this.#has(REQUESTS, holder) && !this.#has(PLACES, holder) && !isAllowed(this.#domains, 'localhost')) {
+    const isLocal = this.#outer?.isProxy === true ? !this.#has(TARGETS, holder) : !this.#isPlaced && this.#has(REQUESTS, holder) && !this.#has(PLACES, holder);
+    if (isNumber && isLocal && !isAllowed(this.#domains, 'localhost')) {
       throw new Forbidden('localhost');
     }
   }

@@ -9,6 +9,10 @@ const HOSTS = new Set(['host', 'hostname', 'hostaddr', 'servername', ':authority
 const SOCKETS = new Set(['socketpath', 'unix', 'unixsocket']);
 /** Members that name a server by a URL, or by a name alone. */
 const SERVER = /^(?:origin|baseur[il]|prefixurl)$|proxy$/;
+/** Members that name a proxy. If these are objects, clients such as axios connect to the host in them, or else to this machine. */
+const PROXY = /proxy$/;
+/** Members by which clients choose the host to connect to, if there is no URL. */
+const TARGETS = Object.freeze(['host', 'hostname']);
 /** Members whose value is a URL, as are those whose names end in `url` or `uri`. */
 const PLACE = /(?:^href|^endpoint|ur[il])$/;
 /** Members by which an object names its server, spelled as `nameOf` returns them. */
@@ -61,5 +65,5 @@ function nameOf(key) {
 }
 
 module.exports = {
-  AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, RELATED, REQUESTS, schemeAlone, SERVER, SOCKETS,
+  AUTHORITIES, HEADERS, HOSTS, isPort, isProtocol, isWord, nameOf, PATHS, PLACE, PLACES, PROTOCOLS, PROXY, RELATED, REQUESTS, schemeAlone, SERVER, SOCKETS, TARGETS,
 };
