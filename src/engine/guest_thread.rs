@@ -229,15 +229,17 @@ impl GuestThread {
             let (state, Some(code)) = (self.state(), self.code.get()) else { break };
             let (ThreadState::Working(thread) | ThreadState::Caller(thread, _)) = state else { break };
             let fiber = if let ThreadState::Caller(_, fiber) = state { fiber } else { 0 };
-            // Others may have to answer first.
-            let mut turn = system::Turn::begin(thread, fiber);
-            if !self.begin_asking(state) {
-                continue;
-            }
-            let more = if anywhere && fiber == 0 { system::own_code() } else { code_of_v8() };
-            let attempt = turn.suspend(code, more);
-            self.end_asking(matches!(attempt, Attempt::Suspended));
-            drop(turn);
+            let attempt = {
+                // Others may have to answer first.
+                let mut turn = system::Turn::begin(thread, fiber);
+                if !self.begin_asking(state) {
+                    continue;
+                }
+                let more = if anywhere && fiber == 0 { system::own_code() } else { code_of_v8() };
+                let attempt = turn.suspend(code, more);
+                self.end_asking(matches!(attempt, Attempt::Suspended));
+                attempt
+            };
             match attempt {
                 Attempt::Suspended => {}
                 Attempt::Elsewhere => std::thread::sleep(PAUSE),
@@ -248,11 +250,12 @@ impl GuestThread {
     }
 
     /// From now on, the thread is asked, unless its state is another one. So it works for this isolate until it has answered. The caller has the turn
-    /// to ask it, so nothing else asks it.
+    /// to ask a thread with this state, so nothing else asks it then.
     fn begin_asking(&self, state: ThreadState) -> bool {
         let mut known = lock(&self.known);
-        known.is_asked = known.state == state;
-        known.is_asked
+        let may_ask = known.state == state;
+        known.is_asked |= may_ask;
+        may_ask
     }
 
     fn end_asking(&self, is_suspended: bool) {
@@ -393,11 +396,13 @@ mod tests {
             lock(&its.known).is_asked
         });
         begins.recv().unwrap();
+        let start = Instant::now();
         let asks = thread::spawn(move || asking.suspend(false));
         while !lock(&guest.known).is_asked && !asks.is_finished() {
             thread::yield_now();
         }
-        let start = Instant::now();
+        // Who knows it in another state does not ask it, and does not end the question.
+        assert!(!guest.begin_asking(ThreadState::Working(0)));
         assert!(guest.processor_time().is_some() && matches!(guest.state(), ThreadState::Working(_)));
         assert_ne!(guest.thread_id(), 0);
         // The question takes half a second. On a busy machine, all of it may have passed.
