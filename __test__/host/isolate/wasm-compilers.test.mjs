@@ -25,7 +25,7 @@ const MODULES = `
     const guest = new ivm.Isolate({ memoryLimit });
     const realm = await guest.createContext();
     await realm.global.set('bytes', bytes, { copy: true });
-    await realm.eval('globalThis.run = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.run; 0');
+    await realm.eval('globalThis.instance = new WebAssembly.Instance(new WebAssembly.Module(bytes)); globalThis.run = instance.exports.run; 0');
     return { guest, realm };
   };
   const USE = 'for (let i = 0; i < 2e6; i++) run(0); run(0)';
@@ -73,48 +73,24 @@ test('optimizing a function takes no more memory than its isolate may have, whic
   assert.deepEqual([ivm.engineStats().lostThreads, ivm.engineStats().endings.outOfMemory], [0, 0]);
   otherWorks();`, { timeout: 90_000 }));
 
-test('what V8 has allocated for an optimization that is abandoned is freed', LINUX, () => passes(`
-  ${MODULES}
-  // x = table[0](x), again and again
-  const code = join([0, 0x20, 0, 0x45, 0x04, 0x40, 0x41, 7, 0x0f, 0x0b, 0x20, 0], times(21_000, [0x20, 0, 0x11, 0, 0]), [0x0b]);
-  const bytes = join([0, 97, 115, 109, 1, 0, 0, 0], section(1, [1, 0x60, 1, 0x7f, 1, 0x7f]), section(3, [1, 0]), section(4, [1, 0x70, 0, 10]),
-    section(7, [1, 3, ...Buffer.from('run'), 0, 0]), section(10, join([1], leb(code.length), code)));
-  const resident = () => parseInt(readFileSync('/proc/self/status', 'utf8').split('VmRSS:')[1], 10) / 1024;
-  let before;
-  for (let i = 0; i < 14; i += 1) {
-    if (i === 4) before = resident();
-    const { guest, realm } = await guestWith(64, bytes);
-    assert.equal(await realm.eval(USE, { timeout: 20_000 }), 7);
-    await rest();
-    guest.dispose();
-    await rest();
-  }
-  // Each has left 8 MB.
-  const more = resident() - before;
-  assert.ok(more < 40, more + ' MB');`, {
-  timeout: 90_000,
-  // The allocator returns blocks to the system when they are freed.
-  env: { MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '4096', MALLOC_MMAP_MAX_: '60000' },
-}));
-
 test('functions with very many locals are not optimized', LINUX, () => passes(`
   ${MODULES}
-  const COUNT = 40_000;
+  const COUNT = 49_000;
   const all = (unit) => Array.from({ length: COUNT }, (_, i) => unit(i + 1)).flat();
   const set = all((i) => [0x20, 0, 0x41, 3, 0x6c, 0x22, 0, 0x21, ...leb(i)]);
   // A loop in which each local gets the value of the next one.
   const rotate = [0x03, 0x40, ...all((i) => [0x20, ...leb(i)]), 0x21, 1, ...all((i) => [0x21, ...leb(COUNT + 1 - i)]).slice(0, -2), 0x20, 0, 0x0d, 0, 0x0b];
   const sum = [0x20, 0, ...all((i) => [0x20, ...leb(i), 0x6a])];
-  const code = join([1], leb(COUNT), [0x7f], [0x20, 0, 0x45, 0x04, 0x40, 0x41, 7, 0x0f, 0x0b], set, rotate, sum, [0x0b]);
+  const code = join([1], leb(COUNT), [0x7f], [0x20, 0, 0x45, 0x04, 0x40], set, [0x41, 7, 0x0f, 0x0b], set, rotate, rotate, rotate, sum, [0x0b]);
   const bytes = join([0, 97, 115, 109, 1, 0, 0, 0], section(1, [1, 0x60, 1, 0x7f, 1, 0x7f]), section(3, [1, 0]),
     section(7, [1, 3, ...Buffer.from('run'), 0, 0]), section(10, join([1], leb(code.length), code)));
   const { guest, realm } = await guestWith(256, bytes);
-  assert.equal(await realm.eval('for (let i = 0; i < 1e6; i++) run(0); run(0)', { timeout: 30_000 }), 7);
+  assert.equal(await realm.eval('for (let i = 0; i < 300; i++) run(0); run(0)', { timeout: 30_000 }), 7);
   guest.dispose();
   const before = used();
   await rest();
-  // V8 took 2 seconds, which nothing ends.
-  assert.ok(used() - before < 1_000, used() - before + ' ms');`, { timeout: 90_000 }));
+  // V8 took several seconds, which nothing ends.
+  assert.ok(used() - before < 1_500, used() - before + ' ms');`, { timeout: 90_000 }));
 
 test('optimizing a function does not continue when its isolate has ended', LINUX, () => passes(`
   ${MODULES}

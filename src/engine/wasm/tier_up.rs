@@ -74,10 +74,16 @@ struct Options {
     deopt_kind: u8,
 }
 
-/// `v8::internal::wasm::WasmCompilationResult`. C++ moves it like Rust does: it holds no pointer to itself.
+/// `v8::internal::wasm::WasmCompilationResult`. C++ moves it like Rust does: it holds no pointer to itself. Its first word is null if the compilation has
+/// failed. V8 then tries to optimize no function of the module any more.
 #[repr(C)]
 struct Compiled {
     _words: MaybeUninit<[usize; 28]>,
+}
+
+impl Compiled {
+    /// It owns nothing.
+    const FAILED: Self = Self { _words: MaybeUninit::zeroed() };
 }
 
 impl Data {
@@ -143,8 +149,10 @@ unsafe extern "C" fn __wrap__ZN2v88internal8compiler10turboshaft32ExecuteTurbosh
     {
         return optimized;
     }
-    // It replaces code of the same compiler, which the function has.
+    // The code replaces that of the same compiler, which the function has.
     // SAFETY: V8 has passed the arguments. All that an attempt changes of them until it is abandoned are sets of features, counts, and assumptions that
     // belong to optimized code.
-    unsafe { (*data).compile_baseline(environment, features, counters) }
+    let baseline = || unsafe { (*data).compile_baseline(environment, features, counters) };
+    // SAFETY: as above.
+    native::attempt(&guest, || unsafe { (*data).journal() }, baseline).unwrap_or(Compiled::FAILED)
 }
