@@ -244,8 +244,10 @@ for (const syncCalls of ['caller', 'thread']) {
           await new Promise((resolve) => { setTimeout(resolve); });
         }
       }
-      // Seldom, the limit ends a function itself after it has noted a promise. Without handlers, there are dozens.
-      console.log(limited === 20 * calls.length, unhandled <= 3 || unhandled);`, { timeout: 60_000 });
+      // Seldom, the limit ends a function itself after it has noted a promise. On Node 20, no JavaScript runs after a nested call until its caller continues.
+      // Without handlers, there are dozens.
+      const most = process.versions.node.startsWith('20.') ? 20 : 3;
+      console.log(limited === 20 * calls.length, unhandled <= most || unhandled);`, { timeout: 60_000 });
     assert.equal(stdout.trim(), 'true true', stderr);
   });
 }
