@@ -31,7 +31,6 @@ functions! {
     own: c"own",
     leave: c"leave",
     serve_direct_calls: c"serveDirectCalls",
-    interrupted: c"interrupted",
 }
 
 fn reference(js: Js<'_>, host: JsValue<'_>, name: &CStr) -> JsResult<Reference> {

@@ -28,13 +28,6 @@ impl Environment {
         let thrown = js.take_exception();
         if thrown.is_none() {
             self.context.interrupted.set(true);
-            // What was returned to the JavaScript that has ended may contain promises. Code of the host that called guests continues, and calls others.
-            let notify = |js: Js<'_>, environment: &Self| {
-                js.call(js.dereference(&environment.functions.interrupted)?, &[]).map(drop)
-            };
-            if !matches!(js.scoped(self, notify), Ok(Ok(()))) {
-                js.clear_exception();
-            }
         }
         thrown
     }

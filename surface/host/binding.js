@@ -104,8 +104,6 @@ function createHostBinding(native, sandboxes) {
     own: (/** @type {number} */ ticket, /** @type {number} */ note) => owned.own(ticket, note),
     leave: (/** @type {import('../core/handle.js').Row} */ entry) => surface.core.entries.leave(entry),
     serveDirectCalls: (/** @type {number} */ head, /** @type {unknown} */ first) => incoming().arrivals.serveDirectCalls(head, first),
-    // JavaScript that the native side has called was ended.
-    interrupted: () => sent?.discardArrived(),
     // If the host was started with `--expose-gc`, guests have `gc` too, as in isolated-vm.
     exposesGc: typeof (/** @type {any} */ (globalThis).gc) === 'function',
     // Deno's Node-API handle scopes do nothing.

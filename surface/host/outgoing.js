@@ -2,7 +2,7 @@
 // What this host sends beyond primitives: copies, functions, promises and references. It is loaded when the first of these is sent, or when a
 // guest first calls a function of this host.
 
-const { adopt, discard, discardArrived, isThenable, ORIGIN } = require('./calls/host-calls.js');
+const { adopt, discard, isThenable, ORIGIN } = require('./calls/host-calls.js');
 const { createLocal } = require('./values/local.js');
 const { createPack } = require('./values/pack.js');
 const { createServe } = require('./requests/serve.js');
@@ -40,7 +40,6 @@ function createOutgoing({ native, owned, surface, unpack, incoming }) {
   const { release, skip } = incoming();
   return Object.freeze({
     delegateTo,
-    discardArrived,
     local: Object.freeze(local),
     pack,
     packArgument,

@@ -224,7 +224,7 @@ function discardArrived() {
   }
 }
 
-// The native side knows earlier, if the limit has ended what it has called. In any case, before the host looks for rejections without a handler.
+// Before the host looks for rejections without a handler.
 const endOfTurn = new EndOfTurn(discardArrived);
 
 /**
@@ -234,6 +234,27 @@ const endOfTurn = new EndOfTurn(discardArrived);
 function expectArrival(origin) {
   arrivingFrom = origin;
   endOfTurn.expect();
+}
+
+/**
+ * Calls a function, and notes its result. If a time limit has ended a nested call, the function may have caught the error of that call.
+ * @param {unknown} outer `arriving.value` at the moment
+ * @param {Function} target
+ * @param {unknown} receiver
+ * @param {any[]} args
+ * @returns {any} its result
+ */
+function applyNoted(outer, target, receiver, args) {
+  let result;
+  try {
+    result = apply(target, receiver, args);
+  } catch (error) {
+    if (arriving.value !== outer) discardArrived();
+    throw error;
+  }
+  if (arriving.value !== outer) discardArrived();
+  if (typeof result === 'object') arriving.value = result;
+  return result;
 }
 
 /**
@@ -248,8 +269,7 @@ function notify(origin, target, receiver, args) {
   expectArrival(origin);
   let result;
   try {
-    result = apply(target, receiver, args);
-    if (typeof result === 'object') arriving.value = result;
+    result = applyNoted(outer, target, receiver, args);
   } catch (error) {
     if (typeof error === 'object') arriving.value = error;
     report(origin, error);
@@ -342,4 +362,4 @@ function passOn(pass, value, bits, origin) {
   return passed;
 }
 
-module.exports = { adopt, discard, discardArrived, discardThrown, discardUnwritten, discardWithin, expectArrival, guard, isThenable, notify, ORIGIN, passOn, report };
+module.exports = { adopt, applyNoted, discard, discardArrived, discardThrown, discardUnwritten, discardWithin, expectArrival, guard, isThenable, notify, ORIGIN, passOn, report };

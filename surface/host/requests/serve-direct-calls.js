@@ -4,7 +4,7 @@
 
 const { kindOf, recordOf } = require('../../core/handle.js');
 const { CALLBACK, KIND, OP, TAG, TRANSFER } = require('../../core/protocol.js');
-const { expectArrival, ORIGIN } = require('../calls/host-calls.js');
+const { discardArrived, expectArrival, ORIGIN } = require('../calls/host-calls.js');
 const { isPrimitive } = require('../values/primitive.js');
 const { DIRECT_CALL, WIRE } = require('../protocol.js');
 const { arriving } = require('../wire/arriving.js');
@@ -72,17 +72,24 @@ function createServeDirectCalls({ native, owned, packAnswer, small, packThrown, 
     const bits = isReference ? rest & IN_BITS : TRANSFER.OR_COPY | (rest & IN_BITS);
     const count = rest >>> COUNT_SHIFT;
     const outer = arriving.value;
+    // As in `applyNoted`.
+    let noted = outer;
     const entered = owned.enter();
     try {
       expectArrival(origin);
       const result = count === 1 && (rest & DIRECT_CALL.RECEIVER) === 0
         ? target(receive(first))
         : Reflect.apply(target, (rest & DIRECT_CALL.RECEIVER) === 0 ? undefined : directCallValue(0), valuesOf(count, first));
-      if (typeof result === 'object') arriving.value = result;
+      if (arriving.value !== noted) discardArrived();
+      if (typeof result === 'object') {
+        noted = result;
+        arriving.value = result;
+      }
       const carrier = (bits & TRANSFER.ASKED_MASK) <= TRANSFER.COPY && isPrimitive(result) ? result : packAnswer(result, bits, origin);
       arriving.value = outer;
       return carrier;
     } catch (error) {
+      if (arriving.value !== noted) discardArrived();
       if (typeof error === 'object') arriving.value = error;
       const carrier = packThrown(error, bits & OP.SHOWS_STACKS, origin);
       arriving.value = outer;

@@ -9,7 +9,7 @@ const { CODE, coded, invalid } = require('../../core/error.js');
 const { thrownText } = require('../wire/faults.js');
 const { describeWithoutSource } = require('../wire/refusal.js');
 const { arriving, NOTHING } = require('../wire/arriving.js');
-const { discardUnwritten, expectArrival, isThenable, notify, ORIGIN } = require('../calls/host-calls.js');
+const { applyNoted, discardUnwritten, expectArrival, isThenable, notify, ORIGIN } = require('../calls/host-calls.js');
 const { read, remove, write } = require('../values/reflect.js');
 
 /**
@@ -86,21 +86,18 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
           notify(ORIGIN.REFERENCE, target, receiver, list);
           return undefined;
         }
-        const result = Reflect.apply(target, receiver, list);
-        if (typeof result === 'object') arriving.value = result;
-        return packResult(result, (args[0] & ~OP.SHOWS_STACKS) | shows, ORIGIN.REFERENCE);
+        return packResult(applyNoted(null, target, receiver, list), (args[0] & ~OP.SHOWS_STACKS) | shows, ORIGIN.REFERENCE);
       }
       case OP.REF_APPLY_SYNC_PROMISE:
         return applyAndWait(request, slot, args, shows);
       case OP.REF_GET: {
         const bits = (args[1] & ~OP.SHOWS_STACKS) | (owned.note(slot) & TRANSFER.UNSAFE_INHERIT) | shows;
-        const value = read(owned.value(slot), args[0], bits);
+        const value = applyNoted(null, read, undefined, [owned.value(slot), args[0], bits]);
         // A getter is a call. The value of a data property belongs to the host, but not what getters create while it is copied.
         if ((bits & TRANSFER.ACCESSORS) === 0) {
           arriving.unwritten = NOTHING;
           return pack(value, bits);
         }
-        if (typeof value === 'object') arriving.value = value;
         return packResult(value, bits, ORIGIN.REFERENCE);
       }
       case OP.REF_SET:
@@ -159,8 +156,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
       notify(ORIGIN.CALLBACK, target, undefined, values);
       return undefined;
     }
-    const result = Reflect.apply(target, undefined, values);
-    if (typeof result === 'object') arriving.value = result;
+    const result = applyNoted(null, target, undefined, values);
     if (awaited ? isThenable(result) : types.isPromise(result) && answeringLater.has(target)) {
       answerWith(result, TRANSFER.OR_COPY | shows, request, ORIGIN.CALLBACK, errorFor);
       return LATER;
@@ -193,8 +189,7 @@ function createServe({ owned, reply, pack, packResult, packThrown, answerWith, u
    */
   function applyAndWait(request, slot, args, shows) {
     const { target, receiver, list } = application(slot, args);
-    const result = Reflect.apply(target, receiver, list);
-    if (typeof result === 'object') arriving.value = result;
+    const result = applyNoted(null, target, receiver, list);
     if (!types.isPromise(result)) return packResult(result, TRANSFER.OR_REFERENCE | shows, ORIGIN.REFERENCE);
     answerWith(result, TRANSFER.OR_THROW | shows, request, ORIGIN.REFERENCE);
     return LATER;
