@@ -118,27 +118,14 @@ pub fn attempt<T, const N: usize>(
     RUNNING.fetch_add(1, Ordering::Relaxed);
     let pause = fiber.resume();
     RUNNING.fetch_sub(1, Ordering::Relaxed);
+    // At the end of the reserve of its stack, the work may have been in the middle of anything. Then its memory is lost.
+    if pause == Pause::Left {
+        job.attempt.free(fiber.unguarded(), &kept());
+    }
     if pause == Pause::Done {
         FREE.set(Some(fiber));
     } else {
         quota.tasks().abandon();
-        let (stack, size) = fiber.unguarded();
-        for segment in job.attempt.segments.take() {
-            // SAFETY: V8 has allocated the segment for a zone, and has not freed it. Nothing refers to that zone any more if only the work uses it. So it
-            // does if it has grown without a lock, or lies on the stack of the work.
-            unsafe {
-                if !segment.may_be_shared || segment.zone().wrapping_sub(stack) < size {
-                    free_segment(segment.allocator, segment.address);
-                }
-            }
-        }
-        let kept = kept();
-        for block in job.attempt.blocks.take() {
-            if !kept.contains(&block) {
-                // SAFETY: the work has allocated the block without a lock, so only its own state refers to it, and has not freed it.
-                unsafe { free_block(block as Object) };
-            }
-        }
     }
     job.result.take()
 }
@@ -226,6 +213,25 @@ impl Attempt<'_> {
     /// Whether it must not continue with `size` bytes more.
     fn is_over(&self, size: usize) -> bool {
         !self.quota.can_compile(size) || processor_time().saturating_sub(self.begun) > MAX_TIME
+    }
+
+    /// Frees the memory of the work, which was left at the growth of a zone or at an allocation, except the blocks at the addresses `kept`.
+    fn free(&self, (stack, size): (usize, usize), kept: &[usize]) {
+        for segment in self.segments.take() {
+            // SAFETY: V8 has allocated the segment for a zone, and has not freed it. Nothing refers to that zone any more if only the work uses it. So it
+            // does if it has grown without a lock, or lies on the stack of the work.
+            unsafe {
+                if !segment.may_be_shared || segment.zone().wrapping_sub(stack) < size {
+                    free_segment(segment.allocator, segment.address);
+                }
+            }
+        }
+        for block in self.blocks.take() {
+            if !kept.contains(&block) {
+                // SAFETY: the work has allocated the block without a lock, so only its own state refers to it, and has not freed it.
+                unsafe { free_block(block as Object) };
+            }
+        }
     }
 }
 
