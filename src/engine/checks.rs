@@ -45,11 +45,8 @@ const NO_VALUE: [&CStr; 2] = [c"v8::FromJust", c"v8::ToLocalChecked"];
 
 /// V8 is about to end the process with this message. Does not return if that can be avoided.
 pub fn failed(message: &CStr) {
-    let known = [&NO_ROOM_FOR_MODULE, &NOT_CAUGHT, &OTHER_BYTECODE].into_iter().flatten();
-    if message == NO_HANDLE
-        || known.into_iter().any(|known| *known == message)
-        || message.to_bytes().starts_with(TOO_LONG)
-    {
+    let mut known = [NO_ROOM_FOR_MODULE, NOT_CAUGHT, OTHER_BYTECODE].into_iter().flatten().chain([NO_HANDLE]);
+    if known.any(|known| known == message) || message.to_bytes().starts_with(TOO_LONG) {
         park();
     }
 }

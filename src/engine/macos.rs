@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::code_ranges::Code;
-use super::guest_thread::{Attempt, NOWHERE};
+pub use super::suspension_absent::{Turn, accept_signal, own_code};
 
 unsafe extern "C" {
     fn pthread_mach_thread_np(thread: libc::pthread_t) -> libc::mach_port_t;
@@ -45,24 +44,4 @@ pub fn lower_priority(thread: i32) {
 /// Not known here.
 pub fn is_main_thread() -> bool {
     false
-}
-
-pub fn accept_signal() -> bool {
-    false
-}
-
-pub fn own_code() -> (usize, usize) {
-    NOWHERE
-}
-
-pub struct Turn;
-
-impl Turn {
-    pub fn begin(_thread: i32, _fiber: usize) -> Self {
-        Self
-    }
-
-    pub fn suspend(&mut self, _code: &Code, _more: (usize, usize)) -> Attempt {
-        Attempt::Unanswered
-    }
 }

@@ -46,6 +46,8 @@ mod snapshot_scripts;
 mod snapshot_views;
 mod start;
 mod stub_cache;
+#[cfg(not(target_os = "linux"))]
+mod suspension_absent;
 #[cfg_attr(
     any(fuzzing, not(target_os = "linux")),
     allow(dead_code, reason = "only the addon on Linux receives V8's tasks")

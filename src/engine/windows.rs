@@ -8,8 +8,7 @@ use windows_sys::Win32::System::Threading::{
     THREAD_QUERY_LIMITED_INFORMATION, THREAD_SET_LIMITED_INFORMATION,
 };
 
-use super::code_ranges::Code;
-use super::guest_thread::{Attempt, NOWHERE};
+pub use super::suspension_absent::{Turn, accept_signal, own_code};
 
 /// The kernel's id of this thread.
 pub fn current_thread() -> i32 {
@@ -54,24 +53,4 @@ pub fn lower_priority(thread: i32) {
 /// Not known here.
 pub fn is_main_thread() -> bool {
     false
-}
-
-pub fn accept_signal() -> bool {
-    false
-}
-
-pub fn own_code() -> (usize, usize) {
-    NOWHERE
-}
-
-pub struct Turn;
-
-impl Turn {
-    pub fn begin(_thread: i32, _fiber: usize) -> Self {
-        Self
-    }
-
-    pub fn suspend(&mut self, _code: &Code, _more: (usize, usize)) -> Attempt {
-        Attempt::Unanswered
-    }
 }

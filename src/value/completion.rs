@@ -33,7 +33,7 @@ pub trait Completion: Send + Sync {
         None
     }
 
-    /// Whether the work for it is done for this caller, who gets another outcome.
+    /// Whether its work is a part of a call for which `caller` receives another outcome.
     fn serves(&self, _caller: &Arc<dyn Completion>) -> bool {
         false
     }

@@ -160,6 +160,7 @@ impl Flow {
     }
 }
 
+/// Reads the declarations at the start of a body. Returns the number of locals without the parameters.
 pub fn locals(reader: &mut Reader<'_>) -> Option<usize> {
     let mut locals = 0_usize;
     for _ in 0..reader.number()? {

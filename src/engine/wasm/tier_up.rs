@@ -1,11 +1,10 @@
 //! Limits the optimization of WebAssembly functions. On Linux the linker redirects the function with which V8 optimizes a function to this module
 //! (`build.rs`). If that takes too much memory or time, or the isolate ends, it is abandoned (`native::attempt`). The function then gets code of V8's
-//! baseline compiler, such as it already has.
+//! baseline compiler, as before.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ptr;
-use std::slice;
+use std::{ptr, slice};
 
 use super::code;
 use super::reader::Reader;
